@@ -1,0 +1,134 @@
+"""What a device can do: the protocol that the virtual GPU and a real one both follow.
+
+A device is used by one worker process, one launch at a time, as a context manager. Addresses are plain integers, as
+kernels see them. A device raises `KernelFault` for what a kernel did wrong, `UnsupportedError` for what it cannot run,
+`DeviceError` for all else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.records import DeviceInfo, Program
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """What is known of a compiled kernel.
+
+    Attributes:
+        name: the mangled name.
+        registers: a thread's registers, 0 where the device does not count them.
+        shared: static shared memory, bytes.
+        local: local memory of a thread, bytes.
+        constant: constant memory, bytes.
+        spill: bytes spilt to local memory.
+        max_threads: the largest block this kernel can be launched with.
+    """
+
+    name: str
+    registers: int = 0
+    shared: int = 0
+    local: int = 0
+    constant: int = 0
+    spill: int = 0
+    max_threads: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchReport:
+    """What one launch did.
+
+    Attributes:
+        elapsed_ms: time on the device.
+        output: what the kernel printed with printf, decoded.
+        counters: event name → count, the same on every run (empty where the device does not count).
+    """
+
+    elapsed_ms: float
+    output: str = ""
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+class Memory(Protocol):
+    """A stretch of device memory: a buffer, or a module's variable."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def address(self) -> int:
+        """The address as a kernel sees it."""
+
+    def write(self, data: Bytes, offset: int = 0) -> None:
+        """Copies bytes (one dimension, uint8) to the device."""
+
+    def read(self, offset: int = 0, size: int | None = None) -> Bytes:
+        """Copies bytes from the device into a new array; all from `offset` on where no size is given."""
+
+
+class Module(Protocol):
+    """A loaded program."""
+
+    def kernel(self, name: str) -> KernelInfo:
+        """The kernel of this mangled name; `DeviceError` naming those that are there if it is not."""
+
+    def symbol(self, name: str) -> Memory:
+        """A `__constant__` or `__device__` variable by its (mangled or plain) name; `DeviceError` if not there."""
+
+
+class Device(Protocol):
+    """A virtual or real GPU."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """Name, architecture, limits, versions."""
+
+    def load(self, program: Program) -> Module:
+        """Makes a compiled program ready to launch."""
+
+    def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:
+        """A new buffer of `size` bytes, its contents undefined; `itemsize` lets messages count elements."""
+
+    def free_all(self) -> None:
+        """Frees every buffer and module: the end of a case."""
+
+    def launch(
+        self,
+        module: Module,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        args: tuple[bytes, ...],
+    ) -> LaunchReport:
+        """Runs a kernel to its end.
+
+        Args:
+            module: where the kernel is.
+            kernel: its mangled name.
+            grid: blocks along x, y, z.
+            block: threads along x, y, z.
+            shared: dynamic shared memory, bytes.
+            args: each argument's bytes, as the kernel's parameter space holds them.
+        """
+
+    def __enter__(self) -> Self:
+        """Takes the device."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Gives it back, whatever happened."""

@@ -1,0 +1,229 @@
+"""Element types: numpy's scalars, bfloat16, CUDA's vectors, and records; their layout in device memory.
+
+An `ElementType` is the one description of a buffer's element that every room shares. Its `name` is what a job and a
+dump's header write: `float32`, `bfloat16`, `float4`, `{id:int32,score:float32}`. Its `parts` are the scalars that one
+line of a dump holds. Its `storage` is the numpy dtype of the device's bytes, with C's alignment and padding; bfloat16,
+which numpy does not know, is stored as uint16.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["bool", "int", "uint", "float", "bfloat"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One number as memory holds it.
+
+    Attributes:
+        name: numpy's name, or `bfloat16`.
+        kind: how its bits are read.
+        size: bytes; also its alignment.
+    """
+
+    name: str
+    kind: Kind
+    size: int
+
+    @property
+    def storage(self) -> np.dtype[np.generic]:
+        """The little-endian numpy dtype of the bytes (uint16 for bfloat16)."""
+        return np.dtype("<u2") if self.kind == "bfloat" else np.dtype(self.name).newbyteorder("<")
+
+    @property
+    def is_float(self) -> bool:
+        """Whether NaN, infinities and rounding exist in this type."""
+        return self.kind in ("float", "bfloat")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A scalar inside an element: one word of a dump's line.
+
+    Attributes:
+        name: the field's name (`x`, `score`, `pos.y`, `real`), "" for a plain scalar.
+        scalar: its type.
+        offset: bytes from the element's start.
+    """
+
+    name: str
+    scalar: Scalar
+    offset: int
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """The type of a buffer's elements.
+
+    Attributes:
+        name: canonical text, as in a dump's header.
+        parts: the scalars of one element, in the order they are written.
+        size: bytes from one element to the next.
+        alignment: bytes.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    size: int
+    alignment: int
+
+    @property
+    def storage(self) -> np.dtype[np.generic]:
+        """The numpy dtype of an array of these: plain for scalars and complex, structured for vectors and records."""
+        if self.name in _COMPLEX:
+            return np.dtype(self.name).newbyteorder("<")
+        if len(self.parts) == 1 and not self.parts[0].name:
+            return self.parts[0].scalar.storage
+        return np.dtype(
+            {
+                "names": [part.name for part in self.parts],
+                "formats": [part.scalar.storage for part in self.parts],
+                "offsets": [part.offset for part in self.parts],
+                "itemsize": self.size,
+            },
+        )
+
+    @property
+    def is_float(self) -> bool:
+        """Whether any part is a floating-point number."""
+        return any(part.scalar.is_float for part in self.parts)
+
+    def columns(self, array: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], ...]:
+        """Each part as an array of the same shape, in its own storage dtype (bfloat16 still as uint16 bits).
+
+        Args:
+            array: any shape, dtype `storage`.
+        """
+        if self.name in _COMPLEX:
+            return (array.real, array.imag)
+        if array.dtype.names is None:
+            return (array,)
+        return tuple(array[part.name] for part in self.parts)
+
+
+def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.generic]:
+    """A part's column as numbers numpy can calculate with: bfloat16 bits become float32, exactly; others pass through."""
+    if scalar.kind != "bfloat":
+        return column
+    return (column.astype("<u4") << np.uint32(16)).view("<f4")
+
+
+def from_float32(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
+    """The bfloat16 bits nearest to float32 values, ties to even; a NaN keeps its sign and high payload, made quiet."""
+    bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
+    rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
+    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
+    return np.where(np.isnan(values), quiet, rounded).astype("<u2")
+
+
+_SCALARS: dict[str, Scalar] = {
+    "bool": Scalar("bool", "bool", 1),
+    **{f"int{bits}": Scalar(f"int{bits}", "int", bits // 8) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": Scalar(f"uint{bits}", "uint", bits // 8) for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": Scalar(f"float{bits}", "float", bits // 8) for bits in (16, 32, 64)},
+    "bfloat16": Scalar("bfloat16", "bfloat", 2),
+}
+_COMPLEX = {"complex64": "float32", "complex128": "float64"}
+_VECTOR_BASES = {
+    "char": "int8",
+    "uchar": "uint8",
+    "short": "int16",
+    "ushort": "uint16",
+    "int": "int32",
+    "uint": "uint32",
+    "longlong": "int64",
+    "ulonglong": "uint64",
+    "float": "float32",
+    "double": "float64",
+}
+_LANES = ("x", "y", "z", "w")
+_RECORD = re.compile(r"\{(.+)\}", re.DOTALL)
+_FIELD = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*([A-Za-z_]\w*)\s*")
+
+
+def known_names() -> tuple[str, ...]:
+    """Every name that `parse` takes besides records, for messages and the schema."""
+    vectors = [f"{base}{lanes}" for base in _VECTOR_BASES for lanes in (1, 2, 3, 4)]
+    return (*_SCALARS, *_COMPLEX, *vectors, "half2", "bfloat162")
+
+
+@lru_cache(maxsize=256)
+def parse(text: str) -> ElementType:
+    """Reads an element type's name.
+
+    Args:
+        text: a name from `known_names`, or a record `{id:int32,score:float32}`.
+
+    Raises:
+        ValueError: the name is not known; the message says which.
+    """
+    record = _RECORD.fullmatch(text.strip())
+    if record is None:
+        return _simple(text)
+    fields: dict[str, str] = {}
+    for item in record.group(1).split(","):
+        field = _FIELD.fullmatch(item)
+        if field is None:
+            raise ValueError(f"{item.strip()!r} is no field: write name: dtype")
+        if field.group(1) in fields:
+            raise ValueError(f"field {field.group(1)!r} stands twice")
+        fields[field.group(1)] = field.group(2)
+    return from_fields(fields)
+
+
+def from_fields(fields: Mapping[str, str]) -> ElementType:
+    """A record type from its fields, laid out as C lays out a struct.
+
+    Args:
+        fields: field name → the name of a scalar, complex or vector type.
+
+    Raises:
+        ValueError: no field, or a type that is not known or is itself a record.
+    """
+    if not fields:
+        raise ValueError("a record needs a field")
+    parts: list[Part] = []
+    offset, alignment = 0, 1
+    for name, type_name in fields.items():
+        inner = _simple(type_name)
+        offset = _align(offset, inner.alignment)
+        parts += [Part(f"{name}.{p.name}" if p.name else name, p.scalar, offset + p.offset) for p in inner.parts]
+        offset += inner.size
+        alignment = max(alignment, inner.alignment)
+    text = ",".join(f"{name}:{type_name}" for name, type_name in fields.items())
+    return ElementType(f"{{{text}}}", tuple(parts), _align(offset, alignment), alignment)
+
+
+def _simple(name: str) -> ElementType:
+    if name in _SCALARS:
+        scalar = _SCALARS[name]
+        return ElementType(name, (Part("", scalar, 0),), scalar.size, scalar.size)
+    if name in _COMPLEX:
+        scalar = _SCALARS[_COMPLEX[name]]
+        parts = (Part("real", scalar, 0), Part("imag", scalar, scalar.size))
+        return ElementType(name, parts, 2 * scalar.size, 2 * scalar.size)
+    if name in ("half2", "bfloat162"):
+        return _vector(name, _SCALARS["float16" if name == "half2" else "bfloat16"], 2)
+    if name[-1:] in ("1", "2", "3", "4") and name[:-1] in _VECTOR_BASES:
+        return _vector(name, _SCALARS[_VECTOR_BASES[name[:-1]]], int(name[-1]))
+    raise ValueError(f"{name!r} is no dtype")
+
+
+def _vector(name: str, scalar: Scalar, lanes: int) -> ElementType:
+    parts = tuple(Part(_LANES[k], scalar, k * scalar.size) for k in range(lanes))
+    # vector_types.h: 2 and 4 lanes are aligned to their size, at most 16; 1 and 3 to one lane.
+    alignment = min(16, scalar.size * lanes) if lanes in (2, 4) else scalar.size
+    return ElementType(name, parts, scalar.size * lanes, alignment)
+
+
+def _align(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment

@@ -1,0 +1,146 @@
+"""Every error a user can meet, each with its exit code.
+
+    GpuregressError
+    ├── UsageError                2   the command line is wrong
+    ├── JobErrors                 2   one or more jobs are wrong: a tuple of JobError
+    ├── CompileError              3   the source does not compile
+    ├── KernelFault               3   the kernel failed on a device (becomes the verdict `fault`)
+    ├── KernelTimeout             3   the kernel was killed at its time limit (becomes `timeout`)
+    ├── HarnessError              4   the harness, a device or a disk failed
+    │   ├── DeviceError           4   no such device, a lost GPU, a request over its limits
+    │   ├── UnsupportedError      4   the device cannot run this instruction or feature
+    │   ├── StorageError          4   no space, no permission, a path that is not what it should be
+    │   ├── DumpError             4   a dump does not hold what its header says
+    │   └── BaselineError         4   a baseline was cut short or edited, or cannot be accepted
+    ├── NothingToDo               5   nothing to run or to compare
+    ├── RunLocked                75   another run holds the lock
+    └── Interrupted             130   the user asked to stop
+
+An error's message is for people: what was wrong, where, what to do. `str(error)` is one line (or one for each JobError).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class GpuregressError(Exception):
+    """The root of all errors that a user can cause or meet; never shown with a traceback."""
+
+    exit_code = 4
+
+
+class UsageError(GpuregressError):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    """One thing that is wrong in a job file.
+
+    Attributes:
+        path: the job file.
+        line: the line of the key or value, counted from 1, or None where no line is to blame.
+        key: the dotted key, as `buffers.x.shape[0]`, or "" for the whole file.
+        message: what is wrong and what would have been right.
+    """
+
+    path: Path
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        """`configs/reduce.yaml:12: buffers.x.shape[0]: …`."""
+        where = str(self.path) if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+
+
+class JobErrors(GpuregressError):
+    """All that is wrong in the jobs, at once.
+
+    Args:
+        errors: at least one JobError.
+    """
+
+    exit_code = 2
+
+    def __init__(self, errors: tuple[JobError, ...]) -> None:
+        super().__init__("\n".join(str(error) for error in errors))
+        self.errors = errors
+
+
+class CompileError(GpuregressError):
+    """The source does not compile, or holds no such kernel; the message has the compiler's own words."""
+
+    exit_code = 3
+
+
+class KernelFault(GpuregressError):
+    """A kernel failed on a device.
+
+    Args:
+        kind: one of `records.FAULT_KINDS`, what `expect: {fault: …}` names.
+        message: one line: buffer, index, thread, block, source line.
+        details: further lines (a stack of waiting threads, a compute-sanitizer report).
+        sticky: the device cannot be used by this process any more.
+    """
+
+    exit_code = 3
+
+    def __init__(self, kind: str, message: str, *, details: tuple[str, ...] = (), sticky: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.details = details
+        self.sticky = sticky
+
+
+class KernelTimeout(GpuregressError):
+    """A case was killed at its time limit."""
+
+    exit_code = 3
+
+
+class HarnessError(GpuregressError):
+    """The harness, a device or a disk failed."""
+
+
+class DeviceError(HarnessError):
+    """No such device, a lost GPU, or a request that is over the device's limits."""
+
+
+class UnsupportedError(HarnessError):
+    """The device cannot run an instruction or a feature; the message names it and its source line."""
+
+
+class StorageError(HarnessError):
+    """No space, no permission, or a path that is not what it should be."""
+
+
+class DumpError(HarnessError):
+    """A dump does not hold what its header says."""
+
+
+class BaselineError(HarnessError):
+    """A baseline was cut short or edited, or cannot be accepted."""
+
+
+class NothingToDo(GpuregressError):  # noqa: N818 - a state, not a failure
+    """There was nothing to run or to compare."""
+
+    exit_code = 5
+
+
+class RunLocked(GpuregressError):  # noqa: N818 - a state, not a failure
+    """Another run holds the lock."""
+
+    exit_code = 75
+
+
+class Interrupted(GpuregressError):  # noqa: N818 - a state, not a failure
+    """The user asked to stop."""
+
+    exit_code = 130
