@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -107,11 +107,12 @@ class ElementType:
             return (array.real, array.imag)
         if array.dtype.names is None:
             return (array,)
-        return tuple(array[part.name] for part in self.parts)
+        structured = cast("npt.NDArray[np.void]", array)
+        return tuple(structured[part.name] for part in self.parts)
 
 
 def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.generic]:
-    """A part's column as numbers numpy can calculate with: bfloat16 bits become float32, exactly; others pass through."""
+    """A part's column as numbers numpy can calculate with: bfloat16 bits become float32, exactly; others pass."""
     if scalar.kind != "bfloat":
         return column
     return (column.astype("<u4") << np.uint32(16)).view("<f4")

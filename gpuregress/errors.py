@@ -16,7 +16,7 @@
     ├── RunLocked                75   another run holds the lock
     └── Interrupted             130   the user asked to stop
 
-An error's message is for people: what was wrong, where, what to do. `str(error)` is one line (or one for each JobError).
+An error's message is for people: what was wrong, where, what to do. `str(error)` is one line (JobErrors: one for each).
 """
 
 from __future__ import annotations
@@ -128,19 +128,19 @@ class BaselineError(HarnessError):
     """A baseline was cut short or edited, or cannot be accepted."""
 
 
-class NothingToDo(GpuregressError):  # noqa: N818 - a state, not a failure
+class NothingToDo(GpuregressError):
     """There was nothing to run or to compare."""
 
     exit_code = 5
 
 
-class RunLocked(GpuregressError):  # noqa: N818 - a state, not a failure
+class RunLocked(GpuregressError):
     """Another run holds the lock."""
 
     exit_code = 75
 
 
-class Interrupted(GpuregressError):  # noqa: N818 - a state, not a failure
+class Interrupted(GpuregressError):
     """The user asked to stop."""
 
     exit_code = 130

@@ -1,6 +1,6 @@
 """What travels between the rooms: frozen, free of I/O, and JSON on the wire.
 
-`to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker process or another host.
+`to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, Literal, TypeVar, Union, cast
 
 Dim3 = tuple[int, int, int]
 Word = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
@@ -357,7 +357,7 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What went wrong in a kernel: one of FAULT_KINDS, a line for people, further lines, and the launch's log number."""
+    """What went wrong in a kernel: one of FAULT_KINDS, a line for people, further lines, the launch's log number."""
 
     kind: str
     message: str
@@ -589,7 +589,7 @@ def from_json(kind: type[R], data: Any) -> R:
     Raises:
         TypeError: a field is missing or not known.
     """
-    hints = _hints(kind)
+    hints = _hints(cast("Hashable", kind))
     values = {name: _value(hints[name], value) for name, value in data.items() if name in hints}
     unknown = set(data) - set(hints)
     if unknown:
@@ -598,8 +598,8 @@ def from_json(kind: type[R], data: Any) -> R:
 
 
 @lru_cache(maxsize=64)
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _hints(kind: Hashable) -> dict[str, Any]:
+    return typing.get_type_hints(cast("type[Any]", kind))
 
 
 def _value(hint: Any, value: Any) -> Any:

@@ -1,1 +1,1 @@
-
+"""The devices that run kernels: one protocol, a literal registry."""

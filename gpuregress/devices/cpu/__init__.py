@@ -1,1 +1,1 @@
-
+"""The virtual GPU: runs PTX on the host's processor."""

@@ -1,1 +1,1 @@
-
+"""What compiled kernels run in: memory, threads, faults, printf."""
