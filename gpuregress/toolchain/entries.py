@@ -1,0 +1,125 @@
+"""Kernels and variables as PTX declares them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from gpuregress.records import Entry, Parameter
+
+Kind = Literal["pointer", "integer", "float", "struct", "word"]
+
+_COMMENTS = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?([^{;]*)([{;])")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\w*)\s*"
+    r"(?P<pointer>\.ptr\b(?:\s*\.(?:global|shared|const|local|param))?(?:\s*\.align\s+\d+)?)?\s*"
+    r"(?P<name>[\w$%]+)\s*(?:\[\s*(?P<count>\d+)\s*\])?",
+)
+_LOAD = re.compile(r"\bld\.param(?:\.\w+)*\s+(\{[^}]*\}|%[\w$]+)\s*,\s*\[\s*([\w$%]+)\s*(?:\+\s*(\d+)\s*)?\]")
+_CVTA = re.compile(r"\bcvta\.to\.\w+\.u64\s+%[\w$]+\s*,\s*(%[\w$]+)")
+_BASE = re.compile(r"\[\s*(%[\w$]+)\s*(?:\+\s*-?\w+\s*)?\]")
+_MOVE = re.compile(r"\bmov\.[bu]64\s+(%[\w$]+)\s*,\s*(%[\w$]+)\s*;")
+_VARIABLE = re.compile(
+    r"^\s*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:const|global)\s+(?:\.\w+(?:\s+\d+)?\s+)*?"
+    r"(?P<name>[\w$%]+)\s*(?:\[|=|;)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PtxModule:
+    """What a PTX module offers by name.
+
+    Attributes:
+        entries: mangled name → entry, in the file's order.
+        variables: the mangled names of its `.global` and `.const` variables.
+        target: `sm_90`, or "" where the module does not say.
+    """
+
+    entries: dict[str, Entry]
+    variables: tuple[str, ...]
+    target: str
+
+
+def parse(ptx: str) -> PtxModule:
+    """Reads a module's entries with their parameters, and its variables.
+
+    Args:
+        ptx: a whole module.
+    """
+    text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
+    target = re.search(r"^\s*\.target\s+(sm_\w+)", text, re.MULTILINE)
+    entries: dict[str, Entry] = {}
+    for match in _ENTRY.finditer(text):
+        body = text[match.end() : _body_end(text, match.end())] if match[4] == "{" else ""
+        entries[match[1]] = Entry(match[1], _parameters(match[2] or "", body))
+    outside = _outside_braces(text)
+    return PtxModule(
+        entries,
+        # NVRTC's own: string literals ($str) and function names for assert (__unnamed_1).
+        tuple(m["name"] for m in _VARIABLE.finditer(outside) if not m["name"].startswith(("$", "__unnamed_"))),
+        target[1] if target else "",
+    )
+
+
+def _body_end(text: str, start: int) -> int:
+    depth = 1
+    for match in re.compile(r"[{}]").finditer(text, start):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.start()
+    return len(text)
+
+
+def _outside_braces(text: str) -> str:
+    """The text at module scope; initialiser lists and bodies are cut out."""
+    pieces: list[str] = []
+    depth, start = 0, 0
+    for match in re.finditer(r"[{}]", text):
+        if match[0] == "{":
+            if depth == 0:
+                pieces.append(text[start : match.start()])
+            depth += 1
+        else:
+            depth = max(0, depth - 1)
+            start = match.end()
+    pieces.append(text[start:] if depth == 0 else "")
+    return "\n".join(pieces)
+
+
+def _parameters(declared: str, body: str) -> tuple[Parameter, ...]:
+    matches = list(_PARAMETER.finditer(declared))
+    pointers = _used_as_addresses({match["name"] for match in matches}, body)
+    return tuple(_parameter(match, pointer=match["name"] in pointers) for match in matches)
+
+
+def _parameter(match: re.Match[str], *, pointer: bool) -> Parameter:
+    width = int(match["type"].lstrip("bfsu").removesuffix("x2")) // 8 if match["type"] != "pred" else 1
+    kind: Kind
+    if match["count"] is not None:
+        size = width * int(match["count"])
+        return Parameter(size, int(match["align"] or width), "struct")
+    if match["pointer"] or (pointer and width == 8):
+        kind = "pointer"
+    elif match["type"].startswith("f"):
+        kind = "float"
+    elif width == 8:
+        kind = "word"
+    else:
+        kind = "integer"
+    return Parameter(width, int(match["align"] or width), kind)
+
+
+def _used_as_addresses(names: set[str], body: str) -> set[str]:
+    """The parameters whose loaded register reaches a `cvta.to` or stands as an address's base, through moves too."""
+    owner: dict[str, str] = {}
+    for match in _LOAD.finditer(body):
+        if match[2] in names and not match[1].startswith("{") and not int(match[3] or 0):
+            owner[match[1]] = match[2]
+    for match in _MOVE.finditer(body):
+        if match[2] in owner:
+            owner.setdefault(match[1], owner[match[2]])
+    registers = {match[1] for match in _CVTA.finditer(body)} | {match[1] for match in _BASE.finditer(body)}
+    return {owner[register] for register in registers if register in owner}

@@ -1,0 +1,223 @@
+"""The host headers that ordinary `.cu` files include and NVRTC does not have, in a form that device code can use.
+
+NVRTC compiles device code only and knows no host headers, while nvcc sees them all and includes some by itself. What
+such a file needs of them on the device is little: types, limits, and names that NVRTC has built in (printf, assert,
+malloc, memcpy, the mathematical functions). The rest of C++'s library comes from NVIDIA's libcu++ (`cuda/std`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+PRELUDE = "gpuregress/prelude.h"
+"""Included before every source: what nvcc defines without any `#include` on Linux."""
+
+_PRELUDE_TEXT = """\
+#pragma once
+typedef unsigned int uint;
+typedef unsigned short ushort;
+typedef unsigned long ulong;
+"""
+
+_MATH = """\
+#pragma once
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#define HUGE_VALF INFINITY
+#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef M_PI
+#define M_E 2.7182818284590452354
+#define M_LOG2E 1.4426950408889634074
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+#endif
+"""
+
+_MATH_FUNCTIONS = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "hypot", "ilogb", "isfinite", "isinf", "isnan", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "pow", "remainder", "remquo", "rint", "round", "scalbln", "scalbn", "signbit", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"]
+
+_LIMITS = """\
+#pragma once
+#ifndef CHAR_BIT
+#define CHAR_BIT 8
+#define SCHAR_MIN (-128)
+#define SCHAR_MAX 127
+#define UCHAR_MAX 255
+#define CHAR_MIN SCHAR_MIN
+#define CHAR_MAX SCHAR_MAX
+#define SHRT_MIN (-32768)
+#define SHRT_MAX 32767
+#define USHRT_MAX 65535
+#define INT_MIN (-2147483647 - 1)
+#define INT_MAX 2147483647
+#define UINT_MAX 4294967295U
+#define LONG_MIN (-9223372036854775807L - 1L)
+#define LONG_MAX 9223372036854775807L
+#define ULONG_MAX 18446744073709551615UL
+#define LLONG_MIN (-9223372036854775807LL - 1LL)
+#define LLONG_MAX 9223372036854775807LL
+#define ULLONG_MAX 18446744073709551615ULL
+#endif
+"""
+
+_FLOAT = """\
+#pragma once
+#ifndef FLT_RADIX
+#define FLT_RADIX 2
+#define FLT_MANT_DIG 24
+#define FLT_DIG 6
+#define FLT_MIN_EXP (-125)
+#define FLT_MAX_EXP 128
+#define FLT_MIN_10_EXP (-37)
+#define FLT_MAX_10_EXP 38
+#define FLT_MAX 3.40282346638528859811704183484516925e+38F
+#define FLT_MIN 1.17549435082228750796873653722224568e-38F
+#define FLT_EPSILON 1.19209289550781250000000000000000000e-7F
+#define DBL_MANT_DIG 53
+#define DBL_DIG 15
+#define DBL_MIN_EXP (-1021)
+#define DBL_MAX_EXP 1024
+#define DBL_MIN_10_EXP (-307)
+#define DBL_MAX_10_EXP 308
+#define DBL_MAX 1.79769313486231570814527423731704357e+308
+#define DBL_MIN 2.22507385850720138309023271733240406e-308
+#define DBL_EPSILON 2.22044604925031308084726333618164062e-16
+#endif
+"""
+
+_STDINT = """\
+#pragma once
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long uint64_t;
+typedef signed char int_fast8_t;
+typedef long int_fast16_t;
+typedef long int_fast32_t;
+typedef long int_fast64_t;
+typedef unsigned char uint_fast8_t;
+typedef unsigned long uint_fast16_t;
+typedef unsigned long uint_fast32_t;
+typedef unsigned long uint_fast64_t;
+typedef signed char int_least8_t;
+typedef short int_least16_t;
+typedef int int_least32_t;
+typedef long int_least64_t;
+typedef unsigned char uint_least8_t;
+typedef unsigned short uint_least16_t;
+typedef unsigned int uint_least32_t;
+typedef unsigned long uint_least64_t;
+typedef long intptr_t;
+typedef unsigned long uintptr_t;
+typedef long intmax_t;
+typedef unsigned long uintmax_t;
+#ifndef INT8_MAX
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define UINT8_MAX 255
+#define INT16_MIN (-32768)
+#define INT16_MAX 32767
+#define UINT16_MAX 65535
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295U
+#define INT64_MIN (-9223372036854775807L - 1L)
+#define INT64_MAX 9223372036854775807L
+#define UINT64_MAX 18446744073709551615UL
+#define INTPTR_MAX INT64_MAX
+#define UINTPTR_MAX UINT64_MAX
+#define SIZE_MAX UINT64_MAX
+#endif
+"""
+
+_STDDEF = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef long ptrdiff_t;\n"
+_STDLIB = f"{_STDDEF}#define EXIT_SUCCESS 0\n#define EXIT_FAILURE 1\n"
+_STDIO = _STDDEF
+_STRING = _STDDEF
+# NVRTC has assert built in, but, as in C, NDEBUG may change between two inclusions: NVRTC's own macro honours it.
+_ASSERT = "#pragma once\n"
+
+_LIBCUXX = ["algorithm", "array", "atomic", "bit", "chrono", "complex", "concepts", "functional", "initializer_list", "iterator", "limits", "memory", "numeric", "optional", "ratio", "span", "string_view", "tuple", "type_traits", "utility", "variant"]
+
+
+def _in_std(header: str, names: Iterable[str] = ()) -> str:
+    using = " ".join(f"using ::{name};" for name in names)
+    return f"#pragma once\n#include <{header}>\nnamespace std {{ {using} }}\n"
+
+
+def _libcuxx(name: str) -> str:
+    return f"#pragma once\n#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
+
+
+_INTEGERS = [
+    f"{sign}int{kind}{bits}_t" for sign in ("", "u") for kind in ("", "_fast", "_least") for bits in (8, 16, 32, 64)
+]
+
+HEADERS: dict[str, str] = {
+    PRELUDE: _PRELUDE_TEXT,
+    "assert.h": _ASSERT,
+    "cassert": _ASSERT,
+    "cfloat": _FLOAT,
+    "climits": _LIMITS,
+    "cmath": _in_std("math.h", _MATH_FUNCTIONS),
+    "cstddef": _in_std("stddef.h", ("size_t", "ptrdiff_t")),
+    "cstdint": _in_std("stdint.h", [*_INTEGERS, "intptr_t", "uintptr_t", "intmax_t", "uintmax_t"]),
+    "cstdio": _in_std("stdio.h", ("size_t", "printf")),
+    "cstdlib": _in_std("stdlib.h", ("size_t", "malloc", "free", "abs")),
+    "cstring": _in_std("string.h", ("size_t", "memcpy", "memset")),
+    "float.h": _FLOAT,
+    "inttypes.h": "#pragma once\n#include <stdint.h>\n",
+    "limits.h": _LIMITS,
+    "math.h": _MATH,
+    "memory.h": _STRING,
+    "stdbool.h": "#pragma once\n",
+    "stddef.h": _STDDEF,
+    "stdint.h": _STDINT,
+    "stdio.h": _STDIO,
+    "stdlib.h": _STDLIB,
+    "string.h": _STRING,
+    "sys/types.h": _STDDEF,
+    **{name: _libcuxx(name) for name in _LIBCUXX},
+}
+
+
+@lru_cache(maxsize=1)
+def cuda_folders() -> tuple[Path, ...]:
+    """The folders of NVIDIA's own headers, as their wheels install them: CUDA's, then CCCL's (cub, thrust, libcu++).
+
+    Empty where the wheels are not installed.
+    """
+    spec = importlib.util.find_spec("nvidia")
+    places = spec.submodule_search_locations if spec is not None else None
+    for place in places or ():
+        include = Path(place) / "cu13" / "include"
+        if (include / "cuda_fp16.h").is_file():
+            return (include, include / "cccl")
+    return ()
+
+
+def virtual_headers(folders: Iterable[Path]) -> dict[str, str]:
+    """The headers to give NVRTC, less those that the project has files of its own for.
+
+    Args:
+        folders: the project's, in the order of the search.
+    """
+    own = tuple(folders)
+    return {name: text for name, text in HEADERS.items() if not any((folder / name).is_file() for folder in own)}

@@ -1,0 +1,107 @@
+"""C++ names of mangled ones, for the part of the Itanium ABI that kernels' names use."""
+
+from __future__ import annotations
+
+import re
+
+_BUILTIN = {
+    "v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short", "t": "unsigned short",
+    "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long", "y": "unsigned long long",
+    "f": "float", "d": "double",
+}  # fmt: skip
+
+
+class _Unknown(Exception):
+    """A construct that this reader does not know."""
+
+
+def demangle(mangled: str) -> str:
+    """The C++ name without the parameter list: `_ZN1a1kIfLi3EEvPT_` → `a::k<float, 3>`.
+
+    Args:
+        mangled: a name from PTX or a cubin.
+
+    Returns:
+        The readable name; "" where the name is not mangled, or uses more of the ABI than is known here.
+    """
+    if not mangled.startswith("_Z"):
+        return ""
+    try:
+        return _Reader(mangled[2:].removeprefix("L")).name()
+    except (_Unknown, IndexError, ValueError):
+        return ""
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def name(self) -> str:
+        """<nested-name> ::= N <part>+ E, or one part; ABI 5.1.2."""
+        if not self._skip("N"):
+            return self._part()
+        parts: list[str] = []
+        while not self._skip("E"):
+            if self._peek() == "I":
+                parts[-1] += self._template_arguments()
+            else:
+                parts.append(self._part())
+        return "::".join(parts)
+
+    def _part(self) -> str:
+        self._skip("L")
+        digits = re.compile(r"\d+").match(self._text, self._at)
+        if digits is None:
+            raise _Unknown
+        start = digits.end()
+        self._at = start + int(digits[0])
+        if self._at > len(self._text):
+            raise _Unknown
+        word = self._text[start : self._at]
+        if word.startswith("_GLOBAL__N_"):
+            word = "(anonymous namespace)"
+        return word + (self._template_arguments() if self._peek() == "I" else "")
+
+    def _template_arguments(self) -> str:
+        self._at += 1
+        arguments = []
+        while not self._skip("E"):
+            arguments.append(self._literal() if self._skip("L") else self._type())
+        return f"<{', '.join(arguments)}>"
+
+    def _literal(self) -> str:
+        """L <type> <number> E, ABI 5.1.6; a negative number begins with `n`."""
+        kind = self._type()
+        negative = "-" if self._skip("n") else ""
+        digits = re.compile(r"\d+").match(self._text, self._at)
+        if digits is None:
+            raise _Unknown
+        self._at = digits.end()
+        if not self._skip("E"):
+            raise _Unknown
+        if kind == "bool":
+            return "true" if digits[0] == "1" else "false"
+        return negative + digits[0]
+
+    def _type(self) -> str:
+        if self._skip("P"):
+            return f"{self._type()}*"
+        if self._skip("K"):
+            return f"const {self._type()}"
+        letter = self._peek()
+        if letter in _BUILTIN:
+            self._at += 1
+            return _BUILTIN[letter]
+        if letter == "N" or letter.isdigit():
+            return self.name()
+        raise _Unknown
+
+    def _peek(self) -> str:
+        return self._text[self._at] if self._at < len(self._text) else ""
+
+    def _skip(self, letter: str) -> bool:
+        if self._peek() != letter:
+            return False
+        self._at += 1
+        return True

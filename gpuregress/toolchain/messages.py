@@ -1,0 +1,114 @@
+"""The compiler's messages, with our files' paths, and what to do about the commonest ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from gpuregress.records import Source
+
+_PLACE = re.compile(
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
+)
+_NAME_MAP = re.compile(r"^__nv_name_map\(\d+\): error: .*(?:\n(?!\S).*)*\n?", re.MULTILINE)
+_BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
+_COUNT = re.compile(
+    r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
+)
+_FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
+
+_HOST_HINT = (
+    "NVRTC compiles device code only: keep the kernels in a file of their own, or put the host code between "
+    "`#ifndef __CUDACC_RTC__` and `#endif`"
+)
+_OPTION_HINT = (
+    "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
+)
+_HOST_ONLY = frozenset(
+    ["condition_variable", "cstdarg", "ctime", "deque", "exception", "fstream", "future", "getopt.h", "helper_cuda.h", "helper_functions.h", "iomanip", "iostream", "list", "map", "mutex", "omp.h", "ostream", "random", "regex", "set", "sstream", "stdarg.h", "stdexcept", "string", "sys/time.h", "thread", "time.h", "unistd.h", "unordered_map", "unordered_set", "vector"],
+)
+_HOST_SIGNS = (
+    "is considered a host function",
+    "a __host__ function",
+    'identifier "cudaMalloc',
+    'identifier "cudaMemcpy',
+    'identifier "cudaFree',
+    'identifier "cudaDeviceSynchronize"',
+    'identifier "fprintf"',
+    'namespace "std" has no member "cout"',
+)
+
+
+def unknown_names(log: str, asked: Iterable[str]) -> tuple[str, ...]:
+    """The names asked for that the source does not have, where nothing else is wrong with it.
+
+    Args:
+        log: as NVRTC wrote it; it spells names with spaces between all words.
+        asked: the names as the job spells them.
+    """
+    if not _NAME_MAP.search(log) or re.search(r"\berror\b", _COUNT.sub("", _NAME_MAP.sub("", log))):
+        return ()
+    spelled = {"".join(name.split()): name for name in asked}
+    bad = ("".join(match[1].split()) for match in _BAD_EXPRESSION.finditer(log))
+    return tuple(dict.fromkeys(spelled.get(name, name) for name in bad))
+
+
+def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
+    """NVRTC's log as one of our messages: `kernels/saxpy.cu:12: error: …`, and what helps.
+
+    Args:
+        log: as NVRTC wrote it.
+        source: what was compiled.
+        folders: the project's folders of the search.
+    """
+    text = _COUNT.sub("", places(_NAME_MAP.sub("", log) or log, source)).strip()
+    missing = re.search(r'cannot open source file "([^"]+)"', text)
+    if missing is not None:
+        return f"{text}\n{_missing_header(missing[1], folders)}"
+    if any(sign in text for sign in _HOST_SIGNS):
+        return f"{text}\n{_HOST_HINT}"
+    if "unrecognized option" in text:
+        return f"{text}\n{_OPTION_HINT}"
+    return text
+
+
+def places(log: str, source: Source) -> str:
+    """A log with `file(12): ` as `path/file:12: `, the path from the working folder where it is below that."""
+    own = Path(source.path)
+
+    def place(match: re.Match[str]) -> str:
+        file = own if match["file"] == own.name else Path(match["file"])
+        return f"{shown(file)}:{match['line']}: "
+
+    return _PLACE.sub(place, log)
+
+
+def shown(path: Path) -> str:
+    """A path as messages write it: from the working folder where it is below that, absolute otherwise."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
+    """PTX whose `.file` lines name files from the folder of the search they lie in, the same on every machine."""
+    roots = sorted({str(folder) for folder in folders}, key=len, reverse=True)
+
+    def directive(match: re.Match[str]) -> str:
+        path = match[2]
+        for root in roots:
+            if path.startswith(f"{root}/"):
+                return f'{match[1]}"{path[len(root) + 1 :]}"'
+        # A file given as text (the source, a virtual header): NVRTC puts the working folder before its name.
+        return f'{match[1]}"{path.removeprefix(f"{Path.cwd()}/")}"'
+
+    return _FILE_DIRECTIVE.sub(directive, ptx)
+
+
+def _missing_header(name: str, folders: Iterable[Path]) -> str:
+    if name in _HOST_ONLY:
+        return f"<{name}> is a host header. {_HOST_HINT}"
+    searched = ", ".join(shown(folder) for folder in folders)
+    return f"searched in {searched} and CUDA's own headers; add the header's folder to compile.include"

@@ -1,0 +1,168 @@
+"""CUDA C++ → PTX by NVRTC: needs no GPU, no driver and no CUDA toolkit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuregress.errors import CompileError, HarnessError
+from gpuregress.records import Source
+from gpuregress.toolchain import headers, messages, signature
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What NVRTC made of a source.
+
+    Attributes:
+        ptx: not yet pinned; its `.file` lines name files as the project does, not as this machine does.
+        kernels: C++ name → mangled name, for each name asked for.
+        symbols: the same for variables.
+        compiler: `nvrtc 13.5.37`, the release that the PTX itself names.
+        warnings: the compiler's own words, "" if it had none.
+    """
+
+    ptx: str
+    kernels: Mapping[str, str]
+    symbols: Mapping[str, str]
+    compiler: str
+    warnings: str
+
+
+def options_for(source: Source) -> tuple[str, ...]:
+    """NVRTC's options but for the folders, which differ between machines: part of the cache's key.
+
+    Raises:
+        CompileError: an option chooses the architecture, which the device does.
+    """
+    for option in source.options:
+        if re.match(r"-{1,2}(gpu-architecture|arch)\b", option):
+            raise CompileError(
+                f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
+            )
+    standard = () if any(re.match(r"-{1,2}std\b", option) for option in source.options) else ("--std=c++17",)
+    return (
+        f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}",
+        *standard,
+        "--generate-line-info",
+        *(
+            f"--define-macro={name}={value}" if value else f"--define-macro={name}"
+            for name, value in source.defines.items()
+        ),
+        *(option for option in source.options if option not in ("-lineinfo", "--generate-line-info")),
+    )
+
+
+def search_folders(source: Source) -> tuple[Path, ...]:
+    """The project's folders that NVRTC searches, in its order: the source's own, the job's, those in its options."""
+    folder = Path(source.path).parent
+    found = [folder, *(Path(name) for name in source.include)]
+    options = iter(source.options)
+    for option in options:
+        match = re.fullmatch(r"(?:-I|--include-path(?:=|$))(.*)", option)
+        if match is not None:
+            found.append(folder / (match[1].strip() or next(options, "")))
+    return tuple(dict.fromkeys(Path(os.path.normpath(path)) for path in found))
+
+
+def compile_source(source: Source, text: str) -> Compiled:
+    """Compiles a source.
+
+    Args:
+        source: what to compile, with the names that must be there.
+        text: the source's content.
+
+    Raises:
+        CompileError: it does not compile, or a name is not there.
+        HarnessError: NVRTC is not installed, or too old for the architecture.
+    """
+    nvrtc = _bindings()
+    folders = search_folders(source)
+    virtual = headers.virtual_headers(folders)
+    program = _checked(
+        nvrtc.nvrtcCreateProgram(
+            text.encode(),
+            Path(source.path).name.encode(),
+            len(virtual),
+            [content.encode() for content in virtual.values()],
+            [name.encode() for name in virtual],
+        ),
+    )
+    try:
+        return _compile(nvrtc, program, source, text, folders)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple[Path, ...]) -> Compiled:
+    expressions = {**{name: name for name in source.kernels}, **{name: f"&{name}" for name in source.symbols}}
+    for expression in expressions.values():
+        _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
+    options = [
+        *options_for(source),
+        # The source's folder stands first among ours; without this NVRTC would search the working folder before it.
+        "--no-source-include",
+        f"--pre-include={headers.PRELUDE}",
+        *(f"--include-path={folder}" for folder in (*folders, *headers.cuda_folders())),
+    ]
+    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+    log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    if int(result) != 0:
+        unknown = messages.unknown_names(log, (*source.kernels, *source.symbols))
+        if unknown:
+            raise CompileError(signature.unknown_name(unknown, source, text))
+        raise CompileError(messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
+    ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+    lowered = {
+        name: _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
+        for name, expression in expressions.items()
+    }
+    return Compiled(
+        messages.portable_paths(ptx, (*folders, *headers.cuda_folders())),
+        {name: lowered[name] for name in source.kernels},
+        {name: lowered[name] for name in source.symbols},
+        f"nvrtc {_release(ptx)}",
+        messages.places(log, source).strip(),
+    )
+
+
+def _release(ptx: str) -> str:
+    match = re.search(r"release [\d.]+, V([\d.]+)", ptx)
+    return match[1] if match else "unknown"
+
+
+def _text(program: Any, size_of: Any, read: Any) -> str:
+    size = _checked(size_of(program))
+    buffer = b" " * size
+    _checked(read(program, buffer))
+    return buffer.rstrip(b"\0").decode(errors="replace")
+
+
+def _checked(answer: tuple[Any, ...]) -> Any:
+    if int(answer[0]) != 0:
+        raise HarnessError(f"NVRTC failed: {answer[0].name}")
+    return answer[1] if len(answer) > 1 else None
+
+
+def _bindings() -> Any:
+    try:
+        from cuda.bindings import nvrtc  # noqa: PLC0415 - heavy, and not there on a host that only runs cached cubins
+
+        (error, _, _) = nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:
+        raise HarnessError(
+            f"NVRTC cannot be loaded ({_first_line(error)}): `pip install cuda-bindings nvidia-cuda-nvrtc` brings it; "
+            "or compile elsewhere with `gpuregress build` and name its folder with GPUREGRESS_CACHE",
+        ) from error
+    if int(error) != 0:
+        raise HarnessError(f"NVRTC does not answer: {error.name}")
+    return nvrtc
+
+
+def _first_line(error: BaseException) -> str:
+    lines: Iterable[str] = str(error).splitlines()
+    return next(iter(lines), type(error).__name__)
