@@ -1,0 +1,73 @@
+"""Digests (xxh3-128, hexadecimal) of a buffer's raw bytes and of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from gpuregress.dtypes import ElementType
+from gpuregress.storage import disk_errors
+
+_PIECE = 1 << 20
+
+
+class RawDigest:
+    """The digest of a buffer that comes in pieces.
+
+    Args:
+        element_type: of every piece; a record's padding counts as zero.
+    """
+
+    def __init__(self, element_type: ElementType) -> None:
+        self._type = element_type
+        self._hash = xxhash.xxh3_128()
+
+    def add(self, array: npt.NDArray[np.generic]) -> None:
+        """Takes the next elements, row by row; any shape, dtype `element_type.storage`."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        if sum(part.scalar.size for part in self._type.parts) == self._type.size:
+            self._hash.update(flat.view(np.uint8).data)
+            return
+        for start in range(0, flat.size, _PIECE):
+            self._hash.update(_zero_padding(flat[start : start + _PIECE]).view(np.uint8).data)
+
+    def hexdigest(self) -> str:
+        """32 hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def of_array(array: npt.NDArray[np.generic], element_type: ElementType) -> str:
+    """The digest of an array's raw bytes, row by row, a record's padding taken as zero.
+
+    Args:
+        array: any shape, dtype `element_type.storage`.
+        element_type: what the bytes are.
+    """
+    digest = RawDigest(element_type)
+    digest.add(array)
+    return digest.hexdigest()
+
+
+def of_file(path: Path) -> str:
+    """The digest of a file's bytes.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    digest = xxhash.xxh3_128()
+    piece = memoryview(bytearray(_PIECE))
+    with disk_errors(path, "read"), path.open("rb", buffering=0) as file:
+        while size := file.readinto(piece):
+            digest.update(piece[:size])
+    return digest.hexdigest()
+
+
+def _zero_padding(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    clean: npt.NDArray[Any] = np.zeros(array.shape, array.dtype)
+    for name in array.dtype.names or ():
+        clean[name] = array[name]
+    return clean

@@ -1,0 +1,84 @@
+"""The dump's header, and how a NaN is written.
+
+    # gpuregress 1 float32 [4,250]
+    0.12573022
+    -0.13210486
+
+A NaN has many bit patterns, and a dump keeps each. `nan` stands for the one that NVIDIA's hardware makes, per type
+(`CANONICAL_NAN`; for 32 bits PTX ISA, "Floating-Point Instructions": "NaN payloads are not preserved … 0x7fffffff").
+Any other pattern is `nan(0x7fc00000)`, with all of its bits, as C's strtod and therefore `sort -g` and awk take it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress import dtypes
+from gpuregress.errors import DumpError
+
+VERSION = 1
+LONGEST_HEADER = 1 << 16
+
+CANONICAL_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "float64": 0xFFF8000000000000}
+
+_HEADER = re.compile(rb"# gpuregress (\d{1,9}) (\{[^\s{}]+\}|\w+) \[((?:\d{1,18}(?:,\d{1,18})*)?)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A dump's first line: its elements' type and its shape, slowest axis first."""
+
+    element_type: dtypes.ElementType
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """Elements, each of which has a line."""
+        return math.prod(self.shape)
+
+    def render(self) -> bytes:
+        """The line, with its end."""
+        axes = ",".join(str(length) for length in self.shape)
+        return f"# gpuregress {VERSION} {self.element_type.name} [{axes}]\n".encode("ascii")
+
+
+def parse_header(line: bytes, path: Path) -> Header:
+    """Reads a dump's first line.
+
+    Args:
+        line: without its end.
+        path: for messages.
+
+    Raises:
+        DumpError: it is no header, or one of a version or type that is not known.
+    """
+    match = _HEADER.fullmatch(line)
+    if match is None:
+        raise DumpError(
+            f"{path}:1: {_excerpt(line)} is no dump header; it should be like `# gpuregress 1 float32 [4,250]`"
+        )
+    version, name, axes = int(match[1]), match[2].decode(), match[3].decode()
+    if version != VERSION:
+        raise DumpError(
+            f"{path}:1: written in version {version} of the format; this gpuregress reads version {VERSION}"
+        )
+    try:
+        element_type = dtypes.parse(name)
+    except ValueError as error:
+        raise DumpError(f"{path}:1: {error}") from None
+    return Header(element_type, tuple(int(axis) for axis in axes.split(",")) if axes else ())
+
+
+def nan_word(bits: int, scalar: dtypes.Scalar) -> str:
+    """The word for a NaN of these bits."""
+    if bits == CANONICAL_NAN[scalar.name]:
+        return "nan"
+    return f"nan(0x{bits:0{2 * scalar.size}x})"
+
+
+def _excerpt(line: bytes) -> str:
+    text = line.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,135 @@
+"""Reading dumps back to the very bits; a file that does not hold what its header says is an error."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.dump import parse
+from gpuregress.dump.grammar import LONGEST_HEADER, Header, parse_header
+from gpuregress.errors import DumpError
+from gpuregress.storage import disk_errors
+
+PIECE_BYTES = 1 << 25
+"""Text parsed at a time: what bounds the memory that reading needs besides the array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A dump in memory: its header, and an array of its shape and its element type's storage dtype."""
+
+    header: Header
+    array: npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A dump's file in memory, unparsed.
+
+    Attributes:
+        path: for messages.
+        header: its first line, parsed.
+        data: all bytes of the file.
+        body: where the second line starts in `data`.
+    """
+
+    path: Path
+    header: Header
+    data: mmap.mmap
+    body: int
+
+
+@contextlib.contextmanager
+def mapped(path: Path) -> Iterator[Mapped]:
+    """Maps a dump into memory and reads its header.
+
+    Raises:
+        DumpError: it has no header, or its last line has no end.
+        StorageError: it cannot be read.
+    """
+    with disk_errors(path, "read"):
+        file = path.open("rb")
+    with file:
+        header, body = _header(file.readline(LONGEST_HEADER), path)
+        with disk_errors(path, "read"):
+            data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        with data:
+            if data[len(data) - 1] != ord("\n"):
+                raise DumpError(f"{path}: its last line has no end; the file was cut short or edited")
+            yield Mapped(path, header, data, body)
+
+
+def read_header(path: Path) -> Header:
+    """The type and shape of a dump, no more of it read.
+
+    Raises:
+        DumpError: it has no header.
+        StorageError: it cannot be read.
+    """
+    with disk_errors(path, "read"), path.open("rb") as file:
+        line = file.readline(LONGEST_HEADER)
+    return _header(line, path)[0]
+
+
+def read(path: Path) -> Loaded:
+    """Reads a dump.
+
+    Raises:
+        DumpError: it does not hold what its header says; the message names file, line and word.
+        StorageError: it cannot be read.
+    """
+    with mapped(path) as file:
+        header = file.header
+        array = np.zeros(header.count, header.element_type.storage)
+        done = 0
+        for start, end in _pieces(file):
+            data = file.data[start:end]
+            count = data.count(b"\n")
+            if done + count > header.count:
+                raise wrong_count(path, header, done + count + _rest(file, end))
+            array[done : done + count] = parse.rows(data, header.element_type, count, path, 2 + done)
+            done += count
+    if done != header.count:
+        raise wrong_count(path, header, done)
+    return Loaded(header, array.reshape(header.shape))
+
+
+def wrong_count(path: Path, header: Header, lines: int) -> DumpError:
+    """What to say of a dump with more or fewer lines than its header promises."""
+    why = "cut short" if lines < header.count else "added to"
+    return DumpError(
+        f"{path}: holds {lines} elements where its header says {header.count}; the file was {why} or edited",
+    )
+
+
+def _header(line: bytes, path: Path) -> tuple[Header, int]:
+    if not line:
+        raise DumpError(f"{path}: the file is empty")
+    if line.endswith(b"\r\n"):
+        raise DumpError(
+            f"{path}:1: its lines end as on Windows; convert the file back (dos2unix), or take it from git again"
+        )
+    if not line.endswith(b"\n"):
+        raise DumpError(f"{path}:1: the first line has no end; the file was cut short, or is no dump")
+    return parse_header(line[:-1], path), len(line)
+
+
+def _pieces(file: Mapped) -> Iterator[tuple[int, int]]:
+    """Stretches of whole lines."""
+    start, size = file.body, len(file.data)
+    while start < size:
+        end = min(start + PIECE_BYTES, size)
+        if end < size:
+            end = file.data.find(b"\n", end) + 1
+        yield start, end
+        start = end
+
+
+def _rest(file: Mapped, start: int) -> int:
+    return sum(file.data[k : k + PIECE_BYTES].count(b"\n") for k in range(start, len(file.data), PIECE_BYTES))

@@ -1,0 +1,259 @@
+r"""The launch log: one event a line, on disk before the launch it describes.
+
+    # gpuregress log 1
+    # device: cpu, virtual sm_90 on x86_64
+    begin 17 2026-11-20T02:00:00.123Z cuda:0 reduce/n=1000,tile=128 block_sum<float><<<(8,1,1),(128,1,1),512>>>\
+    (sum=<32>, x=<4000>, n=1000) seed=42
+    end 17 0.012 ms
+    fault 18 out-of-bounds: …
+
+(`begin` is one line; here it is folded.) Each event is one write in append mode, so several processes can share a log, and one flush to disk. After any crash the
+last `begin` without an `end` names the launch to blame. Backslashes and control characters of texts are escaped as in
+Python, and so are spaces in a device's or case's name.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpuregress import dtypes
+from gpuregress.errors import StorageError
+from gpuregress.records import Argument, Buffer, Launch
+from gpuregress.storage import disk_errors, read_bytes, sync_folder
+
+VERSION = 1
+
+_BEGIN = re.compile(r"begin (\d+) (\S+) (\S+) (\S+) (.*) seed=(-?\d+)")
+_END = re.compile(r"end (\d+) (\d+(?:\.\d+)?|inf|nan) ms")
+_FAULT = re.compile(r"fault (\d+) (.*)")
+_HEAD = re.compile(r"# ([^:]*): (.*)")
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A launch that is about to happen.
+
+    Attributes:
+        number: its own in this log.
+        time: ISO 8601, UTC, milliseconds.
+        device: `cpu` or `cuda:0`.
+        case: its name.
+        call: what `render` gives.
+        seed: the job's.
+    """
+
+    number: int
+    time: str
+    device: str
+    case: str
+    call: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A launch that came back, and its time on the device."""
+
+    number: int
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A launch that failed, and how."""
+
+    number: int
+    text: str
+
+
+Event = Begin | End | Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A launch log, read.
+
+    Attributes:
+        head: fact → text: device, driver, compiler, host, gpuregress, seeds.
+        events: in the order they were written.
+        unreadable: the numbers of lines that are no events, as a power cut can leave them; a last line without its end
+            is one of them.
+    """
+
+    head: Mapping[str, str]
+    events: tuple[Event, ...]
+    unreadable: tuple[int, ...] = ()
+
+    @property
+    def unfinished(self) -> tuple[Begin, ...]:
+        """The launches that began and neither ended nor were seen to fail: those to blame."""
+        open_launches: dict[int, Begin] = {}
+        for event in self.events:
+            if isinstance(event, Begin):
+                open_launches.pop(event.number, None)
+                open_launches[event.number] = event
+            else:
+                open_launches.pop(event.number, None)
+        return tuple(open_launches.values())
+
+
+class LaunchLog:
+    """Appends to a launch log; every method returns when its line is on disk.
+
+    Args:
+        path: the log, made if it is not there, with the folders above it.
+
+    Raises:
+        StorageError: (also from every method) no space, no permission.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            is_new = not path.exists()
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if is_new:
+                sync_folder(path.parent)
+            self._torn = _is_torn(self._descriptor)
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._descriptor)
+
+    def head(self, facts: Mapping[str, str]) -> None:
+        """Writes the log's head: what the run is made of.
+
+        Args:
+            facts: `device`, `driver`, `compiler`, `host`, `gpuregress`, and every seed, each with its text.
+        """
+        lines = [f"# gpuregress log {VERSION}", *(f"# {_escape(key, ':')}: {_escape(facts[key])}" for key in facts)]
+        self._append("\n".join(lines))
+
+    def begin(self, number: int, device: str, case: str, call: str, seed: int) -> None:
+        """Says that a launch comes next.
+
+        Args:
+            number: its own in this log.
+            device: where.
+            case: of which case.
+            call: what `render` gives.
+            seed: the job's.
+        """
+        now = datetime.now(UTC)
+        time = f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z"
+        self._append(f"begin {number} {time} {_escape(device, ' ')} {_escape(case, ' ')} {_escape(call)} seed={seed}")
+
+    def end(self, number: int, elapsed_ms: float) -> None:
+        """Says that a launch came back after so many milliseconds on the device."""
+        self._append(f"end {number} {elapsed_ms:.3f} ms")
+
+    def fault(self, number: int, text: str) -> None:
+        """Says that a launch failed, and how."""
+        self._append(f"fault {number} {_escape(text)}")
+
+    def _append(self, line: str) -> None:
+        data = (("\n" if self._torn else "") + line + "\n").encode("utf-8")
+        with disk_errors(self._path):
+            written = os.write(self._descriptor, data)
+            self._torn = written < len(data)
+            os.fdatasync(self._descriptor)
+        if self._torn:
+            raise StorageError(f"cannot write {self._path}: no space is left on the disk; free some and run again")
+
+
+def read(path: Path) -> Log:
+    """Reads a launch log, whatever a crash left of it.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    head: dict[str, str] = {}
+    events: list[Event] = []
+    unreadable: list[int] = []
+    lines = read_bytes(path).decode("utf-8", "replace").split("\n")
+    for number, line in enumerate(lines, 1):
+        is_torn = number == len(lines)
+        event = None if is_torn else _parse(line)
+        if event is not None:
+            events.append(event)
+        elif not is_torn and (fact := _HEAD.fullmatch(line)):
+            head[_unescape(fact[1])] = _unescape(fact[2])
+        elif line and (is_torn or not line.startswith("# gpuregress log ")):
+            unreadable.append(number)
+    return Log(head, tuple(events), tuple(unreadable))
+
+
+def render(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
+    """A launch as one line: `block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)`.
+
+    Args:
+        launch: its kernel, geometry and arguments.
+        buffers: the case's, whose sizes in bytes stand for them.
+    """
+    args = ", ".join(_argument(argument, buffers) for argument in launch.args)
+    return f"{launch.kernel}<<<{_dim3(launch.grid)},{_dim3(launch.block)},{launch.shared}>>>({args})"
+
+
+def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
+    if argument.kind == "buffer":
+        buffer = buffers[argument.buffer]
+        return f"{argument.buffer}=<{math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size}>"
+    if argument.kind == "struct":
+        text = "{" + ", ".join(_argument(field, buffers) for field in argument.fields) + "}"
+    else:
+        text = "null" if argument.kind == "null" else argument.text
+    return f"{argument.label}={text}" if argument.label else text
+
+
+def _dim3(size: tuple[int, int, int]) -> str:
+    return f"({size[0]},{size[1]},{size[2]})"
+
+
+def _parse(line: str) -> Event | None:
+    if match := _BEGIN.fullmatch(line):
+        number, time, device, case, call, seed = match.groups()
+        return Begin(int(number), time, _unescape(device), _unescape(case), _unescape(call), int(seed))
+    if match := _END.fullmatch(line):
+        return End(int(match[1]), float(match[2]))
+    if match := _FAULT.fullmatch(line):
+        return Fault(int(match[1]), _unescape(match[2]))
+    return None
+
+
+def _escape(text: str, also: str = "") -> str:
+    return "".join(_escaped(letter, also) for letter in text) or ("\\e" if also == " " else "")
+
+
+def _escaped(letter: str, also: str) -> str:
+    if letter == "\\":
+        return "\\\\"
+    if letter.isprintable() and letter not in also:  # no control character, line break or lone surrogate is printable
+        return letter
+    code = ord(letter)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _unescape(text: str) -> str:
+    def letter(match: re.Match[str]) -> str:
+        code = match[1] or match[2] or match[3]
+        if code:
+            return chr(int(code, 16))
+        return {"e": "", "\\": "\\"}.get(match[4], match[0])
+
+    return _ESCAPED.sub(letter, text)
+
+
+def _is_torn(descriptor: int) -> bool:
+    """Whether a crash left the last line without its end."""
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"

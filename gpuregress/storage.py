@@ -1,0 +1,253 @@
+"""Files that are whole or not there: atomic writes, copies, locks, and disk errors as one line for people.
+
+A file is written under a temporary name beside its own, flushed to disk, then renamed. A process that is killed leaves
+at most a `.gpuregress-tmp-…` file, which a later write into the same folder removes once it is an hour old.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from gpuregress.errors import RunLocked, StorageError
+
+Bytes = bytes | bytearray | memoryview
+TEMPORARY_PREFIX = ".gpuregress-tmp-"
+STALE_AFTER_S = 3600.0
+_FICLONE = 0x40049409  # linux/fs.h: _IOW(0x94, 9, int)
+_SWEPT: set[Path] = set()
+
+_ADVICE = {
+    errno.ENOSPC: "no space is left on the disk; free some and run again",
+    errno.EDQUOT: "your disk quota is used up; free some space and run again",
+    errno.EFBIG: "the file is larger than the system allows (see `ulimit -f`)",
+    errno.EACCES: "no permission; change the folder's owner or mode, or choose another folder",
+    errno.EPERM: "the system does not permit it; change the folder's owner or mode, or choose another folder",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.ENAMETOOLONG: "the path is too long for this file system; shorten the case's, buffer's or folder's name",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EISDIR: "it is a folder where a file should be",
+    errno.ENOENT: "no such file or folder",
+    errno.EIO: "the disk reports an input/output error; check it before trusting anything on it",
+    errno.EMFILE: "too many files are open (see `ulimit -n`)",
+    errno.ELOOP: "its symbolic links go round in a circle",
+}
+
+
+def explain(error: OSError, path: Path, action: str = "write") -> StorageError:
+    """The line for people that an OSError becomes: what, where, what to do.
+
+    Args:
+        error: what the system said.
+        path: the file or folder at hand; the message names it.
+        action: the verb: `write`, `read`, `copy`, `remove`.
+    """
+    advice = _ADVICE.get(error.errno or 0, error.strerror or str(error))
+    return StorageError(f"cannot {action} {path}: {advice}")
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path, action: str = "write") -> Iterator[None]:
+    """Turns every OSError of its block into the StorageError of `explain`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(error, path, action) from error
+
+
+# --- whole files ------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def atomic(path: Path) -> Iterator[BinaryIO]:
+    """An open file that becomes `path` when the block ends without an error, and vanishes when it does not.
+
+    Folders above are made. On return the file and its name are on disk (fsync of both).
+
+    Raises:
+        StorageError: no space, no permission, a path that cannot be.
+    """
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
+        temporary = path.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def write_atomic(path: Path, data: Bytes | Iterable[Bytes]) -> None:
+    """Writes a file so that under its name there is the old content or all of the new, whatever happens.
+
+    Args:
+        path: the file; folders above it are made.
+        data: its bytes, or pieces of them in order.
+
+    Raises:
+        StorageError: no space, no permission, a path that cannot be.
+    """
+    with atomic(path) as file:
+        for piece in (data,) if isinstance(data, bytes | bytearray | memoryview) else data:
+            file.write(piece)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copies a file atomically: by reference where the file system can (btrfs, XFS), else byte by byte.
+
+    Raises:
+        StorageError: either cannot be read or written.
+    """
+    with disk_errors(source, "read"):
+        file = source.open("rb")
+    with file, atomic(target) as copy:
+        try:
+            fcntl.ioctl(copy.fileno(), _FICLONE, file.fileno())
+        except OSError:  # another file system, or one without references
+            shutil.copyfileobj(file, copy, 1 << 20)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A small file's content.
+
+    Raises:
+        StorageError: it is not there or cannot be read.
+    """
+    with disk_errors(path, "read"):
+        return path.read_bytes()
+
+
+def sync_folder(folder: Path) -> None:
+    """Puts a folder's names on disk, where the file system lets folders be synced."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder and all in it: first from its name, so that no half of it is ever taken for the whole.
+
+    Raises:
+        StorageError: something in it cannot be removed.
+    """
+    with disk_errors(folder, "remove"):
+        if not folder.exists():
+            return
+        doomed = folder.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        folder.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what killed processes left in a folder, once a process and folder."""
+    if folder in _SWEPT:
+        return
+    _SWEPT.add(folder)
+    for path in folder.glob(f"{TEMPORARY_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another process was faster, or may do it
+            if time.time() - path.lstat().st_mtime < STALE_AFTER_S:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def safe_join(root: Path, relative: str) -> Path:
+    """A path below `root`, from names that a job chose.
+
+    Raises:
+        StorageError: it would leave `root`, or is absolute or empty.
+    """
+    parts = relative.split("/")
+    if not relative or "\0" in relative or any(part in ("", ".", "..") for part in parts):
+        raise StorageError(f"{relative!r} does not name a place inside {root}: use names without '..' or a leading '/'")
+    return root.joinpath(*parts)
+
+
+def dump_name(buffer: str, revision: str) -> str:
+    """A dump's file name: `sum.1.4`. A slash in a revision becomes a dash."""
+    return f"{buffer}.{revision.replace('/', '-')}"
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Buffer and revision of a dump's file name; None where it is not one (hidden files, `baseline.yaml`)."""
+    buffer, dot, revision = name.partition(".")
+    if not (buffer and dot and revision) or name == "baseline.yaml":
+        return None
+    return buffer, revision
+
+
+# --- locks ------------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
+    """Holds a lock that the system frees even when the process is killed.
+
+    Args:
+        path: the lock's file; beside it `NAME.holder` says who has it.
+        timeout: seconds to wait for another holder.
+
+    Raises:
+        RunLocked: another process holds it; the message says which.
+        StorageError: the file cannot be made, or the file system knows no locks.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - only runs and accepts need it
+
+    holder = path.with_name(path.name + ".holder")
+    with disk_errors(path, "lock"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(path)
+        try:
+            held.acquire(timeout=timeout)
+        except Timeout:
+            raise RunLocked(f"{path} is locked by {_who(holder)}; wait until it ends") from None
+        except NotImplementedError:
+            raise StorageError(f"cannot lock {path}: the file system knows no locks; choose another folder") from None
+    try:
+        with contextlib.suppress(StorageError):  # only a courtesy to whoever waits
+            write_atomic(holder, _me().encode())
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            holder.unlink(missing_ok=True)
+        held.release()
+
+
+def _me() -> str:
+    command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command}\n"
+
+
+def _who(holder: Path) -> str:
+    try:
+        return holder.read_text().strip() or "another process"
+    except OSError:
+        return "another process"
