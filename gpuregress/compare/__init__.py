@@ -1,1 +1,23 @@
+"""Whether two buffers are the same under a rule: arrays in, `records.Comparison` out; prints nothing, reads no file."""
 
+from gpuregress.compare.entry import (
+    WAYS,
+    compare,
+    compare_sparse,
+    identical,
+    mismatch,
+    needs_all,
+    needs_array_when_identical,
+)
+from gpuregress.compare.request import Request
+
+__all__ = [
+    "WAYS",
+    "Request",
+    "compare",
+    "compare_sparse",
+    "identical",
+    "mismatch",
+    "needs_all",
+    "needs_array_when_identical",
+]

@@ -1,0 +1,137 @@
+"""The ways of comparing, by what the rule asks for, and the functions that the pipeline calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.compare import describe, indexed, multiset
+from gpuregress.compare.ordinals import Array
+from gpuregress.compare.request import Request
+from gpuregress.dtypes import ElementType
+from gpuregress.records import Comparison, Rule
+
+Way = Callable[[Request, Array, Array], Comparison]
+
+WAYS: dict[str, Way] = {
+    "indexed": indexed.compare,
+    "any": multiset.compare,
+}
+
+
+def way_of(rule: Rule, element_type: ElementType) -> str:  # noqa: ARG001 - records will have ways of their own
+    """The name in `WAYS` of the way in which a rule compares buffers of this type."""
+    return "any" if rule.order == "any" else "indexed"
+
+
+def needs_all(rule: Rule) -> bool:
+    """Whether a rule needs both whole arrays, because equal elements matter too; else the rows that differ will do."""
+    whole = rule.order == "any" or rule.key or rule.statistics or rule.verify
+    return bool(whole) or indexed.needs_all(rule)
+
+
+def needs_array_when_identical(rule: Rule, element_type: ElementType) -> bool:
+    """Whether even two buffers of the same bytes must be looked at: for NaN, or by the user's own function."""
+    return bool(rule.verify) or (rule.nan == "never" and element_type.is_float)
+
+
+def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+    """Compares two whole buffers.
+
+    Args:
+        request: what to compare and how.
+        expected: `request.element_type.storage`, of `request.shape` or flat: the baseline or the reference.
+        actual: the same: this run's.
+    """
+    refused = _refuse(request, expected, actual)
+    if refused is not None:
+        return refused
+    way = WAYS[way_of(request.rule, request.element_type)]
+    return way(request, np.asarray(expected).reshape(-1), np.asarray(actual).reshape(-1))
+
+
+def compare_sparse(
+    request: Request,
+    indices: npt.NDArray[np.integer],
+    expected_rows: Array,
+    actual_rows: Array,
+    total: int,
+) -> Comparison:
+    """Compares buffers that are equal to the bit but for a few rows.
+
+    Args:
+        request: what to compare and how; `needs_all(request.rule)` must be false.
+        indices: the places of the rows that may differ, rising.
+        expected_rows: those rows, `request.element_type.storage`, one dimension.
+        actual_rows: the same.
+        total: elements in the whole buffer.
+
+    Raises:
+        ValueError: the rule needs the whole arrays, or `total` is not the shape's.
+    """
+    if needs_all(request.rule):
+        raise ValueError("this rule needs the whole arrays")
+    if total != request.total:
+        raise ValueError(f"{total} elements do not fill shape {list(request.shape)}")
+    return indexed.compare_sparse(request, np.asarray(indices, np.int64), expected_rows, actual_rows)
+
+
+def identical(request: Request, actual: Array | None = None) -> Comparison:
+    """The comparison of two buffers whose bytes have the same digest.
+
+    Args:
+        request: what to compare and how.
+        actual: the buffer, where `needs_array_when_identical` asks for it.
+
+    Raises:
+        ValueError: the array is needed and is not given.
+    """
+    if needs_array_when_identical(request.rule, request.element_type):
+        if actual is None:
+            raise ValueError("this rule must see the array even where the bytes are the same")
+        return compare(request, actual, actual)
+    return request.result(same=True, rule=describe.rule(request.rule), identical=True, multiset_same=True)
+
+
+def mismatch(request: Request, expected_type: ElementType, expected_shape: tuple[int, ...]) -> Comparison | None:
+    """A failed comparison where element type or shape are not the baseline's; None where they are.
+
+    Args:
+        request: with this run's element type and shape.
+        expected_type: the baseline's.
+        expected_shape: the baseline's.
+    """
+    said = []
+    if expected_type != request.element_type:
+        said.append(f"the {request.against} holds {expected_type.name}, this run {request.element_type.name}")
+    if expected_shape != request.shape:
+        said.append(f"the {request.against}'s shape is {list(expected_shape)}, this run's {list(request.shape)}")
+    if not said:
+        return None
+    return request.result(
+        same=False,
+        rule=describe.rule(request.rule),
+        differing=request.total,
+        changed=request.total,
+        message="cannot be compared: " + "; ".join(said),
+    )
+
+
+def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | None:
+    said = []
+    for side, array in ((f"the {request.against}", expected), ("this run", actual)):
+        if array.dtype != request.element_type.storage:
+            said.append(f"{side} holds {array.dtype}, not {request.element_type.name}")
+        elif array.shape not in (request.shape, (request.total,)):
+            said.append(f"{side} has shape {list(array.shape)}, not {list(request.shape)}")
+    if not said:
+        return None
+    return request.result(
+        same=False,
+        rule=describe.rule(request.rule),
+        differing=request.total,
+        changed=request.total,
+        message="cannot be compared: " + "; ".join(said),
+    )

@@ -1,0 +1,48 @@
+"""Sums that tell whether two sets of rows hold the same values in any order, without sorting.
+
+Each row is hashed over its total-order keys, and the hashes are added modulo 2^64: addition forgets the order and keeps
+the multiplicity. Two different multisets agree with a chance of about 2^-64: enough for a report's "same values, other
+places"; a verdict under `order: any` sorts instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.compare import ordinals
+from gpuregress.compare.ordinals import Array
+from gpuregress.dtypes import ElementType
+
+Hashes = npt.NDArray[np.uint64]
+
+
+def rows(array: Array, element_type: ElementType, *, merge_zeros: bool = False) -> Hashes:
+    """A 64-bit hash of each row; rows of the same values have the same hash.
+
+    Args:
+        array: one dimension, `element_type.storage`.
+        element_type: how to read it.
+        merge_zeros: -0 counts as 0.
+    """
+    state = np.full(array.shape, 0x9E3779B97F4A7C15, np.uint64)
+    for part, column in zip(element_type.parts, element_type.columns(array), strict=True):
+        keys = ordinals.keys(column, part.scalar, merge_zeros=merge_zeros)
+        state ^= keys.astype(np.uint64 if keys.dtype.kind == "u" else np.int64).view(np.uint64)
+        _mix(state)
+    return state
+
+
+def total(array: Array, element_type: ElementType, *, merge_zeros: bool = False) -> int:
+    """The sum of the rows' hashes modulo 2^64."""
+    return int(rows(array, element_type, merge_zeros=merge_zeros).sum(dtype=np.uint64))
+
+
+def _mix(state: Hashes) -> None:
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), in place."""
+    state += np.uint64(0x9E3779B97F4A7C15)
+    state ^= state >> np.uint64(30)
+    state *= np.uint64(0xBF58476D1CE4E5B9)
+    state ^= state >> np.uint64(27)
+    state *= np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)

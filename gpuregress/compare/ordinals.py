@@ -1,0 +1,123 @@
+"""Total-order integers for numbers: what sorting and ULP distances are done on.
+
+A float's bits, read as sign and magnitude, count the floats along the number line. As two's complement they sort as
+IEEE 754's totalOrder does: -inf … -0, 0 … inf. Every NaN becomes one value after all others, so that a sort never
+depends on a float comparison, which mixes -0 with 0 and scatters NaNs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.dtypes import Scalar
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+_EXPONENT = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+
+
+def bits(column: Array, scalar: Scalar) -> Array:
+    """The column's bits as unsigned integers of the same width.
+
+    Args:
+        column: one dimension, the scalar's storage dtype; may be strided.
+        scalar: how to read it.
+    """
+    return np.ascontiguousarray(column).view(f"<u{scalar.size}")
+
+
+def magnitude_bits(column: Array, scalar: Scalar) -> Array:
+    """A float column's bits without the sign."""
+    unsigned = f"<u{scalar.size}"
+    mask = np.array((1 << (8 * scalar.size - 1)) - 1, unsigned)
+    return np.asarray(bits(column, scalar) & mask)
+
+
+def exponent_mask(scalar: Scalar) -> int:
+    """The bits of infinity: magnitudes over it are NaN."""
+    return _EXPONENT[scalar.name]
+
+
+def is_nan(column: Array, scalar: Scalar) -> Mask:
+    """Where a column holds NaN; nowhere in integers."""
+    if not scalar.is_float:
+        return np.zeros(column.shape, np.bool_)
+    if scalar.kind == "float":
+        return np.isnan(column)
+    return np.asarray(magnitude_bits(column, scalar) > exponent_mask(scalar))
+
+
+def is_finite(column: Array, scalar: Scalar) -> Mask:
+    """Where a column holds numbers other than NaN and infinity."""
+    if not scalar.is_float:
+        return np.ones(column.shape, np.bool_)
+    if scalar.kind == "float":
+        return np.isfinite(column)
+    return np.asarray(magnitude_bits(column, scalar) < exponent_mask(scalar))
+
+
+def keys(column: Array, scalar: Scalar, *, merge_zeros: bool = False) -> Array:
+    """Integers that order a column totally, equal only where the values are the same.
+
+    Args:
+        column: one dimension, the scalar's storage dtype.
+        scalar: how to read it.
+        merge_zeros: -0 gets the key of 0.
+
+    Returns:
+        A new array of the same length: signed integers of the same width for floats (NaN is the largest), else the
+        integers themselves.
+    """
+    if scalar.kind == "bool":
+        return bits(column, scalar)
+    if not scalar.is_float:
+        return np.array(column)
+    width = 8 * scalar.size
+    signed = bits(column, scalar).view(f"<i{scalar.size}")
+    low = np.array((1 << (width - 1)) - 1, signed.dtype)
+    ordered = signed ^ ((signed >> np.array(width - 1, signed.dtype)) & low)
+    if merge_zeros:
+        ordered[ordered == -1] = 0
+    ordered[is_nan(column, scalar)] = low
+    return np.asarray(ordered)
+
+
+def distance(first: Array, second: Array) -> npt.NDArray[np.uint64]:
+    """How far two arrays of integers are apart, exactly, for any integer dtype.
+
+    The difference modulo 2^64 of the larger and the smaller is the distance, as no two 64-bit integers are 2^64 apart.
+    """
+    high, low = np.maximum(first, second), np.minimum(first, second)
+    if first.dtype.kind == "u":
+        return high.astype(np.uint64) - low.astype(np.uint64)
+    return high.astype(np.int64).view(np.uint64) - low.astype(np.int64).view(np.uint64)
+
+
+def ulps(expected: Array, actual: Array, scalar: Scalar) -> npt.NDArray[np.uint64]:
+    """Steps between the floats of a type; -0 and 0 are one point of the line.
+
+    Args:
+        expected: one dimension, a float's storage dtype; values at NaN mean nothing.
+        actual: the same.
+        scalar: how to read them.
+    """
+    first, second = keys(expected, scalar), keys(actual, scalar)
+    crosses = (first < 0) != (second < 0)
+    steps: npt.NDArray[np.uint64] = distance(first, second) - crosses.astype(np.uint64)
+    return steps
+
+
+def values(ordered: Array, scalar: Scalar) -> Array:
+    """The values that `keys` made these of: the scalar's storage dtype, each NaN as one quiet NaN."""
+    if scalar.kind == "bool":
+        return ordered.view("?")
+    if not scalar.is_float:
+        return ordered
+    width = 8 * scalar.size
+    low = np.array((1 << (width - 1)) - 1, ordered.dtype)
+    signed = ordered ^ ((ordered >> np.array(width - 1, ordered.dtype)) & low)
+    return np.asarray(signed).view(scalar.storage)
