@@ -47,104 +47,23 @@ _MATH = """\
 #endif
 """
 
-_MATH_FUNCTIONS = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "hypot", "ilogb", "isfinite", "isinf", "isnan", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "pow", "remainder", "remquo", "rint", "round", "scalbln", "scalbn", "signbit", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"]
-
-_LIMITS = """\
-#pragma once
-#ifndef CHAR_BIT
-#define CHAR_BIT 8
-#define SCHAR_MIN (-128)
-#define SCHAR_MAX 127
-#define UCHAR_MAX 255
-#define CHAR_MIN SCHAR_MIN
-#define CHAR_MAX SCHAR_MAX
-#define SHRT_MIN (-32768)
-#define SHRT_MAX 32767
-#define USHRT_MAX 65535
-#define INT_MIN (-2147483647 - 1)
-#define INT_MAX 2147483647
-#define UINT_MAX 4294967295U
-#define LONG_MIN (-9223372036854775807L - 1L)
-#define LONG_MAX 9223372036854775807L
-#define ULONG_MAX 18446744073709551615UL
-#define LLONG_MIN (-9223372036854775807LL - 1LL)
-#define LLONG_MAX 9223372036854775807LL
-#define ULLONG_MAX 18446744073709551615ULL
-#endif
+_MATH_FUNCTIONS = """
+abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor
+fma fmax fmin fmod frexp hypot ilogb isfinite isinf isnan ldexp lgamma llrint llround log log10 log1p log2 logb
+lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn signbit sin sinh sqrt
+tan tanh tgamma trunc
 """
 
-_FLOAT = """\
-#pragma once
-#ifndef FLT_RADIX
-#define FLT_RADIX 2
-#define FLT_MANT_DIG 24
-#define FLT_DIG 6
-#define FLT_MIN_EXP (-125)
-#define FLT_MAX_EXP 128
-#define FLT_MIN_10_EXP (-37)
-#define FLT_MAX_10_EXP 38
-#define FLT_MAX 3.40282346638528859811704183484516925e+38F
-#define FLT_MIN 1.17549435082228750796873653722224568e-38F
-#define FLT_EPSILON 1.19209289550781250000000000000000000e-7F
-#define DBL_MANT_DIG 53
-#define DBL_DIG 15
-#define DBL_MIN_EXP (-1021)
-#define DBL_MAX_EXP 1024
-#define DBL_MIN_10_EXP (-307)
-#define DBL_MAX_10_EXP 308
-#define DBL_MAX 1.79769313486231570814527423731704357e+308
-#define DBL_MIN 2.22507385850720138309023271733240406e-308
-#define DBL_EPSILON 2.22044604925031308084726333618164062e-16
-#endif
-"""
+# libcu++ defines these as macros and global types under NVRTC, unguarded: ours must be the same ones.
+_LIMITS = "#pragma once\n#include <cuda/std/climits>\n"
+_FLOAT = "#pragma once\n#include <cuda/std/cfloat>\n"
+_STDINT = "#pragma once\n#include <cuda/std/cstdint>\n"
 
-_STDINT = """\
+# The real one declares host functions, which NVRTC refuses; sources include it out of habit or for these.
+_CUDA = """\
 #pragma once
-typedef signed char int8_t;
-typedef short int16_t;
-typedef int int32_t;
-typedef long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long uint64_t;
-typedef signed char int_fast8_t;
-typedef long int_fast16_t;
-typedef long int_fast32_t;
-typedef long int_fast64_t;
-typedef unsigned char uint_fast8_t;
-typedef unsigned long uint_fast16_t;
-typedef unsigned long uint_fast32_t;
-typedef unsigned long uint_fast64_t;
-typedef signed char int_least8_t;
-typedef short int_least16_t;
-typedef int int_least32_t;
-typedef long int_least64_t;
-typedef unsigned char uint_least8_t;
-typedef unsigned short uint_least16_t;
-typedef unsigned int uint_least32_t;
-typedef unsigned long uint_least64_t;
-typedef long intptr_t;
-typedef unsigned long uintptr_t;
-typedef long intmax_t;
-typedef unsigned long uintmax_t;
-#ifndef INT8_MAX
-#define INT8_MIN (-128)
-#define INT8_MAX 127
-#define UINT8_MAX 255
-#define INT16_MIN (-32768)
-#define INT16_MAX 32767
-#define UINT16_MAX 65535
-#define INT32_MIN (-2147483647 - 1)
-#define INT32_MAX 2147483647
-#define UINT32_MAX 4294967295U
-#define INT64_MIN (-9223372036854775807L - 1L)
-#define INT64_MAX 9223372036854775807L
-#define UINT64_MAX 18446744073709551615UL
-#define INTPTR_MAX INT64_MAX
-#define UINTPTR_MAX UINT64_MAX
-#define SIZE_MAX UINT64_MAX
-#endif
+#define CUDA_VERSION 13050
+typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;
 """
 
 _STDDEF = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef long ptrdiff_t;\n"
@@ -154,7 +73,10 @@ _STRING = _STDDEF
 # NVRTC has assert built in, but, as in C, NDEBUG may change between two inclusions: NVRTC's own macro honours it.
 _ASSERT = "#pragma once\n"
 
-_LIBCUXX = ["algorithm", "array", "atomic", "bit", "chrono", "complex", "concepts", "functional", "initializer_list", "iterator", "limits", "memory", "numeric", "optional", "ratio", "span", "string_view", "tuple", "type_traits", "utility", "variant"]
+_LIBCUXX = """
+algorithm array atomic bit chrono complex concepts functional initializer_list iterator limits memory numeric
+optional ratio span string_view tuple type_traits utility variant
+"""
 
 
 def _in_std(header: str, names: Iterable[str] = ()) -> str:
@@ -176,12 +98,13 @@ HEADERS: dict[str, str] = {
     "cassert": _ASSERT,
     "cfloat": _FLOAT,
     "climits": _LIMITS,
-    "cmath": _in_std("math.h", _MATH_FUNCTIONS),
+    "cmath": _in_std("math.h", _MATH_FUNCTIONS.split()),
     "cstddef": _in_std("stddef.h", ("size_t", "ptrdiff_t")),
     "cstdint": _in_std("stdint.h", [*_INTEGERS, "intptr_t", "uintptr_t", "intmax_t", "uintmax_t"]),
     "cstdio": _in_std("stdio.h", ("size_t", "printf")),
     "cstdlib": _in_std("stdlib.h", ("size_t", "malloc", "free", "abs")),
     "cstring": _in_std("string.h", ("size_t", "memcpy", "memset")),
+    "cuda.h": _CUDA,
     "float.h": _FLOAT,
     "inttypes.h": "#pragma once\n#include <stdint.h>\n",
     "limits.h": _LIMITS,
@@ -194,7 +117,7 @@ HEADERS: dict[str, str] = {
     "stdlib.h": _STDLIB,
     "string.h": _STRING,
     "sys/types.h": _STDDEF,
-    **{name: _libcuxx(name) for name in _LIBCUXX},
+    **{name: _libcuxx(name) for name in _LIBCUXX.split()},
 }
 
 

@@ -25,9 +25,11 @@ _HOST_HINT = (
 _OPTION_HINT = (
     "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
 )
-_HOST_ONLY = frozenset(
-    ["condition_variable", "cstdarg", "ctime", "deque", "exception", "fstream", "future", "getopt.h", "helper_cuda.h", "helper_functions.h", "iomanip", "iostream", "list", "map", "mutex", "omp.h", "ostream", "random", "regex", "set", "sstream", "stdarg.h", "stdexcept", "string", "sys/time.h", "thread", "time.h", "unistd.h", "unordered_map", "unordered_set", "vector"],
-)
+_HOST_ONLY = """
+condition_variable cstdarg ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
+iomanip iostream list map mutex omp.h ostream random regex set sstream stdarg.h stdexcept string sys/time.h
+thread time.h unistd.h unordered_map unordered_set vector
+"""
 _HOST_SIGNS = (
     "is considered a host function",
     "a __host__ function",
@@ -108,7 +110,7 @@ def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
 
 
 def _missing_header(name: str, folders: Iterable[Path]) -> str:
-    if name in _HOST_ONLY:
+    if name in _HOST_ONLY.split():
         return f"<{name}> is a host header. {_HOST_HINT}"
     searched = ", ".join(shown(folder) for folder in folders)
     return f"searched in {searched} and CUDA's own headers; add the header's folder to compile.include"

@@ -81,12 +81,14 @@ def compile_source(source: Source, text: str) -> Compiled:
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
     nvrtc = _bindings()
+    path = Path(source.path)
     folders = search_folders(source)
     virtual = headers.virtual_headers(folders)
     program = _checked(
         nvrtc.nvrtcCreateProgram(
-            text.encode(),
-            Path(source.path).name.encode(),
+            # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
+            f'#line 1 "{path.name}"\n{text}'.encode(),
+            str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],
             [name.encode() for name in virtual],
@@ -104,8 +106,6 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     options = [
         *options_for(source),
-        # The source's folder stands first among ours; without this NVRTC would search the working folder before it.
-        "--no-source-include",
         f"--pre-include={headers.PRELUDE}",
         *(f"--include-path={folder}" for folder in (*folders, *headers.cuda_folders())),
     ]
@@ -136,7 +136,7 @@ def _release(ptx: str) -> str:
 
 
 def _text(program: Any, size_of: Any, read: Any) -> str:
-    size = _checked(size_of(program))
+    size: int = _checked(size_of(program))
     buffer = b" " * size
     _checked(read(program, buffer))
     return buffer.rstrip(b"\0").decode(errors="replace")
@@ -152,14 +152,14 @@ def _bindings() -> Any:
     try:
         from cuda.bindings import nvrtc  # noqa: PLC0415 - heavy, and not there on a host that only runs cached cubins
 
-        (error, _, _) = nvrtc.nvrtcVersion()
+        (status, _, _) = nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as error:
         raise HarnessError(
             f"NVRTC cannot be loaded ({_first_line(error)}): `pip install cuda-bindings nvidia-cuda-nvrtc` brings it; "
             "or compile elsewhere with `gpuregress build` and name its folder with GPUREGRESS_CACHE",
         ) from error
-    if int(error) != 0:
-        raise HarnessError(f"NVRTC does not answer: {error.name}")
+    if int(status) != 0:
+        raise HarnessError(f"NVRTC does not answer: {status.name}")
     return nvrtc
 
 
