@@ -1,1 +1,1 @@
-
+"""A run's summary as text for people and machines; judges nothing."""

@@ -1,0 +1,84 @@
+"""The command line: one small file a command, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+COMMANDS: tuple[str, ...] = (
+    "run",
+    "diff",
+    "accept",
+    "list",
+    "show",
+    "check",
+    "log",
+    "new",
+    "nightly",
+    "history",
+    "report",
+    "build",
+    "doctor",
+    "schema",
+)
+
+
+class Commands(click.Group):
+    """The group of all commands: imports a command's file when it is wanted, and turns errors into exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names, in the order of a user's day."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"gpuregress.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command; a name that is not known gets the nearest one that is."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            import difflib
+
+            near = difflib.get_close_matches(name, COMMANDS, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no such command {name!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Runs a command and leaves with its exit code; every error is one line on stderr."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        from gpuregress.cli import errors
+
+        sys.exit(errors.guard(lambda: super(Commands, self).main(*args, standalone_mode=False, **extra)))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: gpuregress run configs/reduce.yaml",
+)
+@click.version_option(package_name="gpuregress", prog_name="gpuregress")
+@click.option(
+    "-C",
+    "--directory",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Work in the project that holds DIR instead of the current folder.",
+)
+@click.pass_context
+def main(ctx: click.Context, directory: str | None) -> None:
+    """Regression tests for CUDA kernels: run, dump, compare with accepted results, say what changed.
+
+    Kernels run on a GPU, or, bit for bit, on the CPU of a machine that has none.
+    """
+    ctx.obj = directory

@@ -1,0 +1,112 @@
+"""What every command starts from: the project, the listener for progress, files to write reports to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from gpuregress.project import Project
+    from gpuregress.records import RunSummary
+
+
+def find_project(ctx: click.Context) -> Project:
+    """The project of the current folder, or of `-C DIR`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from gpuregress import project
+
+    return project.find(Path(ctx.obj or ".").absolute())
+
+
+def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--json`: the answer as one JSON document on stdout."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def print_json(value: Any) -> None:
+    """Prints plain JSON values."""
+    import json
+
+    click.echo(json.dumps(value, indent=2))
+
+
+def write_report(target: str, text: str) -> None:
+    """Writes a report to a file, or to stdout for `-`.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    if target == "-":
+        click.echo(text, nl=False)
+        return
+    from gpuregress import storage
+
+    storage.write_atomic(Path(target).absolute(), text.encode())
+
+
+def write_reports(summary: RunSummary, json: str | None, junit: str | None, html: str | None) -> None:
+    """Writes what `--json`, `--junit` and `--html` ask for."""
+    if json:
+        from gpuregress.report import json_report
+
+        write_report(json, json_report.render(summary))
+    if junit:
+        from gpuregress.report import junit as junit_report
+
+        write_report(junit, junit_report.render(summary))
+    if html:
+        from gpuregress.report import html as html_report
+
+        write_report(html, html_report.render(summary))
+
+
+def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--json F`, `--junit F`, `--html F`."""
+    for name, text in (("html", "HTML"), ("junit", "JUnit XML"), ("json", "JSON")):
+        function = click.option(f"--{name}", metavar="F", help=f"Write the results as {text} to F (- is stdout).")(
+            function
+        )
+    return function
+
+
+def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every command that runs cases."""
+    options = (
+        click.option(
+            "--device",
+            default="auto",
+            show_default=True,
+            metavar="auto|cpu|cuda[:N]",
+            help="Where to run; cuda takes every GPU of this host, auto a GPU if there is one.",
+        ),
+        click.option("-k", "name_glob", metavar="GLOB", help="Only cases whose name matches GLOB."),
+        click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated."),
+        click.option("-j", "--jobs", type=click.IntRange(1), help="Workers  [default: one a core, or one a GPU]"),
+        click.option(
+            "--repeat", type=click.IntRange(1), metavar="N", help="Run each case N times and compare the runs."
+        ),
+        click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for each case."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def style(word: str, text: str) -> str:
+    """A text in a verdict's colour; plain where stdout is no terminal (click strips it there)."""
+    from gpuregress.report.terminal import COLOURS
+
+    colours: dict[str, str] = {**COLOURS}
+    return click.style(text, fg=colours.get(word))
+
+
+def is_terminal() -> bool:
+    """Whether stdout is looked at by a person."""
+    return sys.stdout.isatty()

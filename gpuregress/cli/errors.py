@@ -1,0 +1,99 @@
+"""The one place where errors become exit codes: a line for what a user can cause, a crash log for our own bugs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpuregress.errors import GpuregressError
+
+BROKEN_PIPE = 141
+INTERRUPTED = 130
+BUG = 4
+
+
+def guard(command: Callable[[], Any]) -> int:
+    """Runs a command; returns its exit code, or that of the error it ended with.
+
+    Args:
+        command: returns an exit code, or None for 0.
+    """
+    try:
+        code = command()
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        return _say("interrupted", INTERRUPTED)
+    except GpuregressError as error:
+        return _say(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader (head, less) has left: nothing more to say, also not when Python flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        return _say(f"{error.strerror or error}{where}", GpuregressError.exit_code)
+    except MemoryError:
+        return _say("this machine has not enough memory for that", GpuregressError.exit_code)
+    except Exception as error:  # noqa: BLE001 - a bug of ours: its traceback goes to a file
+        return _say(_report_bug(error), BUG)
+    return code if isinstance(code, int) else 0
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"gpuregress: {message}", err=True)
+    return code
+
+
+def _report_bug(error: Exception) -> str:
+    """Writes the crash log; the line that tells where it is."""
+    text = _crash_text(error)
+    name = f"crash-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.log"
+    summary = f"{type(error).__name__}: {error}".splitlines()[0]
+    for folder in _crash_folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        except OSError:
+            continue
+        return f"an error inside gpuregress ({summary}); please report it with {folder / name}"
+    return f"an error inside gpuregress, and no place to write its log:\n{text}"
+
+
+def _crash_folders() -> tuple[Path, ...]:
+    import tempfile
+
+    from gpuregress.toolchain import cache
+
+    return (cache.folder() / "crashes", Path(tempfile.gettempdir()))
+
+
+def _crash_text(error: Exception) -> str:
+    import platform
+    import traceback
+    from importlib import metadata
+
+    from gpuregress import __version__
+
+    versions = []
+    for package in ("click", "cuda-bindings", "llvmlite", "numpy", "nvidia-cuda-nvrtc", "polars", "pydantic", "pycuda"):
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            versions.append(f"{package} not installed")
+    lines = (
+        f"gpuregress {__version__}, Python {platform.python_version()}, {platform.platform()}",
+        ", ".join(versions),
+        f"command: {' '.join(sys.argv)}",
+        "",
+        "".join(traceback.format_exception(error)),
+    )
+    return "\n".join(lines)

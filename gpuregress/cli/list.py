@@ -1,0 +1,53 @@
+"""`gpuregress list`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "list",
+    short_help="the cases, with their revision and what is accepted",
+    epilog="Example: gpuregress list reduce --json",
+)
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
+@click.option("-k", "name_glob", metavar="GLOB", help="Only cases whose name matches GLOB.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated.")
+@context.json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, jobs: tuple[str, ...], name_glob: str | None, tags: tuple[str, ...], as_json: bool
+) -> int:
+    """Lists the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
+    from gpuregress import baselines, plan
+    from gpuregress.report.terminal import table
+
+    project = context.find_project(ctx)
+    planned = plan.make(project, jobs, name_glob=name_glob, tags=tags)
+    store = baselines.Store(project.baselines)
+    accepted = {case.name: store.load(case.name) for case in planned.cases}
+    revisions = {name: baseline.revision if baseline else "" for name, baseline in accepted.items()}
+    if as_json:
+        context.print_json(
+            [
+                {
+                    "job": case.job,
+                    "case": case.name,
+                    "path": case.path,
+                    "revision": case.revision,
+                    "baseline_revision": revisions[case.name],
+                    "tags": list(case.tags),
+                    "devices": list(case.devices),
+                }
+                for case in planned.cases
+            ]
+        )
+        return 0
+    rows = [(case.name, case.revision, revisions[case.name] or "-", " ".join(case.tags)) for case in planned.cases]
+    for line in table(("case", "revision", "accepted", "tags"), rows):
+        click.echo(line)
+    for note in planned.notes:
+        click.echo(f"note: {note}", err=True)
+    return 0

@@ -1,0 +1,73 @@
+"""`gpuregress log`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.launchlog import Log
+
+
+@click.command(
+    "log",
+    short_help="a run's launches, and which never came back",
+    epilog="Example: gpuregress log   (the last run)",
+)
+@click.argument("run", required=False)
+@click.option("--blame", is_flag=True, help="Only the launches that never came back.")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
+    """Shows the launch log of RUN (a name or its beginning; the last run if none).
+
+    The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
+    names the launch to blame.
+    """
+    from gpuregress import launchlog
+    from gpuregress.pipeline import folders
+
+    project = context.find_project(ctx)
+    folder = folders.find(project.runs, run)
+    log = launchlog.read(folder / folders.LAUNCH_LOG)
+    if as_json:
+        context.print_json(_document(folder.name, log))
+        return 0
+    if not blame:
+        for key, value in log.head.items():
+            click.echo(f"# {key}: {value}")
+        for event in log.events:
+            click.echo(_line(event))
+    for number in log.unreadable:
+        click.echo(f"line {number} of {folder / folders.LAUNCH_LOG} is no event: it was cut short or edited", err=True)
+    for begin in log.unfinished:
+        click.echo(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
+    if blame and not log.unfinished:
+        click.echo("every launch came back")
+    return 0
+
+
+def _line(event: object) -> str:
+    from gpuregress.launchlog import Begin, End
+
+    if isinstance(event, Begin):
+        return f"begin {event.number} {event.time} {event.device} {event.case} {event.call} seed={event.seed}"
+    if isinstance(event, End):
+        return f"end {event.number} {event.elapsed_ms:.3f} ms"
+    return f"fault {getattr(event, 'number', '')} {getattr(event, 'text', '')}"
+
+
+def _document(run: str, log: Log) -> dict[str, object]:
+    from gpuregress.launchlog import Begin, End
+    from gpuregress.records import to_json
+
+    kinds = {Begin: "begin", End: "end"}
+    return {
+        "run": run,
+        "head": dict(log.head),
+        "events": [{"event": kinds.get(type(event), "fault"), **to_json(event)} for event in log.events],
+        "unfinished": to_json(log.unfinished),
+    }

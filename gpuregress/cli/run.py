@@ -1,0 +1,53 @@
+"""`gpuregress run`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "run",
+    short_help="run cases, dump their buffers, compare them with the baselines",
+    epilog="Example: gpuregress run configs/reduce.yaml -k '*tile=128*' --junit results.xml",
+)
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
+@context.device_options
+@click.option("--fail-fast", is_flag=True, help="Stop after the first case that does not pass.")
+@click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")
+@context.report_options
+@click.option("-q", "--quiet", count=True, help="Say nothing when all is well.")
+@click.option("-v", "--verbose", count=True, help="Say more: compilations, starts, details of cases that pass.")
+@click.pass_context
+def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int:
+    """Runs the cases of the JOBs: paths of job files, names of jobs or cases, or globs; all of configs/ if none.
+
+    Each case's buffers are dumped to runs/RUN/dumps and compared with the accepted baselines. Exits with 0 when every
+    case passed, 1 when something differs or is new, 2 when a job is wrong, 3 when a kernel does not compile, faulted
+    or hung, 4 when the harness or a device failed, 5 when there was nothing to run, 130 when interrupted.
+    """
+    from gpuregress import pipeline
+    from gpuregress.cli import progress
+
+    project = context.find_project(ctx)
+    verbosity = options["verbose"] - options["quiet"]
+    to_stderr = "-" in (options["json"], options["junit"], options["html"])
+    request = pipeline.Request(
+        selectors=jobs,
+        name_glob=options["name_glob"],
+        tags=options["tags"],
+        device=options["device"],
+        jobs=options["jobs"],
+        repeat=options["repeat"],
+        timeout=options["timeout"],
+        fail_fast=options["fail_fast"],
+        rerun_failed=options["rerun_failed"],
+    )
+    with progress.listener(verbosity, to_stderr=to_stderr) as listen:
+        summary = pipeline.run(project, request, listen=listen)
+    progress.show_closing(summary, project.root, verbosity, to_stderr=to_stderr)
+    context.write_reports(summary, options["json"], options["junit"], options["html"])
+    return summary.exit_code

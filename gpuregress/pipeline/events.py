@@ -1,0 +1,55 @@
+"""What a run tells while it goes on; whoever listens decides what to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpuregress.records import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The cases are known.
+
+    Attributes:
+        cases: how many will be judged.
+        run: the run's name.
+        device: what was taken, as `cpu` or `cuda:0, cuda:1`.
+        why: how `auto` came to it, "" where the user named it.
+    """
+
+    cases: int
+    run: str
+    device: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """A source is about to be compiled, the `number`th of `total`."""
+
+    source: str
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A worker took a case."""
+
+    case: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case has its verdict, the `number`th of `total`."""
+
+    verdict: Verdict
+    number: int
+    total: int
+
+
+Event = Planned | Compiling | Started | Judged
+Listener = Callable[[Event], None]

@@ -1,0 +1,77 @@
+"""results.json: version 1 of the contract's document; fields may be added, none change meaning."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpuregress.records import BufferVerdict, RunSummary, Verdict, to_json
+from gpuregress.report import terminal
+
+VERSION = 1
+
+
+def document(summary: RunSummary) -> dict[str, Any]:
+    """The whole run as plain JSON values."""
+    return {
+        "version": VERSION,
+        "run": summary.run,
+        "device": summary.device,
+        "folder": summary.folder,
+        "started": summary.started,
+        "seconds": summary.seconds,
+        "exit_code": summary.exit_code,
+        "interrupted": summary.interrupted,
+        "notes": list(summary.notes),
+        "cases": [_case(verdict) for verdict in summary.verdicts],
+    }
+
+
+def render(summary: RunSummary) -> str:
+    """The document as text; a NaN or infinity becomes a string, so that every JSON reader takes it."""
+    return json.dumps(_finite(document(summary)), indent=1, allow_nan=False) + "\n"
+
+
+def _case(verdict: Verdict) -> dict[str, Any]:
+    outcome = verdict.outcome
+    return {
+        "job": verdict.job,
+        "case": verdict.case,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "seconds": verdict.seconds,
+        "revision": verdict.revision,
+        "baseline_revision": verdict.baseline_revision,
+        "exit_code": verdict.exit_code,
+        "changes": list(verdict.changes),
+        "notes": list(verdict.notes),
+        "fault": to_json(outcome.fault) if outcome is not None else None,
+        "buffers": [_buffer(buffer) for buffer in verdict.buffers],
+        "outcome": to_json(outcome),
+    }
+
+
+def _buffer(buffer: BufferVerdict) -> dict[str, Any]:
+    main = terminal.telling(buffer)
+    return {
+        "name": buffer.name,
+        "verdict": buffer.word,
+        "dump": buffer.dump,
+        "baseline": buffer.baseline,
+        "differing": main.differing if main else 0,
+        "of": main.of if main else 0,
+        "worst": to_json(main.worst) if main else None,
+        "message": main.message if main else "",
+        "findings": [finding.message for finding in main.findings] if main else [],
+        "comparisons": to_json(buffer.comparisons),
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return value

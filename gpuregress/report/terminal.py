@@ -1,0 +1,156 @@
+"""A run for the eye: a line a case, what differs and where, and the command that accepts it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gpuregress.records import WORDS, BufferVerdict, Comparison, Element, RunSummary, Verdict, Word
+
+COLOURS: dict[Word, str] = {
+    "pass": "green",
+    "differ": "red",
+    "new": "yellow",
+    "fault": "bright_red",
+    "timeout": "bright_red",
+    "error": "magenta",
+    "skip": "bright_black",
+}
+_MOST_NAMED = 6
+_MOST_SHOWN = 5
+
+
+def case_line(verdict: Verdict) -> str:
+    """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
+    line = f"{verdict.word:<8} {verdict.case}  {verdict.seconds:.3f} s"
+    return f"{line}  {verdict.reason}" if verdict.reason else line
+
+
+def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterator[str]:
+    """The lines after the last case: the table, each failure in full, the notes, the counts, how to accept.
+
+    Args:
+        summary: the run.
+        root: the project's; paths below it are shown relative to it.
+        verbose: tell the details of cases that passed, too.
+    """
+    troubled = [verdict for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
+    rows = [row for verdict in troubled for row in _rows(verdict)]
+    if rows:
+        yield ""
+        yield from table(("case", "buffer", "differing", "worst", "looks like"), rows)
+    for verdict in troubled if not verbose else summary.verdicts:
+        lines = details(verdict, root)
+        if lines:
+            yield ""
+            yield f"{verdict.word} {verdict.case}"
+            yield from (f"  {line}" for line in lines)
+    yield ""
+    yield from (f"note: {note}" for note in summary.notes)
+    yield counts(summary)
+    yield from how_to_accept(summary)
+
+
+def counts(summary: RunSummary) -> str:
+    """`3 cases in 1.2 s on cpu: 1 pass, 2 differ (run 20261120T020000Z-3f2a)`."""
+    parts = [f"{summary.count(word)} {word}" for word in WORDS if summary.count(word)]
+    number = len(summary.verdicts)
+    cases = f"{number} case{'s' if number != 1 else ''} in {summary.seconds:.2f} s on {summary.device}"
+    stopped = "interrupted: " if summary.interrupted else ""
+    return f"{stopped}{cases}: {', '.join(parts) or 'none finished'} (run {summary.run})"
+
+
+def how_to_accept(summary: RunSummary) -> Iterator[str]:
+    """The exact commands that make this run's new and differing dumps the baselines."""
+    for word, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
+        names = [verdict.case for verdict in summary.verdicts if verdict.word == word and not verdict.exit_code > 1]
+        if not names:
+            continue
+        if len(names) <= _MOST_NAMED:
+            yield f"{text}: gpuregress accept --run {summary.run} {shlex.join(names)}"
+        elif word == "new":
+            yield f"{text}: gpuregress accept --run {summary.run} --new-only"
+        else:
+            jobs = dict.fromkeys(verdict.job for verdict in summary.verdicts if verdict.word == word)
+            yield f"{text}: gpuregress accept --run {summary.run} {shlex.join(jobs)}"
+
+
+def details(verdict: Verdict, root: Path | None = None) -> list[str]:
+    """All that is known of one case, a line each; first what else changed since its baseline."""
+    lines = [f"changed since the baseline: {change}" for change in verdict.changes]
+    if verdict.reason:
+        lines.append(verdict.reason)
+    outcome = verdict.outcome
+    if outcome is not None and outcome.fault is not None:
+        lines += [f"  {line}" for line in outcome.fault.details]
+    for buffer in verdict.buffers:
+        if buffer.word not in ("pass", "skip"):
+            lines += _buffer_details(buffer, root)
+    lines += [f"note: {note}" for note in verdict.notes]
+    if outcome is not None and outcome.output and verdict.word != "pass":
+        lines += ["the kernels printed:", *(f"  {line}" for line in outcome.output.splitlines()[:20])]
+    return lines
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Left-aligned columns, two spaces apart, cut nowhere."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    for line in lines:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def shown(path: str, root: Path | None) -> str:
+    """A path, relative to the project's root where it is below it."""
+    if root is not None and path and Path(path).is_relative_to(root):
+        return str(Path(path).relative_to(root))
+    return path
+
+
+def telling(buffer: BufferVerdict) -> Comparison | None:
+    """The comparison that says most: the first that is not the same, else the first; None without any."""
+    failed = [comparison for comparison in buffer.comparisons if not comparison.same]
+    return next(iter(failed or buffer.comparisons), None)
+
+
+def element_text(element: Element) -> str:
+    """`[5].x: 1.5, was 1.25 (rel 0.2)`."""
+    where = f"[{element.index}]{'.' + element.part if element.part else ''}"
+    errors = [
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in (("abs", element.absolute), ("rel", element.relative), ("ulp", element.ulp))
+        if value is not None
+    ]
+    was = f", was {element.expected}" if element.expected else ", in the baseline nothing"
+    now = element.actual or "missing"
+    return f"{where}: {now}{was}{' (' + ', '.join(errors) + ')' if errors else ''}"
+
+
+def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
+    for buffer in verdict.buffers:
+        if buffer.word != "differ":
+            continue
+        main = telling(buffer)
+        if main is None:
+            yield (verdict.case, buffer.name, "", "", "")
+            continue
+        worst = element_text(main.worst) if main.worst else main.message
+        finding = main.findings[0].pattern if main.findings else ""
+        yield (verdict.case, buffer.name, f"{main.differing} of {main.of}", worst, finding)
+
+
+def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
+    for comparison in buffer.comparisons:
+        if comparison.same:
+            continue
+        said = comparison.message or f"{comparison.differing} of {comparison.of} differ"
+        yield f"{buffer.name} ({comparison.against}): {said}"
+        if comparison.rule:
+            yield f"  rule: {comparison.rule}"
+        yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
+        yield from (f"  {element_text(element)}" for element in comparison.first[:_MOST_SHOWN])
+    if buffer.dump:
+        yield f"  dump      {shown(buffer.dump, root)}"
+    if buffer.baseline:
+        yield f"  baseline  {shown(buffer.baseline, root)}"

@@ -1,0 +1,307 @@
+"""One case on one device: fill, log, launch, read, dump. Compares nothing.
+
+Outputs are poisoned before the first launch: the 16-bit word 0x7ffd over and over, which is a NaN as float16, bfloat16,
+float32 and float64, 2147319805 as int32 and 32765 as int16, and never a result by accident. Elements that still hold it
+afterwards were never written; they are counted here, where the raw bytes are, and reported in `Outcome.extra`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes, inputs, launchlog
+from gpuregress.devices.base import Bytes, Device, Memory, Module
+from gpuregress.dump import digest, names, writer
+from gpuregress.errors import DeviceError, GpuregressError, KernelFault
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Argument, Buffer, Case, Dump, Fault, LaunchTime, Outcome, Program
+
+POISON = bytes.fromhex("fd7f")
+Array = npt.NDArray[np.generic]
+
+
+def run_case(
+    device: Device,
+    case: Case,
+    program: Program,
+    *,
+    log: LaunchLog,
+    first_launch: int,
+    dumps: Path | str,
+    known: Mapping[str, Mapping[str, str]],
+    place: str = "",
+    entering: Callable[[str], None] = lambda _phase: None,
+) -> Outcome:
+    """Runs a case and dumps what it asks for.
+
+    Args:
+        device: an open device, with nothing of an earlier case on it.
+        case: what to run.
+        program: its compiled source.
+        log: where each launch is recorded before it happens.
+        first_launch: the log number of the first launch; further ones count up.
+        dumps: the folder for dumps.
+        known: buffer → digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
+        place: the device as people call it; its own name where not given.
+        entering: told `launching` when the clock of the case's time limit starts, `saving` when it stops.
+
+    Returns:
+        `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
+    """
+    began = time.perf_counter()
+    run = _Run(device, case, program, log, first_launch, Path(dumps), known, place or device.info.name, entering)
+    state: dict[str, Any] = {"state": "done"}
+    try:
+        run.execute()
+    except KernelFault as fault:
+        state = {"state": "fault", "fault": Fault(fault.kind, str(fault), fault.details, run.current)}
+        run.extra["sticky"] = fault.sticky
+    except GpuregressError as error:
+        state = {"state": "error", "message": str(error)}
+        run.extra["error"] = type(error).__name__
+    except MemoryError:
+        state = {"state": "error", "message": f"not enough memory on {run.place} or its host for {case.name}"}
+        run.extra["error"] = "DeviceError"
+    finally:
+        device.free_all()
+    return Outcome(
+        case=case.name,
+        dumps=tuple(run.dumped),
+        inputs=run.inputs,
+        repeats={name: tuple(found) for name, found in run.repeats.items()},
+        launches=tuple(run.launches),
+        output="".join(run.output),
+        device=device.info,
+        resources=run.resources,
+        seconds=time.perf_counter() - began,
+        extra=run.extra,
+        **state,
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of one case while it runs."""
+
+    device: Device
+    case: Case
+    program: Program
+    log: LaunchLog
+    number: int
+    folder: Path
+    known: Mapping[str, Mapping[str, str]]
+    place: str
+    entering: Callable[[str], None]
+    current: int | None = None
+    dumped: list[Dump] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+    repeats: dict[str, list[str]] = field(default_factory=dict)
+    launches: list[LaunchTime] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
+    resources: dict[str, dict[str, int]] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=lambda: {"poison": POISON.hex()})
+
+    def execute(self) -> None:
+        """The first run, which is dumped, and the repeats, which are compared with it by digest."""
+        filled = {name: inputs.fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
+        self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
+        results = self._once(filled)
+        self._count_unwritten(results)
+        for name, array in results.items():
+            self.dumped.append(self._write(self.folder, name, array, self.known.get(name, {})))
+        firsts = {dump.buffer: dump.digest for dump in self.dumped}
+        for repetition in range(2, self.case.repeat + 1):
+            self._repeat(repetition, filled, firsts)
+
+    def _repeat(self, repetition: int, filled: Mapping[str, Array], firsts: Mapping[str, str]) -> None:
+        """One further run; where its bits are not the first run's, they are dumped beside them."""
+        self.device.free_all()
+        for name, array in self._once(filled).items():
+            found = self._digest(name, array)
+            self.repeats.setdefault(name, []).append(found)
+            if found != firsts[name]:
+                dump = self._write(self.folder / f"repeat-{repetition}", name, array, {})
+                self.extra.setdefault("repeat_dumps", {}).setdefault(name, {})[str(repetition)] = dump.path
+
+    def _once(self, filled: Mapping[str, Array]) -> dict[str, Array]:
+        """Loads, fills, launches, reads: buffer → array, for the buffers to dump."""
+        module = self.device.load(self.program)
+        self._record_resources(module)
+        memory = {name: self._place_buffer(module, buffer) for name, buffer in self.case.buffers.items()}
+        for name, buffer in self.case.buffers.items():
+            self._initialise(memory[name], buffer, filled.get(name))
+        self.entering("launching")
+        for step in range(len(self.case.launches)):
+            self._launch(step, module, memory)
+        self._check_status(memory)
+        self.entering("saving")
+        return {name: self._read(memory[name], self.case.buffers[name]) for name in self.case.dump}
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    def _place_buffer(self, module: Module, buffer: Buffer) -> Memory:
+        element = dtypes.parse(buffer.dtype)
+        size = element.size * math.prod(buffer.shape)
+        if buffer.symbol is None:
+            return self.device.allocate(buffer.name, size, itemsize=element.size)
+        memory = module.symbol(self.program.symbols.get(buffer.symbol, buffer.symbol))
+        if size > memory.size:
+            raise DeviceError(f"buffer {buffer.name} has {size} bytes; its symbol {buffer.symbol} has {memory.size}")
+        return memory
+
+    def _initialise(self, memory: Memory, buffer: Buffer, array: Array | None) -> None:
+        if array is not None:
+            memory.write(as_bytes(array))
+        elif buffer.symbol is None:  # a symbol keeps what its own initialiser put there
+            memory.write(poison(memory.size))
+
+    def _read(self, memory: Memory, buffer: Buffer) -> Array:
+        element = dtypes.parse(buffer.dtype)
+        size = element.size * math.prod(buffer.shape)
+        return memory.read(0, size).view(element.storage).reshape(buffer.shape)
+
+    # --- launches -----------------------------------------------------------------------------------------------------
+
+    def _launch(self, step: int, module: Module, memory: dict[str, Memory]) -> None:
+        launch = self.case.launches[step]
+        entry = self.program.entries[launch.kernel]
+        arguments = tuple(pack(argument, memory)[0] for argument in launch.args)
+        call = launchlog.render(launch, self.case.buffers)
+        self.current = self.number
+        self.number += 1
+        self.log.begin(self.current, self.place, self.case.name, call, self.case.seed)
+        try:
+            report = self.device.launch(module, entry.mangled, launch.grid, launch.block, launch.shared, arguments)
+        except GpuregressError as error:
+            self.log.fault(self.current, str(error))
+            raise
+        self.log.end(self.current, report.elapsed_ms)
+        self.launches.append(LaunchTime(self.current, launch.kernel, report.elapsed_ms))
+        if report.output:
+            self.output.append(report.output)
+        self._count_events(launch.kernel, report.counters)
+        for first, second in launch.swap:
+            memory[first], memory[second] = memory[second], memory[first]
+
+    def _count_events(self, kernel: str, counters: Mapping[str, int]) -> None:
+        totals = self.extra.setdefault("counters", {}).setdefault(kernel, {}) if counters else {}
+        for event, count in counters.items():
+            totals[event] = totals.get(event, 0) + count
+
+    def _check_status(self, memory: Mapping[str, Memory]) -> None:
+        """The kernel's own error report: all zero, or the case fails with the first code and its place."""
+        if self.case.status is None:
+            return
+        buffer = self.case.buffers[self.case.status]
+        array = self._read(memory[buffer.name], buffer).reshape(-1)
+        columns = [np.asarray(column).astype(bool) for column in dtypes.parse(buffer.dtype).columns(array)]
+        raised = np.flatnonzero(np.logical_or.reduce(columns))
+        if raised.size:
+            self._raise_status(buffer.name, array, raised)
+
+    def _raise_status(self, name: str, array: Array, raised: npt.NDArray[np.intp]) -> NoReturn:
+        first = int(raised[0])
+        others = f" and {raised.size - 1} more of {array.size} are not zero" if raised.size > 1 else ""
+        message = f"status {name}[{first}] = {array[first]}{others}"
+        details = tuple(f"{name}[{index}] = {array[index]}" for index in raised[:20])
+        raise KernelFault("status", message, details=details)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def _write(self, folder: Path, name: str, array: Array, known: Mapping[str, str]) -> Dump:
+        buffer = self.case.buffers[name]
+        path = names.dump_path(folder, self.case.name, name, self.case.revision)
+        files = {key: Path(file) for key, file in known.items()}
+        return writer.write(path, array, dtypes.parse(buffer.dtype), buffer.shape, known=files)
+
+    def _digest(self, name: str, array: Array) -> str:
+        return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))
+
+    def _count_unwritten(self, results: Mapping[str, Array]) -> None:
+        found = {
+            name: unwritten(array)
+            for name, array in results.items()
+            if self.case.buffers[name].fill is None and self.case.buffers[name].symbol is None
+        }
+        self.extra["unwritten"] = {name: entry for name, entry in found.items() if entry is not None}
+
+    def _record_resources(self, module: Module) -> None:
+        for name in dict.fromkeys(launch.kernel for launch in self.case.launches):
+            info = module.kernel(self.program.entries[name].mangled)
+            self.resources[name] = {
+                "registers": info.registers,
+                "shared": info.shared,
+                "local": info.local,
+                "spill": info.spill,
+            }
+
+
+def poison(size: int) -> Bytes:
+    """`size` bytes of the pattern that outputs hold before the first launch."""
+    word = np.frombuffer(POISON, np.uint8)
+    return np.resize(word, size)
+
+
+def unwritten(array: Array) -> dict[str, Any] | None:
+    """Which elements still hold the poison: None, or how many, the first, the last and the first few ranges.
+
+    Args:
+        array: any shape and storage dtype, as it was read from the device.
+
+    Returns:
+        `{"elements": 3, "of": 8, "ranges": [[5, 8]]}`, ranges half open; where there are more than 16, the first 16.
+    """
+    if array.size == 0:
+        return None
+    untouched = _holds_poison(array)
+    if not untouched.any():
+        return None
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], untouched, [False])).astype(np.int8)))
+    ranges = edges.reshape(-1, 2)
+    return {"elements": int(untouched.sum()), "of": int(array.size), "ranges": ranges[:16].tolist()}
+
+
+def _holds_poison(array: Array) -> npt.NDArray[np.bool_]:
+    size = array.dtype.itemsize
+    if size in (2, 4, 8):
+        words = as_bytes(array).view(f"<u{size}")
+        return np.asarray(words == int.from_bytes(POISON * (size // 2), "little"))
+    rows = as_bytes(array).reshape(array.size, size)
+    untouched = np.asarray((rows == poison(size)).all(axis=1))
+    if size % 2:  # every other element of an odd size starts at the pattern's second byte
+        untouched[1::2] = (rows[1::2] == poison(size + 1)[1:]).all(axis=1)
+    return untouched
+
+
+def as_bytes(array: Array) -> Bytes:
+    """An array's memory as one row of bytes, without a copy where it is contiguous."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def pack(argument: Argument, memory: Mapping[str, Memory]) -> tuple[bytes, int]:
+    """An argument's bytes as the kernel's parameter space holds them, and its alignment.
+
+    Args:
+        argument: what the case passes.
+        memory: buffer → where it is now.
+    """
+    if argument.kind == "buffer":
+        return memory[argument.buffer].address.to_bytes(8, "little"), 8
+    if argument.kind == "null":
+        return bytes(8), 8
+    if argument.kind == "scalar":
+        return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
+    packed, largest = bytearray(), 1
+    for member in argument.fields:
+        data, alignment = pack(member, memory)
+        packed += bytes(-len(packed) % alignment) + data
+        largest = max(largest, alignment)
+    return bytes(packed) + bytes(-len(packed) % largest), largest

@@ -1,0 +1,139 @@
+"""The worker process: `python -m gpuregress.workers.child --channel FD DEVICE`.
+
+It opens its device once, runs the cases it is sent, and ends when the channel does: a worker never outlives its parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from gpuregress import runner
+from gpuregress.devices.base import Device
+from gpuregress.errors import GpuregressError
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Outcome, from_json
+from gpuregress.workers.messages import Channel, Task
+
+Opener = Callable[[str], Device]
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
+    """Serves one parent until it goes away.
+
+    Args:
+        arguments: `--channel FD DEVICE [--after-fault]`.
+        opener: opens a device by name; the registry's where none is given.
+
+    Returns:
+        0; 1 where the device could not be opened.
+    """
+    options = _parse(arguments)
+    _die_with_parent()
+    faulthandler.enable()
+    channel = Channel(socket.socket(fileno=options.channel))
+    os.set_inheritable(options.channel, False)
+    with ExitStack() as held:
+        try:
+            device = held.enter_context((opener or _registry)(options.device))
+            if options.after_fault:
+                _prove_healthy(device)
+        except GpuregressError as error:
+            channel.send({"say": "refused", "message": str(error)})
+            return 1
+        except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
+            traceback.print_exc()
+            channel.send({"say": "refused", "message": f"{options.device} cannot be opened: {_name(error)}"})
+            return 1
+        channel.send({"say": "ready", "device": device.info})
+        _serve(channel, device)
+        leave_at_once = bool(device.info.extra.get("sticky"))
+    if leave_at_once:  # a dead CUDA context: a normal exit would print a page of warnings
+        os._exit(0)
+    return 0
+
+
+def _serve(channel: Channel, device: Device) -> None:
+    while (message := channel.receive()) is not None:
+        task = from_json(Task, message["task"])
+        outcome = _run(channel, device, task)
+        sys.stdout.flush()
+        channel.send({"say": "outcome", "outcome": outcome})
+
+
+def _run(channel: Channel, device: Device, task: Task) -> Outcome:
+    began = time.perf_counter()
+    try:
+        with closing(LaunchLog(Path(task.log))) as log:
+            return runner.run_case(
+                device,
+                task.case,
+                task.program,
+                log=log,
+                first_launch=task.first_launch,
+                dumps=task.dumps,
+                known=task.known,
+                place=task.place,
+                entering=lambda phase: channel.send({"say": "phase", "phase": phase}),
+            )
+    except (BrokenPipeError, ConnectionResetError):
+        raise SystemExit(0) from None  # the parent is gone
+    except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
+        return Outcome(
+            case=task.case.name,
+            state="error",
+            message=f"an error inside gpuregress: {_name(error)}",
+            seconds=time.perf_counter() - began,
+            extra={"error": type(error).__name__, "traceback": traceback.format_exc()},
+        )
+
+
+def _prove_healthy(device: Device) -> None:
+    """After a fault, a device that has a canary runs it before it takes a case again."""
+    canary = getattr(device, "canary", None)
+    if canary is not None:
+        canary()
+
+
+def _name(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def _die_with_parent() -> None:
+    """Asks Linux to kill this process when its parent dies, even inside an endless kernel."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _registry(name: str) -> Device:
+    from gpuregress.devices import registry  # noqa: PLC0415 - tests serve a fake without it
+
+    return registry.open_device(name)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="gpuregress.workers.child", description="Runs cases for gpuregress.")
+    parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
+    parser.add_argument("--after-fault", action="store_true", help="the worker before this one failed")
+    parser.add_argument("device", help="cpu or cuda:N")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""What parent and worker say to each other: JSON, one object a line, over a private socket.
+
+A kernel's printf and a library's warnings go to the worker's captured stdout and stderr, never into this channel.
+
+Parent to worker:
+
+    {"do": "run", "task": Task}
+
+Worker to parent:
+
+    {"say": "ready", "device": DeviceInfo}        once, before any task
+    {"say": "refused", "message": str}            instead of `ready`: the device cannot be opened; the worker ends
+    {"say": "phase", "phase": "launching"}        the case is prepared and its launches begin: its clock starts
+    {"say": "phase", "phase": "saving"}           the launches are over: its clock stops
+    {"say": "outcome", "outcome": Outcome}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuregress.records import Case, Program, to_json
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One case to run, and where its traces go.
+
+    Attributes:
+        case: what to run.
+        program: its compiled source.
+        log: the launch log, absolute.
+        first_launch: the log number of its first launch.
+        dumps: the folder for dumps, absolute.
+        known: buffer → digest of raw bytes → an existing dump file that holds them.
+        place: the device as people call it, `cuda:3`.
+    """
+
+    case: Case
+    program: Program
+    log: str
+    first_launch: int
+    dumps: str
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    place: str = ""
+
+
+class Channel:
+    """One end of the private socket.
+
+    Args:
+        connection: a connected stream socket; the channel closes it.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._pending = bytearray()
+
+    def fileno(self) -> int:
+        """The descriptor, for select."""
+        return self._socket.fileno()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Writes one line; `OSError` (BrokenPipeError, …) where the other end is gone."""
+        self._socket.sendall(json.dumps(to_json(message), separators=(",", ":")).encode() + b"\n")
+
+    def receive(self) -> Message | None:
+        """Waits for one line; None where the other end closed."""
+        while (line := self._take_line()) is None:
+            if not self._read():
+                return None
+        return line
+
+    def available(self) -> tuple[list[Message], bool]:
+        """All lines that are here now, and whether the other end is still there; waits for nothing."""
+        self._socket.setblocking(False)
+        alive = True
+        with contextlib.suppress(BlockingIOError):
+            while alive:
+                alive = self._read()
+        self._socket.setblocking(True)
+        lines = []
+        while (line := self._take_line()) is not None:
+            lines.append(line)
+        return lines, alive
+
+    def close(self) -> None:
+        """Closes this end, which tells the other one to stop."""
+        self._socket.close()
+
+    def _read(self) -> bool:
+        try:
+            chunk = self._socket.recv(1 << 16)
+        except ConnectionResetError:
+            return False
+        self._pending += chunk
+        return bool(chunk)
+
+    def _take_line(self) -> Message | None:
+        end = self._pending.find(b"\n")
+        if end < 0:
+            return None
+        line = bytes(self._pending[:end])
+        del self._pending[: end + 1]
+        message: Message = json.loads(line)
+        return message

@@ -1,0 +1,267 @@
+"""Cases spread over worker processes: a time limit on each, a fresh worker after a fault, nothing lost in a crash."""
+
+from __future__ import annotations
+
+import dataclasses
+import selectors
+import signal
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from gpuregress import launchlog
+from gpuregress.errors import Interrupted, StorageError
+from gpuregress.records import Fault, Outcome, from_json
+from gpuregress.workers.messages import Message, Task
+from gpuregress.workers.process import COMMAND, Seat, Worker
+from gpuregress.workers.watchdog import Phase, Step
+
+_FAILED_STARTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A worker took a case."""
+
+    case: str
+    place: str
+
+
+class Bell(Protocol):
+    """Something that rings when the user asks to stop: readable by select, and True from then on."""
+
+    rung: bool
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """A seat and how its last worker ended."""
+
+    seat: Seat
+    worker: Worker | None = None
+    suspect: bool = False
+    failed_starts: int = 0
+    lost: str = ""
+
+
+class Pool:
+    """Workers on a set of seats, as a context manager: no child is left when it is over.
+
+    Args:
+        seats: where workers may run, one at a time on each.
+        scratch: a folder for what workers print.
+        command: starts a worker; tests put a fake device here.
+        bell: rings when the user asks to stop.
+    """
+
+    def __init__(
+        self, seats: Sequence[Seat], scratch: Path, *, command: Sequence[str] = COMMAND, bell: Bell | None = None
+    ) -> None:
+        self._places = [_Place(seat) for seat in seats]
+        self._scratch = scratch
+        self._command = command
+        self._bell = bell
+        self._started = 0
+        self._selector = selectors.DefaultSelector()
+        if bell is not None:
+            self._selector.register(bell, selectors.EVENT_READ, None)
+
+    def __enter__(self) -> Self:
+        """The pool, without a worker yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends every worker."""
+        self.close()
+
+    def warm(self, count: int) -> None:
+        """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
+        for place in self._places[:count]:
+            self._staff(place)
+
+    def close(self) -> None:
+        """Ends every worker, idle or not: all are told first, then waited for."""
+        workers = [place.worker for place in self._places if place.worker is not None]
+        for place in self._places:
+            place.worker = None
+        for worker in workers:
+            if worker.task is not None or worker.watch.phase is Phase.STARTING:
+                worker.signal(signal.SIGKILL)
+        for worker in workers:
+            worker.end()
+        self._selector.close()
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Begun | Outcome]:
+        """Runs every task; outcomes come in the order they end, exactly one for each task.
+
+        Raises:
+            Interrupted: the bell rang; the workers are ended.
+        """
+        waiting = deque(tasks)
+        while True:
+            yield from self._hand_out(waiting)
+            if not any(place.worker is not None and place.worker.task for place in self._places):
+                return
+            for place in self._ready_places():
+                yield from self._listen(place)
+            for place in self._places:
+                yield from self._enforce(place)
+
+    # --- handing out --------------------------------------------------------------------------------------------------
+
+    def _hand_out(self, waiting: deque[Task]) -> Iterator[Begun | Outcome]:
+        for place in self._places:
+            if not waiting:
+                return
+            if place.lost:
+                continue
+            worker = self._staff(place)
+            if worker.is_free:
+                task = dataclasses.replace(waiting.popleft(), place=place.seat.place)
+                worker.submit(task)
+                yield Begun(task.case.name, place.seat.place)
+        if waiting and all(place.lost for place in self._places):
+            why = "; ".join(dict.fromkeys(place.lost for place in self._places))
+            while waiting:
+                yield _refused(waiting.popleft(), why)
+
+    def _staff(self, place: _Place) -> Worker:
+        if place.worker is None:
+            self._started += 1
+            captured = self._scratch / f"worker-{self._started}.txt"
+            place.worker = Worker(place.seat, self._command, captured, after_fault=place.suspect)
+            self._selector.register(place.worker.channel, selectors.EVENT_READ, place)
+        return place.worker
+
+    # --- listening ----------------------------------------------------------------------------------------------------
+
+    def _ready_places(self) -> list[_Place]:
+        deadlines = [p.worker.watch.deadline for p in self._places if p.worker and p.worker.watch.deadline is not None]
+        patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        ready = [key.data for key, _ in self._selector.select(patience)]
+        if self._bell is not None and self._bell.rung:
+            raise Interrupted("interrupted")
+        return [place for place in ready if place is not None]
+
+    def _listen(self, place: _Place) -> Iterator[Outcome]:
+        worker = place.worker
+        if worker is None:
+            return
+        messages, alive = worker.messages()
+        for message in messages:
+            outcome = self._hear(place, worker, message)
+            if outcome is not None:
+                yield outcome
+        if not alive and place.worker is worker:
+            yield from self._bury(place, worker)
+
+    def _hear(self, place: _Place, worker: Worker, message: Message) -> Outcome | None:
+        now = time.monotonic()
+        if message["say"] == "ready":
+            worker.ready, place.failed_starts, place.suspect = True, 0, False
+            worker.watch.enter(Phase.PREPARING if worker.task else Phase.IDLE, now)
+        elif message["say"] == "refused":
+            worker.refusal = message["message"]
+        elif message["say"] == "phase" and worker.task is not None and worker.watch.late is None:
+            worker.watch.enter(Phase(message["phase"]), now, worker.task.case.limits.timeout)
+        elif message["say"] == "outcome" and worker.watch.late is None:
+            return self._finish(place, worker, from_json(Outcome, message["outcome"]), now)
+        return None
+
+    def _finish(self, place: _Place, worker: Worker, outcome: Outcome, now: float) -> Outcome:
+        worker.task = None
+        worker.watch.enter(Phase.IDLE, now)
+        if outcome.state != "done":
+            self._dismiss(place, worker)
+        return outcome
+
+    # --- when it goes wrong -------------------------------------------------------------------------------------------
+
+    def _dismiss(self, place: _Place, worker: Worker) -> None:
+        """Ends a worker; the next one on this seat must prove the device well."""
+        self._selector.unregister(worker.channel)
+        place.worker, place.suspect = None, True
+        if not worker.end(grace_s=0.2):
+            place.lost = _lost(worker)
+
+    def _bury(self, place: _Place, worker: Worker) -> Iterator[Outcome]:
+        """A worker's channel closed: it refused, it crashed, or it was killed at its limit."""
+        task, started, late = worker.task, worker.ready, worker.watch.late
+        self._dismiss(place, worker)
+        if not started:
+            place.failed_starts += 1
+            why = worker.refusal or f"a worker for {place.seat.place} did not start: {worker.death()}"
+            if place.failed_starts >= _FAILED_STARTS or worker.refusal:
+                place.lost = why
+            if task is not None:
+                yield _refused(task, why, worker.tail() if not worker.refusal else ())
+        elif task is not None:
+            yield _overdue(worker, task, late) if late is not None else _crashed(worker, task)
+
+    def _enforce(self, place: _Place) -> Iterator[Outcome]:
+        worker = place.worker
+        if worker is None:
+            return
+        step = worker.watch.step(time.monotonic())
+        if step is Step.TERMINATE:
+            worker.signal(signal.SIGTERM)
+        elif step is Step.KILL:
+            worker.signal(signal.SIGKILL)
+        elif step is Step.GIVE_UP:
+            place.lost = _lost(worker)
+            self._selector.unregister(worker.channel)
+            worker.channel.close()
+            place.worker = None
+            if worker.task is not None:
+                yield _refused(worker.task, place.lost)
+
+
+def _lost(worker: Worker) -> str:
+    return (
+        f"{worker.seat.place} is lost: its worker (process {worker.process.pid}) cannot be killed; "
+        "what it runs on may need a reset"
+    )
+
+
+def _refused(task: Task, why: str, details: tuple[str, ...] = ()) -> Outcome:
+    extra = {"error": "DeviceError", "details": list(details)}
+    return Outcome(case=task.case.name, state="error", message=why, extra=extra)
+
+
+def _crashed(worker: Worker, task: Task) -> Outcome:
+    number, call = _blame(task)
+    message = worker.death() + (f" in launch {number}, {call}" if number is not None else " outside any launch")
+    fault = Fault("crash", message, worker.tail(), number)
+    return Outcome(case=task.case.name, state="fault", fault=fault, seconds=time.monotonic() - worker.began)
+
+
+def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
+    seconds = time.monotonic() - worker.began
+    if late is not Phase.LAUNCHING:
+        why = f"{worker.seat.place} did not answer for {worker.watch.limit:g} s while {late} the case"
+        return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
+    number, call = _blame(task)
+    where = f" in launch {number}, {call}" if number is not None else ""
+    fault = Fault("timeout", f"killed at its limit of {worker.watch.limit:g} s{where}", (), number)
+    return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
+
+
+def _blame(task: Task) -> tuple[int | None, str]:
+    """The launch of this case that the log says never came back."""
+    try:
+        unfinished = launchlog.read(Path(task.log)).unfinished
+    except StorageError:
+        return None, ""
+    for event in reversed(unfinished):
+        if event.case == task.case.name:
+            return event.number, event.call
+    return None, ""

@@ -1,0 +1,145 @@
+"""One worker process: started in a session of its own, spoken to over its channel, ended with its whole group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuregress.workers.messages import Channel, Message, Task
+from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
+
+COMMAND: tuple[str, ...] = (sys.executable, "-m", "gpuregress.workers.child")
+_TAIL_BYTES = 16_384
+_TAIL_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A place where one worker at a time runs.
+
+    Attributes:
+        device: what the worker opens: `cpu`, `cuda:0`.
+        place: what people call it: `cuda:3` where CUDA_VISIBLE_DEVICES hides the others.
+        environment: what is added to the worker's environment.
+    """
+
+    device: str
+    place: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Worker:
+    """A child process that runs one case after another.
+
+    Args:
+        seat: where it runs.
+        command: what starts it; the channel's descriptor and the device are appended.
+        captured: the file that takes its stdout and stderr.
+        after_fault: the worker before it failed here, so the device must prove that it is well.
+    """
+
+    def __init__(self, seat: Seat, command: Sequence[str], captured: Path, *, after_fault: bool = False) -> None:
+        self.seat = seat
+        self.task: Task | None = None
+        self.watch = Watch(Phase.STARTING)
+        self.refusal = ""
+        self.ready = False
+        self.began = 0.0
+        self._captured = captured
+        ours, theirs = socket.socketpair()
+        arguments = [*command, "--channel", str(theirs.fileno()), seat.device]
+        if after_fault:
+            arguments.append("--after-fault")
+        with theirs, captured.open("wb") as sink:
+            self.process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={**os.environ, **seat.environment},
+            )
+        self.channel = Channel(ours)
+        self.watch.enter(Phase.STARTING, time.monotonic())
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can take a task now."""
+        return self.task is None and self.watch.phase in (Phase.STARTING, Phase.IDLE)
+
+    def submit(self, task: Task) -> None:
+        """Sends a task; where the worker is already gone, its end is noticed by whoever reads the channel."""
+        self.task = task
+        self.began = time.monotonic()
+        if self.ready:
+            self.watch.enter(Phase.PREPARING, self.began)
+        with contextlib.suppress(OSError):
+            self.channel.send({"do": "run", "task": task})
+
+    def messages(self) -> tuple[list[Message], bool]:
+        """What it said since the last time, and whether the channel is still open."""
+        return self.channel.available()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to its whole process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return self.process.poll() is not None
+
+    def death(self) -> str:
+        """How the process ended, in words."""
+        code = self.process.returncode
+        if code is None:
+            return "the worker closed its channel"
+        if code >= 0:
+            return f"the worker process ended with exit code {code}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"the worker process died of {name}"
+
+    def tail(self) -> tuple[str, ...]:
+        """The last lines it wrote to stdout and stderr."""
+        with contextlib.suppress(OSError), self._captured.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+            return tuple(line for line in lines if line.strip())[-_TAIL_LINES:]
+        return ()
+
+    def end(self, grace_s: float = 2.0) -> bool:
+        """Ends the process group, whatever it does: the channel's end first, then SIGTERM, then SIGKILL.
+
+        Args:
+            grace_s: how long it has to leave by itself, and then to obey SIGTERM.
+
+        Returns:
+            Whether the process is gone.
+        """
+        self.channel.close()
+        gone = self._wait(grace_s)
+        if not gone:
+            self.signal(signal.SIGTERM)
+            gone = self._wait(grace_s)
+        self.signal(signal.SIGKILL)  # also for what it started itself
+        return gone or self._wait(KILL_GRACE_S)
+
+    def _wait(self, seconds: float) -> bool:
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True

@@ -1,0 +1,89 @@
+"""The clock over one worker: which phase it is in, when that is over, and what to do then. Pure: time is handed in.
+
+A job's `limits.timeout` covers its launches and nothing else: compiling, translating, filling, reading and dumping have
+one large limit of their own, so that a cold cache or a slow disk is never taken for a kernel that hangs.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+STARTING_S = 120.0
+PREPARING_S = 900.0
+SAVING_S = 900.0
+TERMINATE_GRACE_S = 2.0
+KILL_GRACE_S = 10.0
+
+
+class Phase(enum.StrEnum):
+    """What a worker is at."""
+
+    STARTING = "starting"
+    IDLE = "idle"
+    PREPARING = "preparing"
+    LAUNCHING = "launching"
+    SAVING = "saving"
+    TERMINATED = "terminated"
+    KILLED = "killed"
+
+
+class Step(enum.Enum):
+    """What the parent does next with a worker whose time is over."""
+
+    WAIT = enum.auto()
+    TERMINATE = enum.auto()
+    KILL = enum.auto()
+    GIVE_UP = enum.auto()
+
+
+@dataclass(slots=True)
+class Watch:
+    """The state of one worker's clock.
+
+    Attributes:
+        phase: what the worker is at.
+        deadline: when that must be over, seconds on the caller's clock; None: never.
+        late: the phase whose limit was passed, None while all is well.
+        limit: seconds that the current (or late) phase may take.
+    """
+
+    phase: Phase
+    deadline: float | None = None
+    late: Phase | None = None
+    limit: float = 0.0
+
+    def enter(self, phase: Phase, now: float, timeout: float = 0.0) -> None:
+        """The worker begins a phase.
+
+        Args:
+            phase: the new phase.
+            now: seconds on the caller's clock.
+            timeout: the case's own limit, for `LAUNCHING`.
+        """
+        self.phase = phase
+        limits = {
+            Phase.STARTING: STARTING_S,
+            Phase.PREPARING: PREPARING_S,
+            Phase.LAUNCHING: timeout,
+            Phase.SAVING: SAVING_S,
+            Phase.TERMINATED: TERMINATE_GRACE_S,
+            Phase.KILLED: KILL_GRACE_S,
+        }
+        if self.late is None:
+            self.limit = limits.get(phase, 0.0)
+        self.deadline = now + limits[phase] if phase in limits else None
+
+    def step(self, now: float) -> Step:
+        """What to do at this moment; moves on to the next stage of ending the worker where it is time to."""
+        if self.deadline is None or now < self.deadline:
+            return Step.WAIT
+        if self.phase is Phase.KILLED:
+            self.deadline = None
+            return Step.GIVE_UP
+        if self.phase is Phase.TERMINATED:
+            self.enter(Phase.KILLED, now)
+            return Step.KILL
+        self.late = self.phase
+        self.enter(Phase.TERMINATED, now)
+        return Step.TERMINATE

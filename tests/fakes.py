@@ -1,0 +1,217 @@
+"""A fake device: kernels are numpy functions here, so that runner, workers and pipeline are tested without a compiler.
+
+Its kernels do on purpose what real ones do by accident: fault, hang, crash, exit, print.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from gpuregress.devices.base import Bytes, KernelInfo, LaunchReport
+from gpuregress.errors import DeviceError, KernelFault
+from gpuregress.records import (
+    Argument,
+    Buffer,
+    Case,
+    DeviceInfo,
+    Entry,
+    Fill,
+    Launch,
+    Limits,
+    Parameter,
+    Program,
+    Rule,
+    Source,
+)
+
+_POINTER = Parameter(8, 8, "pointer")
+
+
+class FakeMemory:
+    """Bytes with an address."""
+
+    def __init__(self, name: str, size: int, address: int) -> None:
+        self.name = name
+        self.size = size
+        self.address = address
+        self.data = np.zeros(size, np.uint8)
+
+    def write(self, data: Bytes, offset: int = 0) -> None:
+        self.data[offset : offset + data.size] = data
+
+    def read(self, offset: int = 0, size: int | None = None) -> Bytes:
+        return self.data[offset:].copy() if size is None else self.data[offset : offset + size].copy()
+
+
+class FakeModule:
+    """Every kernel of KERNELS, and one symbol of 64 bytes."""
+
+    def __init__(self) -> None:
+        self.memory = FakeMemory("d_table", 64, 1 << 50)
+
+    def kernel(self, name: str) -> KernelInfo:
+        if name not in KERNELS:
+            raise DeviceError(f"no kernel {name}; there are: {', '.join(KERNELS)}")
+        return KernelInfo(name, registers=8)
+
+    def symbol(self, name: str) -> FakeMemory:
+        if name != "d_table":
+            raise DeviceError(f"no symbol {name}; there is: d_table")
+        return self.memory
+
+
+class FakeDevice:
+    """Follows devices.base.Device on numpy."""
+
+    def __init__(self) -> None:
+        self.info = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30)
+        self.memories: dict[int, FakeMemory] = {}
+        self.launched = 0
+
+    def load(self, program: Program) -> FakeModule:
+        return FakeModule()
+
+    def allocate(self, name: str, size: int, *, itemsize: int = 1) -> FakeMemory:
+        memory = FakeMemory(name, size, (len(self.memories) + 1) << 32)
+        self.memories[memory.address] = memory
+        return memory
+
+    def free_all(self) -> None:
+        self.memories.clear()
+
+    def launch(
+        self,
+        module: FakeModule,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        args: tuple[bytes, ...],
+    ) -> LaunchReport:
+        self.launched += 1
+        output = KERNELS[kernel](self, *args)
+        return LaunchReport(0.5, output or "")
+
+    def at(self, pointer: bytes) -> FakeMemory:
+        return self.memories[int.from_bytes(pointer, "little")]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free_all()
+
+
+def _double(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """out[i] = 2 * x[i], all but the last element of out."""
+    values = device.at(source).data.view(np.float32)
+    device.at(out).data.view(np.float32)[: values.size - 1] = 2 * values[:-1]
+
+
+def _count(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """Every launch ever made on this device shows: not deterministic."""
+    device.at(out).data.view(np.float32)[:] = device.launched
+
+
+def _status(device: FakeDevice, out: bytes, source: bytes) -> None:
+    device.at(out).data[:] = 0
+    device.at(out).data.view(np.int32)[2] = 7
+
+
+def _fault(device: FakeDevice, out: bytes, source: bytes) -> None:
+    raise KernelFault(
+        "out-of-bounds", "out-of-bounds read of 4 bytes at x[9] (x has 9)", details=("more",), sticky=True
+    )
+
+
+def _sleep(device: FakeDevice, out: bytes, source: bytes) -> None:
+    time.sleep(60)
+
+
+def _stubborn(device: FakeDevice, out: bytes, source: bytes) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(60)
+
+
+def _crash(device: FakeDevice, out: bytes, source: bytes) -> None:
+    os.write(2, b"last words\n")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _exit(device: FakeDevice, out: bytes, source: bytes) -> None:
+    os._exit(7)
+
+
+def _bug(device: FakeDevice, out: bytes, source: bytes) -> None:
+    raise RuntimeError("a bug")
+
+
+def _noise(device: FakeDevice, out: bytes, source: bytes) -> str:
+    os.write(1, b'{"say": "outcome", "outcome": {}}\n')
+    os.write(1, b"noise\n" * 1000)
+    _double(device, out, source)
+    return "printed by the kernel\n"
+
+
+KERNELS: dict[str, Callable[..., str | None]] = {
+    "double": _double,
+    "count": _count,
+    "status": _status,
+    "fault": _fault,
+    "sleep": _sleep,
+    "stubborn": _stubborn,
+    "crash": _crash,
+    "exit": _exit,
+    "bug": _bug,
+    "noise": _noise,
+}
+
+
+def program() -> Program:
+    """A program with every fake kernel."""
+    entries = {name: Entry(name, (_POINTER, _POINTER)) for name in KERNELS}
+    return Program("key", "", "", entries, {"d_table": "d_table"}, "none", (), "sm_90")
+
+
+def case(*kernels: str, name: str = "", count: int = 8, timeout: float = 30.0, **changes: object) -> Case:
+    """A case `fake/KERNEL` that launches the kernels in order on an input `x` and an output `out` of float32."""
+
+    arguments = tuple(Argument("buffer", buffer=buffer) for buffer in ("out", "x"))
+    launches = tuple(Launch(kernel, (1, 1, 1), (32, 1, 1), 0, arguments) for kernel in kernels)
+    values: dict[str, object] = {
+        "job": "fake",
+        "name": name or f"fake/{'+'.join(kernels)}",
+        "path": "/nowhere/fake.yaml",
+        "parameters": {},
+        "source": Source("/nowhere/fake.cu", kernels=tuple(kernels)),
+        "revision": "1.4",
+        "source_digest": "00",
+        "seed": 42,
+        "buffers": {
+            "x": Buffer("x", "float32", (count,), Fill("arange", {}, 1)),
+            "out": Buffer("out", "float32", (count,)),
+        },
+        "launches": launches,
+        "dump": ("out",),
+        "compare": {"out": Rule()},
+        "limits": Limits(timeout=timeout),
+    }
+    return Case(**{**values, **changes})  # type: ignore[arg-type] - a test names the fields it changes
+
+
+def open_device(name: str) -> FakeDevice:
+    """Opens the fake; `none` is a device that is not there."""
+    if name == "none":
+        raise DeviceError("no such device: none")
+    if name == "broken":
+        raise RuntimeError("broken driver")
+    return FakeDevice()

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from gpuregress import launchlog
+from gpuregress.errors import Interrupted
+from gpuregress.pipeline.interrupts import Bell
+from gpuregress.records import Case, Outcome
+from gpuregress.workers.messages import Task
+from gpuregress.workers.pool import Begun, Pool
+from gpuregress.workers.process import Seat
+from tests import fakes
+
+FAKE = (sys.executable, "-m", "tests.fake_worker")
+
+
+def tasks(folder: Path, cases: Sequence[Case]) -> list[Task]:
+    program = fakes.program()
+    return [
+        Task(case, program, str(folder / "launch.log"), 100 * number, str(folder / "dumps"))
+        for number, case in enumerate(cases, 1)
+    ]
+
+
+@contextlib.contextmanager
+def pool(folder: Path, seats: int = 1, device: str = "cpu", bell: Bell | None = None) -> Iterator[Pool]:
+    places = [Seat(device, f"fake:{number}") for number in range(seats)]
+    with Pool(places, folder, command=FAKE, bell=bell) as made:
+        yield made
+
+
+def outcomes(folder: Path, *cases: Case, seats: int = 1, device: str = "cpu") -> dict[str, Outcome]:
+    with pool(folder, seats, device) as made:
+        ended = [event for event in made.run(tasks(folder, cases)) if isinstance(event, Outcome)]
+    assert sorted(outcome.case for outcome in ended) == sorted(case.name for case in cases)
+    return {outcome.case: outcome for outcome in ended}
+
+
+def test_cases_run_and_dump(tmp_path: Path) -> None:
+    outcome = outcomes(tmp_path, fakes.case("double"))["fake/double"]
+    assert outcome.state == "done"
+    dump = Path(outcome.dumps[0].path)
+    assert dump == tmp_path / "dumps" / "fake" / "double" / "out.1.4"
+    assert dump.read_text().split("\n")[1:8] == ["0.0", "2.0", "4.0", "6.0", "8.0", "10.0", "12.0"]
+    assert outcome.launches[0].number == 100
+
+
+def test_one_warm_worker_takes_case_after_case(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, *[fakes.case("count", name=f"fake/{number}") for number in range(3)])
+    values = [Path(outcome.dumps[0].path).read_text().split()[-1] for outcome in found.values()]
+    assert values == ["1.0", "2.0", "3.0"]
+
+
+def test_a_fault_is_an_outcome_and_the_next_case_has_a_fresh_worker(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, fakes.case("count"), fakes.case("fault"), fakes.case("count", name="fake/after"))
+    fault = found["fake/fault"].fault
+    assert fault is not None
+    assert (fault.kind, fault.launch, fault.details) == ("out-of-bounds", 200, ("more",))
+    assert Path(found["fake/after"].dumps[0].path).read_text().split()[-1] == "1.0"
+
+
+def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, fakes.case("double", "crash"), fakes.case("double"))
+    fault = found["fake/double+crash"].fault
+    assert fault is not None
+    assert fault.kind == "crash"
+    assert "SIGSEGV" in fault.message
+    assert "launch 101, crash<<<" in fault.message
+    assert "last words" in fault.details
+    assert found["fake/double"].state == "done"
+    assert [event.number for event in launchlog.read(tmp_path / "launch.log").unfinished] == [101]
+
+
+def test_a_worker_that_leaves_is_a_crash_with_its_exit_code(tmp_path: Path) -> None:
+    fault = outcomes(tmp_path, fakes.case("exit"))["fake/exit"].fault
+    assert fault is not None
+    assert "exit code 7" in fault.message
+
+
+@pytest.mark.parametrize("kernel", ["sleep", "stubborn"])
+def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, kernel: str) -> None:
+    found = outcomes(tmp_path, fakes.case(kernel, timeout=0.2), fakes.case("double"))
+    late = found[f"fake/{kernel}"]
+    assert late.state == "timeout"
+    assert late.fault is not None
+    assert late.fault.message.startswith(f"killed at its limit of 0.2 s in launch 100, {kernel}<<<")
+    assert found["fake/double"].state == "done"
+
+
+def test_what_kernels_print_does_not_reach_the_channel(tmp_path: Path) -> None:
+    outcome = outcomes(tmp_path, fakes.case("noise"))["fake/noise"]
+    assert outcome.state == "done"
+    assert outcome.output == "printed by the kernel\n"
+
+
+def test_a_bug_in_the_worker_is_one_cases_error(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, fakes.case("bug"), fakes.case("double"))
+    assert found["fake/bug"].state == "error"
+    assert "RuntimeError: a bug" in found["fake/bug"].message
+    assert "Traceback" in found["fake/bug"].extra["traceback"]
+    assert found["fake/double"].state == "done"
+
+
+def test_a_device_that_is_not_there_makes_every_case_an_error(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, fakes.case("double"), fakes.case("count"), device="none")
+    assert [outcome.message for outcome in found.values()] == ["no such device: none"] * 2
+
+
+def test_a_device_that_breaks_at_the_start_says_how(tmp_path: Path) -> None:
+    outcome = outcomes(tmp_path, fakes.case("double"), device="broken")["fake/double"]
+    assert outcome.message == "broken cannot be opened: RuntimeError: broken driver"
+
+
+def test_a_worker_command_that_fails_is_given_up_after_two_tries(tmp_path: Path) -> None:
+    with Pool([Seat("cpu", "cpu")], tmp_path, command=(sys.executable, "-c", "raise SystemExit(3)")) as made:
+        cases = [fakes.case("double", name=f"fake/{number}") for number in range(4)]
+        ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
+    assert len(ended) == 4
+    assert all("did not start" in outcome.message and "exit code 3" in outcome.message for outcome in ended)
+
+
+def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
+    cases = [fakes.case("sleep", name=f"fake/{number}", timeout=0.5) for number in range(3)]
+    with pool(tmp_path, seats=3) as made:
+        events = list(made.run(tasks(tmp_path, cases)))
+    assert [type(event) for event in events[:3]] == [Begun, Begun, Begun]
+    assert {event.place for event in events if isinstance(event, Begun)} == {"fake:0", "fake:1", "fake:2"}
+
+
+def test_a_worker_killed_from_outside_is_a_crash(tmp_path: Path) -> None:
+    with pool(tmp_path) as made:
+        running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
+        assert isinstance(next(running), Begun)
+        worker = made._places[0].worker
+        assert worker is not None
+        threading.Timer(0.5, worker.signal, [signal.SIGKILL]).start()
+        outcome = next(running)
+    assert isinstance(outcome, Outcome)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "crash"
+    assert "SIGKILL" in outcome.fault.message
+
+
+def test_the_bell_stops_the_run_and_leaves_no_child(tmp_path: Path) -> None:
+    with Bell() as bell, pool(tmp_path, bell=bell) as made:
+        running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
+        next(running)
+        worker = made._places[0].worker
+        assert worker is not None
+        threading.Timer(0.3, bell.ring).start()
+        with pytest.raises(Interrupted):
+            next(running)
+    assert worker.has_ended()
+
+
+def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib, time\n"
+        "from tests.workers.test_pool import *\n"
+        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        "with pool(folder) as made:\n"
+        "    running = made.run(tasks(folder, [fakes.case('sleep')]))\n"
+        "    next(running)\n"
+        "    print(made._places[0].worker.process.pid, flush=True)\n"
+        "    next(running)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        wait_until((tmp_path / "launch.log").exists)
+        os.kill(pid, 0)
+        parent.kill()
+    wait_until(lambda: not is_running(pid))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in ("Z", "X")
+
+
+def wait_until(condition: object, seconds: float = 20.0) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
