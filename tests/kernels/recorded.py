@@ -1,7 +1,7 @@
 """The committed baselines with the inputs they were made of, for oracles that know nothing of how they were made.
 
-An oracle is a function of a `Recorded` that asserts. It works in exact arithmetic or in float64, and compares within a bound
-that follows from the arithmetic of the kernel: so the baselines are known to be right, not only to stay as they are.
+An oracle is a function of a `Recorded` that asserts. It works in exact arithmetic or in float64 and compares within a
+bound that follows from the kernel's arithmetic, so the baselines are known to be right, not only to stay as they are.
 """
 
 from __future__ import annotations
