@@ -1,5 +1,11 @@
 """C++ → PTX → cubin, for every device: compiled once, kept on disk by content."""
 
-from gpuregress.toolchain.programs import compile, compiler_version  # noqa: A004 - callers write toolchain.compile
+from gpuregress.toolchain.programs import (
+    build,
+    build_cubin,
+    compile,  # noqa: A004 - callers write toolchain.compile
+    compiler_version,
+    resources,
+)
 
-__all__ = ["compile", "compiler_version"]
+__all__ = ["build", "build_cubin", "compile", "compiler_version", "resources"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib import metadata
@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuregress.errors import CompileError
 from gpuregress.records import Program, Source, from_json, to_json
-from gpuregress.toolchain import cache, entries, includes, messages, signature
+from gpuregress.toolchain import cache, cubin, entries, includes, messages, signature
 from gpuregress.toolchain.mangling import demangle
 from gpuregress.toolchain.pin import pin
 
@@ -45,6 +45,55 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
     if path.suffix == ".ptx":
         return _take_ptx(source, _bytes(path))
     return _compile_cxx(source)
+
+
+def build_cubin(program: Program) -> Program:
+    """The program with a cubin, which a GPU of the program's architecture loads; from the cache where it was built before.
+
+    Args:
+        program: from `compile`.
+
+    Raises:
+        CompileError: the assembler refuses the PTX.
+        HarnessError: it is not in the cache, and neither nvJitLink nor ptxas is here.
+        StorageError: the cache cannot be written.
+    """
+    if program.cubin or not program.ptx:
+        return program
+    from gpuregress.toolchain import link  # noqa: PLC0415 - a warm start needs none of it
+
+    ptx = Path(program.ptx)
+    linked = link.link(_text(ptx), program.arch, ptx.name)
+    key = _cubin_key(program)
+    resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
+    cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
+    return replace(program, cubin=str(cache.file_path(key, ".cubin")))
+
+
+def resources(program: Program) -> dict[str, dict[str, int]]:
+    """What the assembler told of a program's kernels: mangled name → `registers`, `spill`, `stack`, … (bytes).
+
+    Empty where no cubin of it was built here or carried here.
+    """
+    record = cache.load(_cubin_key(program)) or {}
+    return {kernel: dict(figures) for kernel, figures in record.get("resources", {}).items()}
+
+
+def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
+    """Compiles and assembles sources into the cache, for a host that may have neither compiler nor assembler.
+
+    Args:
+        sources: what to build; the same one twice is built once.
+        arch: `sm_90`; "" leaves each source's own.
+
+    Raises:
+        CompileError: one of them does not compile.
+        HarnessError: the compiler or the assembler is not installed.
+        StorageError: the cache cannot be written.
+    """
+    wanted = [replace(source, arch=arch) if arch else source for source in sources]
+    distinct = {repr(source): source for source in wanted}
+    return tuple(build_cubin(compile(source)) for source in distinct.values())
 
 
 def _compile_cxx(source: Source) -> Program:
@@ -107,7 +156,25 @@ def _take_ptx(source: Source, data: bytes) -> Program:
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:
-    raise CompileError(f"{messages.shown(Path(source.path))}: a .cubin cannot be read yet")
+    where = messages.shown(Path(source.path))
+    key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
+    try:
+        module = cubin.parse(data)
+    except ValueError as error:
+        raise CompileError(f"{where} cannot be used: {error}") from error
+    named = {demangle(mangled) or mangled: mangled for mangled in module.entries}
+    kernels = {name: _find_kernel(name, named, source) for name in source.kernels}
+    symbols = {name: _find_symbol(name, module.variables, source) for name in source.symbols}
+    return Program(
+        key,
+        "",
+        str(Path(source.path).absolute()),
+        {name: module.entries[mangled] for name, mangled in {**named, **kernels}.items()},
+        {**{name: name for name in module.variables}, **symbols},
+        "cubin as given",
+        (),
+        source.arch,
+    )
 
 
 def _other_names(module: entries.PtxModule, named: set[str]) -> dict[str, str]:
@@ -160,12 +227,13 @@ def _program(record: dict[str, Any]) -> Program:
 
 
 def _with_paths(program: Program) -> Program:
-    cubin = cache.file_path(program.key, ".cubin")
-    return replace(
-        program,
-        ptx=str(cache.file_path(program.key, ".ptx")),
-        cubin=str(cubin) if cubin.is_file() else "",
-    )
+    key = _cubin_key(program)
+    built = str(cache.file_path(key, ".cubin")) if cache.load(key) is not None else ""
+    return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
+
+
+def _cubin_key(program: Program) -> str:
+    return cache.digest(("linked", PINNED, program.arch, program.key))
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,150 @@
+"""PTX → cubin by nvJitLink, or by ptxas where that is on the PATH: needs no GPU and no driver.
+
+A cubin of one CUDA major version loads on any driver of that version, while PTX of a newer NVRTC than the driver does
+not; so cubins are what a GPU gets, and they can be built where there is none.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuregress.errors import CompileError, HarnessError
+
+_ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
+_SPILL = re.compile(r"(\d+) bytes spill stores")
+_FIGURES = {
+    "registers": re.compile(r"used (\d+) registers", re.IGNORECASE),
+    "stack": re.compile(r"(?:(\d+) bytes stack frame|(?<= )(\d+) stack\b)"),
+    "shared": re.compile(r"(\d+) bytes smem"),
+    "constant": re.compile(r"(\d+) bytes cmem\[0\]"),
+    "local": re.compile(r"(\d+) bytes lmem"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A cubin and what its making told.
+
+    Attributes:
+        cubin: an ELF image.
+        linker: `nvjitlink 13.5` or `ptxas 13.5.37`.
+        resources: mangled kernel → `registers`, `spill`, `stack`, `shared`, `constant`, `local` (bytes but for the
+            first; those that the assembler did not tell are left out).
+    """
+
+    cubin: bytes
+    linker: str
+    resources: Mapping[str, Mapping[str, int]]
+
+
+def link(ptx: str, arch: str, name: str) -> Linked:
+    """Assembles PTX for one architecture.
+
+    Args:
+        ptx: a whole module.
+        arch: `sm_90`.
+        name: what messages call the module.
+
+    Raises:
+        CompileError: the assembler refuses the PTX.
+        HarnessError: neither nvJitLink nor ptxas is here.
+    """
+    try:
+        from cuda.bindings import nvjitlink  # noqa: PLC0415 - heavy, and an extra
+
+        nvjitlink.version()
+    except (ImportError, RuntimeError, OSError):
+        nvjitlink = None
+    if nvjitlink is not None:
+        return _by_nvjitlink(nvjitlink, ptx, arch, name)
+    ptxas = shutil.which("ptxas")
+    if ptxas is not None:
+        return _by_ptxas(ptxas, ptx, arch, name)
+    raise HarnessError(
+        "no assembler for GPU code here: `pip install 'gpuregress[cuda]'` brings nvJitLink; or build elsewhere with "
+        "`gpuregress build` and name its folder with GPUREGRESS_CACHE",
+    )
+
+
+def parse_resources(log: str) -> dict[str, dict[str, int]]:
+    """What a verbose log of ptxas or nvJitLink says of each kernel.
+
+    Args:
+        log: lines as `ptxas info : Used 26 registers, …` behind a line that names the kernel.
+    """
+    found: dict[str, dict[str, int]] = {}
+    kernel = ""
+    for line in log.splitlines():
+        named = _ENTRY.search(line)
+        if named is not None:
+            kernel = named["name"]
+            found.setdefault(kernel, {})
+            continue
+        if not kernel:
+            continue
+        spill = _SPILL.search(line)
+        if spill is not None:
+            found[kernel]["spill"] = int(spill[1])
+        for what, pattern in _FIGURES.items():
+            match = pattern.search(line)
+            if match is not None:
+                found[kernel][what] = int(next(group for group in match.groups() if group is not None))
+    return found
+
+
+def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> Linked:
+    data = ptx.encode() + b"\0"
+    options = [f"-arch={arch}", "-lineinfo", "-verbose"]
+    handle = nvjitlink.create(len(options), options)
+    try:
+        try:
+            nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), name)
+            nvjitlink.complete(handle)
+        except nvjitlink.nvJitLinkError as error:
+            log = _log(handle, nvjitlink.get_error_log_size, nvjitlink.get_error_log)
+            raise CompileError(_refused(log or str(error), name, arch)) from error
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, cubin)
+        log = _log(handle, nvjitlink.get_info_log_size, nvjitlink.get_info_log)
+        major, minor = nvjitlink.version()
+        return Linked(bytes(cubin), f"nvjitlink {major}.{minor}", parse_resources(log))
+    finally:
+        nvjitlink.destroy(handle)
+
+
+def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> Linked:
+    with tempfile.TemporaryDirectory(prefix="gpuregress-") as folder:
+        source, target = Path(folder) / "module.ptx", Path(folder) / "module.cubin"
+        source.write_text(ptx, encoding="utf-8")
+        command = [ptxas, "-v", f"-arch={arch}", "-lineinfo", str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CompileError(_refused(done.stderr.replace(str(source), name), name, arch))
+        return Linked(target.read_bytes(), f"ptxas {_ptxas_release(ptxas)}", parse_resources(done.stderr))
+
+
+def _ptxas_release(ptxas: str) -> str:
+    done = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"V([\d.]+)", done.stdout)
+    return match[1] if match else "of unknown version"
+
+
+def _log(handle: Any, size_of: Any, read: Any) -> str:
+    buffer = bytearray(size_of(handle))
+    if not buffer:
+        return ""
+    read(handle, buffer)
+    return buffer.rstrip(b"\0").decode(errors="replace").strip()
+
+
+def _refused(log: str, name: str, arch: str) -> str:
+    text = re.sub(r"ptxas application ptx input, line (\d+); *", rf"{name}:\1: ", log.strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip() and "JIT the PTX" not in line]
+    return "\n".join((f"{name} does not assemble for {arch}:", *lines))
