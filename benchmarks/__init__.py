@@ -1,0 +1,1 @@
+"""What gpuregress costs, as ratios against its peers: `python -m benchmarks`."""

@@ -1,0 +1,34 @@
+"""`python -m benchmarks [NAME…]`: all benchmarks, or the named ones; prints one table of ratios."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+
+from benchmarks.rows import Row, machine, table
+
+BENCHMARKS = ("startup", "saxpy", "reduction", "matmul", "histogram", "numba_simulator", "dump", "compare")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(BENCHMARKS)}")
+    names = parser.parse_args().names or BENCHMARKS
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    print(machine(), file=sys.stderr)
+    rows: list[Row] = []
+    for name in names:
+        start = time.perf_counter()
+        rows += importlib.import_module(f"benchmarks.{name}").measure()
+        print(f"{name}: {time.perf_counter() - start:.1f} s", file=sys.stderr)
+    print(machine())
+    print(table(rows))
+    return int(any(row.verdict == "MISSED" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""The tree reduction of kernels/reduce.cu on the CPU device against a serial sum by g++ -O2."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from benchmarks import host, virtual_gpu
+from benchmarks.rows import Row, missing
+
+N = 1 << 20
+BLOCK = 256
+CODE = f"""
+struct Work {{
+    std::vector<float> x = std::vector<float>({N}, 1.0f);
+    float total = 0;
+    void run() {{ total = sum({N}, x.data()); }}
+    __attribute__((noinline)) static float sum(int n, const float* x) {{
+        float s = 0;
+        for (int i = 0; i < n; ++i) s += x[i];
+        return s;
+    }}
+    double result() {{ return total; }}
+}};
+"""
+
+
+@lru_cache(maxsize=1)
+def elements_per_second() -> float:
+    """What the CPU device does; its result is checked."""
+    buffers = {"x": np.ones(N, np.float32), "sum": np.zeros(N // BLOCK, np.float32)}
+    launch = virtual_gpu.Launch(
+        "block_sum<float>", (N // BLOCK, 1, 1), (BLOCK, 1, 1), ("sum", "x", ("<i", N)), shared=4 * BLOCK
+    )
+    timed = virtual_gpu.time(virtual_gpu.Program("reduce.cu", buffers, (launch,)))
+    assert np.all(timed.buffers["sum"] == BLOCK)
+    return N / timed.seconds
+
+
+def measure() -> list[Row]:
+    what = f"tree reduction, block {BLOCK}, {N:,} elements"
+    ours = elements_per_second()
+    if host.compiler() is None:
+        return [missing(what, "g++ is not installed")]
+    peer = N / host.seconds(CODE)
+    return [Row(what, f"{ours / 1e6:,.1f} M/s", f"g++ -O2, serial sum: {peer / 1e6:,.0f} M/s", ours / peer, 1 / 20)]
