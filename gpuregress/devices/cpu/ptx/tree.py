@@ -172,6 +172,17 @@ class Label:
 Statement: TypeAlias = Instruction | Call | Label
 
 
+@dataclass(frozen=True, slots=True)
+class MaskedSymbol:
+    """One byte of an address in an initializer: `0xFF00(table+4)` is the byte under the mask, shifted down."""
+
+    symbol: Symbol
+    mask: int
+
+
+Initializer: TypeAlias = Integer | Float | Symbol | MaskedSymbol
+
+
 # --- declarations -----------------------------------------------------------------------------------------------------
 
 
@@ -194,7 +205,8 @@ class Variable:
         type: the element's type: `b8`, `f32`, `u64`.
         count: elements; None for `[]`, the dynamic shared memory.
         alignment: bytes.
-        initializer: one entry an element, flat; shorter than `count` means zeros follow. A Symbol is an address.
+        initializer: one entry an element, flat; shorter than `count` means zeros follow. A Symbol is an
+            address, a MaskedSymbol a byte of one.
         linkage: "", `visible`, `extern`, `weak`, `common`.
         pointer: the space a `.ptr` parameter points into, if it says so.
     """
@@ -204,7 +216,7 @@ class Variable:
     type: str
     count: int | None = 1
     alignment: int = 1
-    initializer: tuple[Integer | Float | Symbol, ...] = ()
+    initializer: tuple[Initializer, ...] = ()
     linkage: str = ""
     pointer: str | None = None
 

@@ -1,0 +1,160 @@
+"""Variables and parameters. PTX ISA manual, 5.4 "Variables"."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from gpuregress.devices.cpu.ptx.constants import number
+from gpuregress.devices.cpu.ptx.cursor import Cursor
+from gpuregress.devices.cpu.ptx.lexer import PtxError
+from gpuregress.devices.cpu.ptx.tree import (
+    Initializer,
+    Integer,
+    MaskedSymbol,
+    RegisterDeclaration,
+    Space,
+    Symbol,
+    Variable,
+)
+
+LINKAGE = (".extern", ".visible", ".weak", ".common")
+_SPACES: frozenset[str] = frozenset(get_args(Space))
+_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
+_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}
+
+
+def type_size(name: str) -> int:
+    """Bytes of one element of a fundamental type: `f32` 4, `pred` 1."""
+    if name in _OPAQUE:
+        return _OPAQUE[name]
+    return 1 if name == "pred" else _BYTES[name.lstrip("bsuf") if not name.startswith("bf") else name[2:]]
+
+
+def is_space(text: str) -> bool:
+    """Whether a directive names a state space."""
+    return text[1:] in _SPACES
+
+
+def variable(cursor: Cursor, linkage: str = "") -> tuple[Variable, ...]:
+    """Reads `.shared .align 4 .b8 name[16] = {…}`; several names may follow, separated by commas."""
+    first = cursor.take()
+    if not is_space(first.text):
+        raise PtxError(f"expected a state space, found {first.text!r}", first.line)
+    space: Space = first.text[1:]  # type: ignore[assignment]  # is_space has just checked it
+    alignment, lanes, type_name, pointer = _attributes(cursor)
+    natural = type_size(type_name) * lanes
+    found = [_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer)]
+    while space != "param" and cursor.accept(","):
+        found.append(_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer))
+    return tuple(found)
+
+
+def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
+    alignment, lanes, type_name, pointer = 0, 1, "", None
+    while cursor.here.kind == "directive":
+        text = cursor.take().text[1:]
+        if text == "align":
+            alignment = cursor.integer("an alignment")
+        elif text == "attribute":
+            while cursor.take().text != ")":
+                pass
+        elif text == "ptr":
+            pointer = cursor.take().text[1:] if is_space(cursor.here.text) else "generic"
+        elif text in ("v2", "v4", "v8"):
+            lanes = int(text[1:])
+        elif text != "unified":
+            type_name = text
+            if type_name == "u64" and pointer is None and cursor.here.text == ".ptr":
+                continue
+    _check_type(cursor, type_name)
+    return alignment, lanes, type_name, pointer
+
+
+def _check_type(cursor: Cursor, type_name: str) -> None:
+    try:
+        type_size(type_name)
+    except KeyError as error:
+        raise PtxError(f"{'.' + type_name!r} is no type", cursor.here.line) from error
+
+
+def _named(
+    cursor: Cursor, space: Space, type_name: str, lanes: int, alignment: int, linkage: str, pointer: str | None
+) -> Variable:
+    name = cursor.word("a variable's name")
+    count = _dimensions(cursor)
+    values: list[Initializer] = []
+    if cursor.accept("="):
+        _initializer(cursor, values)
+    if count is None and values:
+        count = len(values)
+    total = None if count is None else count * lanes
+    return Variable(name, space, type_name, total, alignment, tuple(values), linkage, pointer)
+
+
+def _dimensions(cursor: Cursor) -> int | None:
+    count: int | None = 1
+    while cursor.accept("["):
+        if cursor.accept("]"):
+            count = None
+            continue
+        size = cursor.integer("an array's size")
+        count = size if count is None else count * size
+        cursor.expect("]")
+    return count
+
+
+def _initializer(cursor: Cursor, values: list[Initializer]) -> None:
+    if not cursor.accept("{"):
+        values.append(_value(cursor))
+        return
+    while not cursor.accept("}"):
+        _initializer(cursor, values)
+        cursor.accept(",")
+
+
+def _value(cursor: Cursor) -> Initializer:
+    negative = cursor.accept("-")
+    token = cursor.take()
+    if token.kind == "number":
+        value = number(token.text, negative=negative)
+        if isinstance(value, Integer) and cursor.accept("("):
+            symbol = _symbol(cursor, cursor.word("a symbol"))
+            cursor.expect(")")
+            return MaskedSymbol(symbol, value.value)
+        return value
+    if token.kind == "word":
+        return _symbol(cursor, token.text)
+    raise PtxError(f"expected a value, found {token.text!r}", token.line)
+
+
+def _symbol(cursor: Cursor, name: str) -> Symbol:
+    if name == "generic":
+        cursor.expect("(")
+        name = cursor.word("a symbol")
+        offset = _offset(cursor)
+        cursor.expect(")")
+        return Symbol(name, offset + _offset(cursor))
+    return Symbol(name, _offset(cursor))
+
+
+def _offset(cursor: Cursor) -> int:
+    if cursor.accept("+"):
+        return cursor.integer("an offset")
+    return -cursor.integer("an offset") if cursor.accept("-") else 0
+
+
+def registers(cursor: Cursor) -> tuple[RegisterDeclaration, ...]:
+    """Reads `.reg .b32 %r<6>, %x;` without the semicolon; `%r<6>` declares `%r0` to `%r5`."""
+    cursor.expect(".reg")
+    _, lanes, type_name, _ = _attributes(cursor)
+    found: list[RegisterDeclaration] = []
+    while True:
+        name = cursor.word("a register's name")
+        if cursor.accept("<"):
+            count = cursor.integer("a count of registers")
+            cursor.expect(">")
+            found += [RegisterDeclaration(f"{name}{number_}", type_name, lanes) for number_ in range(count)]
+        else:
+            found.append(RegisterDeclaration(name, type_name, lanes))
+        if not cursor.accept(","):
+            return tuple(found)

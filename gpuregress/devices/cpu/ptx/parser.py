@@ -1,0 +1,179 @@
+"""PTX text to a syntax tree: modules and functions. PTX ISA manual, chapters 5 and 11."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.ptx import declarations
+from gpuregress.devices.cpu.ptx.body import BodyParser
+from gpuregress.devices.cpu.ptx.cursor import Cursor
+from gpuregress.devices.cpu.ptx.lexer import PtxError, tokens
+from gpuregress.devices.cpu.ptx.locations import Locations
+from gpuregress.devices.cpu.ptx.tree import Function, Module, Variable
+
+
+def parse(text: str) -> Module:
+    """Reads a whole PTX text.
+
+    Raises:
+        PtxError: the text does not follow the grammar; the message names the line.
+    """
+    return _ModuleParser(text).read()
+
+
+class _ModuleParser:
+    def __init__(self, text: str) -> None:
+        self._cursor = Cursor(tokens(text))
+        self._locations = Locations(text)
+        self._version, self._target, self._address_size = "", "", 64
+        self._variables: list[Variable] = []
+        self._functions: list[Function] = []
+        self._aliases: list[tuple[str, str]] = []
+
+    def read(self) -> Module:
+        while self._cursor.here.kind != "end":
+            self._item()
+        functions = tuple(self._functions) + tuple(self._alias(*pair) for pair in self._aliases)
+        return Module(self._version, self._target, self._address_size, tuple(self._variables), functions)
+
+    def _alias(self, name: str, target: str) -> Function:
+        found = next((item for item in self._functions if item.name == target and item.body is not None), None)
+        if found is None:
+            raise PtxError(f".alias {name}: there is no function {target}", self._cursor.here.line)
+        return Function(
+            name, found.is_entry, found.results, found.parameters, found.registers, found.variables,
+            found.prototypes, found.branch_targets, found.body, found.directives, found.linkage, found.ptx_line,
+        )  # fmt: skip
+
+    def _item(self) -> None:
+        cursor = self._cursor
+        token = cursor.here
+        directives = {
+            ".version": self._read_version,
+            ".target": self._read_target,
+            ".address_size": self._read_address_size,
+            ".file": self._skip_line,
+            ".section": self._skip_section,
+            ".pragma": self._skip_statement,
+            ".alias": self._read_alias,
+        }
+        if token.text in directives:
+            directives[token.text]()
+        elif token.text == ".loc":
+            self._locations.read(cursor)
+        elif not cursor.accept(";"):
+            self._declaration()
+
+    def _read_version(self) -> None:
+        self._cursor.take()
+        self._version = self._cursor.take().text
+
+    def _read_target(self) -> None:
+        self._cursor.take()
+        self._target = self._cursor.word("a target")
+        while self._cursor.accept(","):
+            self._cursor.take()
+
+    def _read_address_size(self) -> None:
+        self._cursor.take()
+        self._address_size = self._cursor.integer("an address size")
+
+    def _skip_line(self) -> None:
+        line = self._cursor.take().line
+        while self._cursor.here.line == line and self._cursor.here.kind != "end":
+            self._cursor.take()
+
+    def _skip_section(self) -> None:
+        while self._cursor.here.text != "{":
+            self._cursor.take()
+        self._cursor.skip_braces()
+
+    def _skip_statement(self) -> None:
+        while self._cursor.take().text != ";":
+            pass
+
+    def _read_alias(self) -> None:
+        self._cursor.take()
+        name = self._cursor.word("a function's name")
+        self._cursor.expect(",")
+        self._aliases.append((name, self._cursor.word("a function's name")))
+        self._cursor.expect(";")
+
+    def _declaration(self) -> None:
+        cursor = self._cursor
+        linkage = ""
+        while cursor.here.text in declarations.LINKAGE:
+            linkage = cursor.take().text[1:]
+        if cursor.here.text in (".entry", ".func"):
+            self._functions.append(self._function(linkage))
+            return
+        if not declarations.is_space(cursor.here.text):
+            raise PtxError(f"{cursor.here.text!r} starts no declaration", cursor.here.line)
+        self._variables += declarations.variable(cursor, linkage)
+        cursor.expect(";")
+
+    def _function(self, linkage: str) -> Function:
+        cursor = self._cursor
+        start = cursor.take()
+        attributes = self._function_attributes()
+        results = self._parameter_list() if start.text == ".func" and cursor.here.text == "(" else ()
+        name = cursor.word("a function's name")
+        parameters = self._parameter_list() if cursor.here.text == "(" else ()
+        directives = attributes | self._performance_directives()
+        if cursor.accept(";"):
+            return Function(
+                name, start.text == ".entry", results, parameters,
+                directives=directives, linkage=linkage, ptx_line=start.line,
+            )  # fmt: skip
+        body = BodyParser(cursor, self._locations)
+        body.read(results + parameters)
+        return Function(
+            name=name,
+            is_entry=start.text == ".entry",
+            results=results,
+            parameters=parameters,
+            registers=tuple(body.registers),
+            variables=tuple(body.variables),
+            prototypes=tuple(body.prototypes),
+            branch_targets=body.branch_targets,
+            body=tuple(body.statements),
+            directives=directives,
+            linkage=linkage,
+            ptx_line=start.line,
+        )
+
+    def _function_attributes(self) -> dict[str, tuple[int, ...]]:
+        found: dict[str, tuple[int, ...]] = {}
+        while self._cursor.here.kind == "directive":
+            found[self._cursor.take().text[1:]] = ()
+            if self._cursor.accept("("):
+                while not self._cursor.accept(")"):
+                    self._cursor.take()
+        return found
+
+    def _parameter_list(self) -> tuple[Variable, ...]:
+        cursor = self._cursor
+        cursor.expect("(")
+        found: list[Variable] = []
+        while not cursor.accept(")"):
+            if cursor.here.text == ".reg":
+                declared = declarations.registers(cursor)
+                found += [Variable(item.name, "reg", item.type) for item in declared]
+            else:
+                found += declarations.variable(cursor)
+            cursor.accept(",")
+        return tuple(found)
+
+    def _performance_directives(self) -> dict[str, tuple[int, ...]]:
+        cursor = self._cursor
+        found: dict[str, tuple[int, ...]] = {}
+        while cursor.here.kind == "directive":
+            name = cursor.take().text[1:]
+            if name == "pragma":
+                cursor.take()
+                cursor.expect(";")
+                continue
+            numbers: list[int] = []
+            while cursor.here.kind == "number":
+                numbers.append(cursor.integer("a number"))
+                cursor.accept(",")
+            found[name] = tuple(numbers)
+        return found
