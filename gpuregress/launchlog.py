@@ -7,9 +7,9 @@ r"""The launch log: one event a line, on disk before the launch it describes.
     end 17 0.012 ms
     fault 18 out-of-bounds: …
 
-(`begin` is one line; here it is folded.) Each event is one write in append mode, so several processes can share a log, and one flush to disk. After any crash the
-last `begin` without an `end` names the launch to blame. Backslashes and control characters of texts are escaped as in
-Python, and so are spaces in a device's or case's name.
+(`begin` is one line; here it is folded.) Each event is one write in append mode, so several processes can share a log,
+and one flush to disk. After any crash the last `begin` without an `end` names the launch to blame. Backslashes and
+control characters of texts are escaped as in Python, and so are spaces in a device's or case's name.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from gpuregress.errors import RunLocked, StorageError
 
 Bytes = bytes | bytearray | memoryview
 TEMPORARY_PREFIX = ".gpuregress-tmp-"
+_PIECE = 1 << 20
 STALE_AFTER_S = 3600.0
 _FICLONE = 0x40049409  # linux/fs.h: _IOW(0x94, 9, int)
 _SWEPT: set[Path] = set()
@@ -133,6 +134,29 @@ def read_bytes(path: Path) -> bytes:
     """
     with disk_errors(path, "read"):
         return path.read_bytes()
+
+
+def digest_file(path: Path) -> str:
+    """The xxh3-128 of a file's bytes, hexadecimal.
+
+    Raises:
+        StorageError: it is not there or cannot be read.
+    """
+    import xxhash  # noqa: PLC0415 - `--help` needs no digests
+
+    digest = xxhash.xxh3_128()
+    piece = memoryview(bytearray(_PIECE))
+    with disk_errors(path, "read"), path.open("rb", buffering=0) as file:
+        while size := file.readinto(piece):
+            digest.update(piece[:size])
+    return digest.hexdigest()
+
+
+def digest_text(data: bytes) -> str:
+    """The xxh3-128 of bytes, hexadecimal."""
+    import xxhash  # noqa: PLC0415 - see digest_file
+
+    return xxhash.xxh3_128_hexdigest(data)
 
 
 def sync_folder(folder: Path) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xxhash
 
 from gpuregress.dtypes import ElementType
-from gpuregress.storage import disk_errors
+from gpuregress.storage import digest_file
 
 _PIECE = 1 << 20
 
@@ -58,12 +58,7 @@ def of_file(path: Path) -> str:
     Raises:
         StorageError: it cannot be read.
     """
-    digest = xxhash.xxh3_128()
-    piece = memoryview(bytearray(_PIECE))
-    with disk_errors(path, "read"), path.open("rb", buffering=0) as file:
-        while size := file.readinto(piece):
-            digest.update(piece[:size])
-    return digest.hexdigest()
+    return digest_file(path)
 
 
 def _zero_padding(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,0 +1,261 @@
+"""The one place where pass or differ is decided. Pure: records in, a verdict out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpuregress.errors import CompileError, GpuregressError, KernelTimeout
+from gpuregress.records import Baseline, BufferVerdict, Case, Comparison, Fault, MadeOf, Outcome, Verdict, Word
+
+EXIT_CODES: dict[Word, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
+GRAVITY = (4, 3, 1, 5, 0)
+"""Exit codes, the gravest first."""
+
+_GOLD = ("baseline", "reference", "verify")
+# What a real GPU calls a fault that the CPU device names more closely.
+_GPU_NAMES = {
+    "out-of-bounds": ("illegal-access", "red-zone"),
+    "deadlock": ("timeout",),
+}
+
+
+def decide(
+    case: Case,
+    outcome: Outcome,
+    baseline: Baseline | None,
+    comparisons: Mapping[str, Sequence[Comparison]],
+    *,
+    made_of: MadeOf | None = None,
+) -> Verdict:
+    """The verdict on a case that a worker ran.
+
+    Args:
+        case: what was run.
+        outcome: what the worker says of it.
+        baseline: the accepted dumps, None if there are none.
+        comparisons: buffer → everything it was compared with: baseline, reference, checks, the user's verify, repeats.
+        made_of: what this run was made of, to say what else changed since the baseline.
+    """
+    if case.expect_fault is not None:
+        return _expected_fault(case, outcome, case.expect_fault)
+    if outcome.state == "error":
+        return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline)
+    if outcome.fault is not None or outcome.state != "done":
+        word: Word = "timeout" if outcome.state == "timeout" else "fault"
+        return _verdict(case, outcome, word, _fault_line(outcome), baseline=baseline)
+    buffers = _buffers(case, outcome, baseline, comparisons)
+    changed = changes(baseline.made_of, made_of) if baseline and made_of else ()
+    word, reason = _of_buffers(buffers, baseline)
+    if word == "differ" and baseline and made_of and _changed_inputs(baseline.made_of, made_of):
+        reason = f"changed inputs, not a regression: {reason}"
+    return _verdict(
+        case,
+        outcome,
+        word,
+        reason,
+        baseline=baseline,
+        buffers=buffers,
+        changes=() if word == "pass" else changed,
+        notes=_notes(case, baseline),
+    )
+
+
+def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = None) -> Verdict:
+    """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline, …"""
+    if isinstance(error, KernelTimeout):
+        return Verdict(case.job, case.name, "timeout", _first_line(str(error)), case.revision, exit_code=3)
+    code = 3 if isinstance(error, CompileError) else 4
+    return Verdict(
+        case.job,
+        case.name,
+        "error",
+        _first_line(str(error)),
+        case.revision,
+        baseline.revision if baseline else "",
+        notes=tuple(str(error).splitlines()[1:]),
+        exit_code=code,
+    )
+
+
+def skipped(case: Case, reason: str) -> Verdict:
+    """The verdict on a case that was left out, and why."""
+    return Verdict(case.job, case.name, "skip", reason, case.revision)
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """The run's exit code: the gravest of its cases'; 5 where nothing was run."""
+    codes = {verdict.exit_code for verdict in verdicts if verdict.word != "skip"} or {5}
+    return next((code for code in GRAVITY if code in codes), max(codes))
+
+
+def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
+    """What else is not as it was when the baseline was accepted, a line each, what explains most first."""
+    lines = [f"inputs of {name} changed" for name in _changed_inputs(before, now)]
+    if before.seed != now.seed:
+        lines.append(f"seed {before.seed} → {now.seed}")
+    lines += _change("compiler", before.compiler, now.compiler)
+    lines += _options(before.options, now.options)
+    lines += _change("contract", before.contract, now.contract)
+    lines += _change("architecture", before.arch, now.arch)
+    lines += _change("device", before.device, now.device)
+    lines += _change("driver", before.driver, now.driver)
+    lines += _launches(before.launches, now.launches)
+    lines += _resources(before.resources, now.resources)
+    if before.source != now.source:
+        lines.append("source changed")
+    return tuple(lines)
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+def _expected_fault(case: Case, outcome: Outcome, expected: str) -> Verdict:
+    got = _kind(outcome)
+    if got is None:
+        if outcome.state == "error":
+            return _verdict(case, outcome, "error", outcome.message or "could not be run")
+        return _verdict(case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end")
+    is_gpu = outcome.device is not None and outcome.device.name.startswith("cuda")
+    if got == expected or (is_gpu and got in _GPU_NAMES.get(expected, ())):
+        return _verdict(case, outcome, "pass", f"failed as expected: {_fault_line(outcome)}")
+    word: Word = "timeout" if got == "timeout" else "fault"
+    return _verdict(case, outcome, word, f"expected {expected}, but: {_fault_line(outcome)}")
+
+
+def _kind(outcome: Outcome) -> str | None:
+    """The kind of fault a case ended with, None if it did not."""
+    if outcome.fault is not None:
+        return outcome.fault.kind
+    return outcome.state if outcome.state in ("fault", "timeout") else None
+
+
+def _fault_line(outcome: Outcome) -> str:
+    fault = outcome.fault or Fault(outcome.state, outcome.message or "no more is known")
+    where = "" if fault.launch is None else f" (launch {fault.launch})"
+    return f"{fault.kind}: {fault.message}{where}"
+
+
+# --- buffers ----------------------------------------------------------------------------------------------------------
+
+
+def _buffers(
+    case: Case, outcome: Outcome, baseline: Baseline | None, comparisons: Mapping[str, Sequence[Comparison]]
+) -> tuple[BufferVerdict, ...]:
+    dumps = {dump.buffer: dump.path for dump in outcome.dumps}
+    accepted = {name: dump.path for name, dump in baseline.dumps.items()} if baseline else {}
+    names = dict.fromkeys((*case.dump, *comparisons))
+    return tuple(
+        BufferVerdict(
+            name,
+            _word(comparisons.get(name, ())),
+            dumps.get(name, ""),
+            accepted.get(name, ""),
+            tuple(comparisons.get(name, ())),
+        )
+        for name in names
+    )
+
+
+def _word(comparisons: Sequence[Comparison]) -> Word:
+    """A buffer that only checks or repeats speak of has nothing to be compared with."""
+    if any(not comparison.same for comparison in comparisons):
+        return "differ"
+    return "pass" if any(comparison.against in _GOLD for comparison in comparisons) else "new"
+
+
+def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> tuple[Word, str]:
+    differing = [buffer for buffer in buffers if buffer.word == "differ"]
+    if differing:
+        more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
+        return "differ", f"{differing[0].name}: {_what(differing[0])}{more}"
+    new = [buffer.name for buffer in buffers if buffer.word == "new"]
+    if new:
+        return "new", f"{', '.join(new)}: no baseline yet" if baseline else "no baseline yet"
+    if not buffers:
+        return "new", "nothing is dumped, so nothing can be compared"
+    return "pass", ""
+
+
+def _what(buffer: BufferVerdict) -> str:
+    failing = next(comparison for comparison in buffer.comparisons if not comparison.same)
+    against = "" if failing.against == "baseline" else f"{failing.against}: "
+    return against + (failing.message or f"{failing.differing} of {failing.of} differ")
+
+
+def _notes(case: Case, baseline: Baseline | None) -> tuple[str, ...]:
+    if baseline is None:
+        return ()
+    gone = [name for name in baseline.dumps if name not in case.dump]
+    notes = [f"the baseline holds {name}, which the job no longer dumps" for name in gone]
+    if baseline.arch:
+        notes.append(f"compared with the baseline for {baseline.arch}")
+    return tuple(notes)
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def _changed_inputs(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
+    names = dict.fromkeys((*before.inputs, *now.inputs))
+    return tuple(name for name in names if before.inputs.get(name) != now.inputs.get(name))
+
+
+def _change(what: str, before: str, now: str) -> list[str]:
+    return [f"{what} {before or 'none'} → {now or 'none'}"] if before != now else []
+
+
+def _options(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    signed = [f"-({o})" for o in before if o not in now] + [f"+({o})" for o in now if o not in before]
+    if signed:
+        return [f"compiler options: {' '.join(signed)}"]
+    return ["compiler options: another order"] if tuple(before) != tuple(now) else []
+
+
+def _launches(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    if tuple(before) == tuple(now):
+        return []
+    if len(before) != len(now):
+        return [f"launches: {len(before)} → {len(now)}"]
+    number, then, here = next((k, a, b) for k, (a, b) in enumerate(zip(before, now, strict=True), 1) if a != b)
+    return [f"launch {number}: {then} → {here}"]
+
+
+def _resources(before: Mapping[str, Mapping[str, int]], now: Mapping[str, Mapping[str, int]]) -> list[str]:
+    lines = []
+    for kernel in before:
+        for what, then in before[kernel].items():
+            here = now.get(kernel, {}).get(what, then)
+            if here != then:
+                lines.append(f"{kernel}: {what} {then} → {here}")
+    return lines
+
+
+def _verdict(
+    case: Case,
+    outcome: Outcome,
+    word: Word,
+    reason: str,
+    *,
+    baseline: Baseline | None = None,
+    buffers: tuple[BufferVerdict, ...] = (),
+    changes: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Verdict:
+    return Verdict(
+        case.job,
+        case.name,
+        word,
+        _first_line(reason),
+        case.revision,
+        baseline.revision if baseline else "",
+        outcome.seconds,
+        buffers,
+        changes,
+        notes,
+        EXIT_CODES[word],
+        outcome,
+    )
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""

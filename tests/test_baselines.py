@@ -1,0 +1,330 @@
+"""Accepting is all or nothing, and what was edited is never trusted."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress import dtypes
+from gpuregress.baselines import Document, Entry, Store, made_of, parse, render
+from gpuregress.dump import reader, writer
+from gpuregress.errors import BaselineError, RunLocked
+from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
+from gpuregress.storage import lock
+
+FLOAT = dtypes.parse("float32")
+NAME = "reduce/n=1000,tile=128"
+
+
+def make_case(revision: str = "1.4", name: str = NAME) -> Case:
+    return Case(
+        "reduce", name, "/p/configs/reduce.yaml", {}, Source("/p/k.cu"), revision, "5eed", 42, {}, (), ("sum",), {}
+    )
+
+
+def make_outcome(
+    folder: Path, values: list[float], revision: str = "1.4", buffers: tuple[str, ...] = ("sum",)
+) -> Outcome:
+    array = np.array(values, "<f4")
+    dumps = [writer.write(folder / f"{name}.{revision}", array, FLOAT, array.shape) for name in buffers]
+    return Outcome(NAME, "done", dumps=tuple(dumps), inputs={"x": "ab" * 16})
+
+
+def accept(store: Store, folder: Path, values: list[float], revision: str = "1.4", **more: object) -> None:
+    case, outcome = make_case(revision), make_outcome(folder, values, revision)
+    store.accept(case, outcome, made_of(case, outcome, None, ["k<<<(1,1,1),(1,1,1),0>>>()"]), **more)  # type: ignore[arg-type] # keyword by keyword
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "baselines")
+
+
+def test_nothing_accepted(store: Store) -> None:
+    assert store.load(NAME) is None
+    assert store.case_names() == ()
+    assert store.revisions(NAME) == ()
+
+
+def test_accept_then_load(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0, 2.0], who="ada", why="first", run="R1")
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert baseline.revision == "1.4"
+    assert Path(baseline.dumps["sum"].path) == store.folder / NAME / "sum.1.4"
+    assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() == [1.0, 2.0]
+    assert baseline.made_of.inputs == {"x": "ab" * 16}
+    assert [(e.revision, e.who, e.why, e.run) for e in baseline.history] == [("1.4", "ada", "first", "R1")]
+    assert store.case_names() == (NAME,)
+    assert store.sources(NAME) == {"1.4": "5eed"}
+
+
+def test_the_file_is_small_and_tells_nothing_of_this_machine(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    text = (store.folder / NAME / "baseline.yaml").read_text()
+    assert str(tmp_path) not in text
+    assert os.uname().nodename not in text
+    assert len(text) < 2000
+
+
+def test_the_next_revision_replaces_the_dumps(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    accept(store, tmp_path / "run", [2.0], "1.5")
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert baseline.revision == "1.5"
+    assert [event.revision for event in baseline.history] == ["1.4", "1.5"]
+    assert store.revisions(NAME) == ("1.5",)
+
+
+def test_earlier_revisions_can_be_kept(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    accept(store, tmp_path / "run", [2.0], "1.5", keep=True)
+    assert store.revisions(NAME) == ("1.4", "1.5")
+    assert store.find(NAME, "1.4") == {"sum": store.folder / NAME / "sum.1.4"}
+
+
+def test_the_same_revision_with_other_values(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    accept(store, tmp_path / "run", [2.0])
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert Path(baseline.dumps["sum"].path).name == "sum.1.4"
+    assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() == [2.0]
+    assert sorted(path.name for path in (store.folder / NAME).iterdir()) == ["baseline.yaml", "sum.1.4"]
+
+
+def test_drift_keeps_the_first(store: Store, tmp_path: Path) -> None:
+    for value in (1.0, 2.0, 3.0):
+        accept(store, tmp_path / "run", [value], drift=["sum"])
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert reader.read(Path(baseline.first["sum"].path)).array.tolist() == [1.0]
+    assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() == [3.0]
+
+
+def test_one_buffer_alone(store: Store, tmp_path: Path) -> None:
+    case, old = make_case(), make_outcome(tmp_path / "a", [1.0], buffers=("sum", "hist"))
+    store.accept(case, old, made_of(case, old, None, []))
+    case, new = make_case("1.5"), make_outcome(tmp_path / "b", [2.0], "1.5", buffers=("sum", "hist"))
+    baseline = store.accept(case, new, made_of(case, new, None, []), buffers=["hist"])
+    assert baseline.revisions == {"sum": "1.4", "hist": "1.5"}
+    assert {Path(dump.path).name for dump in baseline.dumps.values()} == {"sum.1.4", "hist.1.5"}
+
+
+def test_the_architectures_own_comes_first(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    accept(store, tmp_path / "run", [2.0], arch="sm_80")
+    own, other = store.load(NAME, "sm_80"), store.load(NAME, "sm_90")
+    assert own is not None
+    assert other is not None
+    assert (own.arch, other.arch) == ("sm_80", "")
+    assert own.dumps["sum"].digest != other.dumps["sum"].digest
+    assert store.case_names() == (NAME,)
+
+
+def test_a_fault_is_not_accepted(store: Store, tmp_path: Path) -> None:
+    done = make_outcome(tmp_path, [1.0])
+    for outcome in (
+        Outcome(NAME, "fault", Fault("trap", "it trapped"), dumps=done.dumps),
+        Outcome(NAME, "timeout", dumps=done.dumps),
+        Outcome(NAME, "error", dumps=done.dumps),
+        Outcome(NAME, "done", Fault("status", "3"), dumps=done.dumps),
+        Outcome(NAME, "done"),
+    ):
+        with pytest.raises(BaselineError):
+            store.accept(make_case(), outcome, MadeOf("5eed"))
+    assert store.load(NAME) is None
+
+
+def test_a_dump_changed_after_the_run_is_not_accepted(store: Store, tmp_path: Path) -> None:
+    outcome = make_outcome(tmp_path, [1.0])
+    Path(outcome.dumps[0].path).write_text("# gpuregress 1 float32 [1]\n7.0\n")
+    with pytest.raises(BaselineError, match="changed since the run"):
+        store.accept(make_case(), outcome, MadeOf("5eed"))
+
+
+def damage(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    elif how == "edited":
+        path.write_bytes(data.replace(b"1", b"2"))
+    else:
+        path.write_bytes(data + b"3.0\n")
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "edited", "added"])
+def test_a_damaged_dump_is_named(store: Store, tmp_path: Path, how: str) -> None:
+    accept(store, tmp_path / "run", [1.0, 2.0])
+    damage(store.folder / NAME / "sum.1.4", how)
+    with pytest.raises(BaselineError, match=r"sum\.1\.4: .*accept the case anew"):
+        store.load(NAME)
+    accept(store, tmp_path / "run", [1.0, 2.0])
+    assert store.load(NAME) is not None
+
+
+@pytest.mark.parametrize("how", ["cut", "edited", "added"])
+def test_a_damaged_yaml_is_named(store: Store, tmp_path: Path, how: str) -> None:
+    accept(store, tmp_path / "run", [1.0, 2.0])
+    damage(store.folder / NAME / "baseline.yaml", how)
+    with pytest.raises(BaselineError, match=r"baseline\.yaml: cut short or edited by hand"):
+        store.load(NAME)
+    accept(store, tmp_path / "run", [1.0, 2.0])
+    assert store.load(NAME) is not None
+
+
+def test_a_version_not_known_is_no_baseline(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    path = store.folder / NAME / "baseline.yaml"
+    document = parse(path.read_bytes(), path)
+    path.write_bytes(render(Document(2, document.revision, document.made_of, {}, {}, ())))
+    with pytest.raises(BaselineError, match="version 2"):
+        store.load(NAME)
+
+
+def test_removing_leaves_the_jobs_other_cases(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    case, outcome = make_case(name="reduce"), make_outcome(tmp_path, [1.0])
+    store.accept(case, outcome, MadeOf("5eed"))
+    store.remove("reduce")
+    assert store.case_names() == (NAME,)
+    store.remove(NAME)
+    assert not (store.folder / "reduce").exists()
+
+
+def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "baselines", tmp_path / "lock")
+    monkeypatch.setattr("gpuregress.baselines.LOCK_WAIT_S", 0.0)
+    child = os.fork()
+    if child == 0:
+        with lock(tmp_path / "lock"):
+            (tmp_path / "held").touch()
+            time.sleep(60)
+        os._exit(0)
+    try:
+        while not (tmp_path / "held").exists():
+            time.sleep(0.01)
+        with pytest.raises(RunLocked, match=f"process {child} "):
+            accept(store, tmp_path / "run", [1.0])
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    accept(store, tmp_path / "run", [1.0])  # the system freed the lock of the killed
+
+
+STEPS = (
+    "gpuregress.baselines.copy_file",
+    "gpuregress.baselines.write_atomic",
+    "gpuregress.baselines.sync_folder",
+    "pathlib.Path.unlink",
+    "pathlib.Path.replace",
+)
+
+
+@pytest.mark.parametrize("revision", ["1.4", "1.5"])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_at_each_step(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: str, step: str, nth: int, when: str
+) -> None:
+    """Whichever step the kill meets, the old baseline is whole or the new one."""
+    accept(store, tmp_path / "run", [1.0, 2.0], drift=["sum"])
+    case, outcome = make_case(revision), make_outcome(tmp_path / "new", [3.0, 4.0], revision)
+    facts = made_of(case, outcome, None, [])
+    child = os.fork()
+    if child == 0:
+        owner, _, name = step.rpartition(".")
+        target = Path if owner == "pathlib.Path" else __import__("gpuregress.baselines", fromlist=["x"])
+        real = getattr(target, name)
+
+        calls = itertools.count(1)
+
+        def killed(*args: object, **more: object) -> None:
+            is_last = next(calls) == nth
+            if not is_last or when == "after":
+                real(*args, **more)
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        monkeypatch.setattr(target, name, killed)
+        store.accept(case, outcome, facts, drift=["sum"])
+        os._exit(0)
+    os.waitpid(child, 0)
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() in ([1.0, 2.0], [3.0, 4.0])
+    assert reader.read(Path(baseline.first["sum"].path)).array.tolist() == [1.0, 2.0]
+    after = store.accept(case, outcome, facts, drift=["sum"])
+    assert reader.read(Path(after.dumps["sum"].path)).array.tolist() == [3.0, 4.0]
+    left = sorted(path.name for path in (store.folder / NAME).iterdir() if not path.name.startswith(".gpuregress-tmp-"))
+    assert left == ["baseline.yaml", "first", f"sum.{revision}"]
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
+names = st.text("abcxyz_019", min_size=1, max_size=8)
+digests = st.text("0123456789abcdef", min_size=32, max_size=32)
+entries = st.builds(
+    Entry,
+    texts,
+    st.sampled_from(["float32", "{id:int32,score:float32}"]),
+    st.tuples(st.integers(0, 2**40)),
+    digests,
+    digests,
+)
+facts_strategy = st.builds(
+    MadeOf,
+    digests,
+    st.dictionaries(names, digests, max_size=3),
+    st.integers(0, 2**63),
+    texts,
+    st.tuples(texts, texts),
+    st.sampled_from(["pinned", "native"]),
+    texts,
+    texts,
+    texts,
+    st.tuples(texts),
+    st.dictionaries(texts, st.dictionaries(names, st.integers(0, 999), max_size=2), max_size=2),
+)
+documents = st.builds(
+    Document,
+    st.just(1),
+    texts,
+    facts_strategy,
+    st.dictionaries(names, entries, max_size=3),
+    st.dictionaries(names, entries, max_size=1),
+    st.lists(st.builds(Acceptance, texts, digests, texts, texts, texts, texts), max_size=3).map(tuple),
+)
+
+
+@given(documents)
+def test_the_document_reads_back(document: Document) -> None:
+    assert parse(render(document), Path("baseline.yaml")) == document
+
+
+@given(documents, st.data())
+def test_a_document_cut_anywhere_is_refused(document: Document, data: st.DataObject) -> None:
+    text = render(document)
+    cut = data.draw(st.integers(0, len(text) - 1))
+    with pytest.raises(BaselineError):
+        parse(text[:cut], Path("baseline.yaml"))
+
+
+def test_options_that_name_folders_are_left_out() -> None:
+    program_options = ("-lineinfo", "-I", "/a/b", "-I/x", "--include-path=/y", "-DTILE=4", "-std=c++17")
+    case = make_case()
+    outcome = Outcome(NAME, "done")
+    source = Source("/p/k.cu", options=program_options)
+    case = Case(case.job, case.name, case.path, {}, source, "1", "5eed", 1, {}, (), (), {})
+    assert made_of(case, outcome, None, []).options == ("-lineinfo", "-DTILE=4", "-std=c++17")
