@@ -46,7 +46,7 @@ def _further_case(project: Path) -> Row:
     few, many = 1, CASES
     for name, count in (("few", few), ("many", many)):
         sizes = ", ".join(str(1000 + i) for i in range(count))
-        job = text.replace("job: vector_add", f"job: {name}").replace("n: [1000, 16384]", f"n: [{sizes}]")
+        job = text.replace("job: vector_add", f"job: {name}").replace("n: [1000, 8192]", f"n: [{sizes}]")
         (project / "configs" / f"{name}.yaml").write_text(job.replace("block: [96, 256]", "block: [96]"))
         _accept(project, name)
     short, long = (_job_seconds(project, name) for name in ("few", "many"))
