@@ -1,0 +1,1 @@
+"""A real GPU through pycuda, which `driver.py` alone imports."""

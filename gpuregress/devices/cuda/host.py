@@ -1,0 +1,154 @@
+"""What this machine has for GPUs, found without pycuda: driver, cards, permissions, wheels; and what mends a lack."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gpuregress.devices.cuda import nvml
+
+_NO_DEVICE = 100
+_STUB_LIBRARY = 34
+_DRIVER_MISMATCH = 803
+_INSTALL = "pip install 'gpuregress[cuda]'"
+_DRIVER_MEND = (
+    "install NVIDIA's driver (Ubuntu: sudo ubuntu-drivers install; else https://www.nvidia.com/drivers), reboot"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One piece that a GPU run needs, or that makes it better.
+
+    Attributes:
+        piece: `driver`, `gpu`, `permissions`, `pycuda`, `nvjitlink`, `nvrtc`, `compute mode`, `persistence`.
+        problem: what is wrong with it, "" if nothing is.
+        mend: the command that mends it, "" where there is nothing to do.
+        needed: whether no GPU run is possible without it.
+    """
+
+    piece: str
+    problem: str = ""
+    mend: str = ""
+    needed: bool = True
+
+
+def findings() -> tuple[Finding, ...]:
+    """Every piece, in the order in which they must be mended."""
+    return (
+        _driver(),
+        _permissions(),
+        _package("pycuda", "pycuda", f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler and CUDA's headers)"),
+        _package("nvjitlink", "nvidia-nvjitlink", _INSTALL, needed=False),
+        _package("nvrtc", "nvidia-cuda-nvrtc", "pip install --force-reinstall gpuregress", needed=False),
+        *_card_modes(),
+    )
+
+
+def usable_gpus() -> int:
+    """How many GPUs a run could use: 0 where the driver or pycuda is missing."""
+    if importlib.util.find_spec("pycuda") is None:
+        return 0
+    status, count = _cuda()
+    return count if status == 0 else 0
+
+
+def explain_import(error: BaseException) -> str:
+    """Why pycuda cannot be imported, and what mends it."""
+    if importlib.util.find_spec("pycuda") is None:
+        return f"--device cuda needs pycuda, which is not installed: {_INSTALL}"
+    if _library() is None or "libcuda.so" in str(error):
+        return f"there is no NVIDIA driver on this machine (libcuda.so.1 is not found): {_DRIVER_MEND}"
+    return (
+        f"pycuda cannot be loaded ({str(error).splitlines()[0]}): pip install --force-reinstall --no-cache-dir pycuda"
+    )
+
+
+def explain_init(text: str) -> str:
+    """Why CUDA does not start, from the driver's own words, and what mends it."""
+    problems = [finding for finding in (_driver(), _permissions()) if finding.problem]
+    if problems:
+        return f"{problems[0].problem}: {problems[0].mend}"
+    return f"CUDA does not start: {text}; `nvidia-smi` says more"
+
+
+def _driver() -> Finding:
+    status, count = _cuda()
+    if status is None:
+        return Finding("driver", "there is no NVIDIA driver on this machine (libcuda.so.1 is not found)", _DRIVER_MEND)
+    if status == _STUB_LIBRARY:
+        return Finding(
+            "driver",
+            "libcuda.so.1 is the toolkit's stub, not a driver",
+            "take CUDA's stubs folder out of LD_LIBRARY_PATH",
+        )
+    if status == _DRIVER_MISMATCH:
+        return Finding("driver", "the driver's library and its kernel module differ in version", "sudo reboot")
+    if status == _NO_DEVICE or (status == 0 and count == 0):
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if hidden is not None:
+            return Finding("gpu", f"CUDA_VISIBLE_DEVICES={hidden!r} shows no GPU", "unset CUDA_VISIBLE_DEVICES")
+        return Finding("gpu", "the driver finds no NVIDIA GPU", "nvidia-smi; in a container: docker run --gpus all …")
+    if status != 0:
+        return Finding("driver", f"the driver does not start (CUDA error {status})", "nvidia-smi")
+    return Finding("driver")
+
+
+def _permissions() -> Finding:
+    nodes = [Path("/dev/nvidiactl"), *sorted(Path("/dev").glob("nvidia[0-9]*"))]
+    closed = [str(node) for node in nodes if node.exists() and not os.access(node, os.R_OK | os.W_OK)]
+    if closed:
+        return Finding(
+            "permissions", f"no permission for {', '.join(closed)}", "sudo usermod -aG video,render $USER, log in again"
+        )
+    return Finding("permissions")
+
+
+def _package(piece: str, distribution: str, mend: str, *, needed: bool = True) -> Finding:
+    from importlib import metadata  # noqa: PLC0415 - slow, and only doctor asks
+
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return Finding(piece, f"{distribution} is not installed", mend, needed)
+    return Finding(piece, needed=needed)
+
+
+def _card_modes() -> tuple[Finding, ...]:
+    found = []
+    for index, card in enumerate(nvml.cards()):
+        if card.get("compute_mode") == "prohibited":
+            mend = f"sudo nvidia-smi -i {index} -c DEFAULT"
+            found.append(Finding("compute mode", f"GPU {index} is in compute mode Prohibited", mend))
+        if card.get("persistence") == "off":
+            mend = f"sudo nvidia-smi -i {index} -pm 1"
+            found.append(
+                Finding("persistence", f"GPU {index} starts anew for each run (a second or more)", mend, needed=False)
+            )
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _cuda() -> tuple[int | None, int]:
+    """The status of cuInit (None: no library) and the number of GPUs it shows."""
+    library = _library()
+    if library is None:
+        return None, 0
+    status = int(library.cuInit(0))
+    count = ctypes.c_int(0)
+    if status == 0:
+        status = int(library.cuDeviceGetCount(ctypes.byref(count)))
+    return status, count.value

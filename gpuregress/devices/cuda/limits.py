@@ -1,0 +1,105 @@
+"""A launch against the device's limits, before the driver refuses it without saying which number is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpuregress.devices.base import KernelInfo
+from gpuregress.errors import DeviceError
+from gpuregress.records import DeviceInfo, Dim3
+
+SHARED_WITHOUT_OPT_IN = 48 * 1024
+"""Dynamic shared memory that needs no attribute on the function (CUDA C++ Programming Guide, compute capabilities)."""
+
+NAMES = {
+    "max_threads": "MAX_THREADS_PER_BLOCK",
+    "max_block_x": "MAX_BLOCK_DIM_X",
+    "max_block_y": "MAX_BLOCK_DIM_Y",
+    "max_block_z": "MAX_BLOCK_DIM_Z",
+    "max_grid_x": "MAX_GRID_DIM_X",
+    "max_grid_y": "MAX_GRID_DIM_Y",
+    "max_grid_z": "MAX_GRID_DIM_Z",
+    "max_shared": "MAX_SHARED_MEMORY_PER_BLOCK",
+    "max_shared_optin": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+    "registers": "MAX_REGISTERS_PER_BLOCK",
+    "warp_size": "WARP_SIZE",
+    "multiprocessors": "MULTIPROCESSOR_COUNT",
+    "max_threads_per_multiprocessor": "MAX_THREADS_PER_MULTIPROCESSOR",
+    "registers_per_multiprocessor": "MAX_REGISTERS_PER_MULTIPROCESSOR",
+    "shared_per_multiprocessor": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+}
+"""`DeviceInfo.limits` → the driver's device attribute."""
+
+# Registers are given to warps in units of 256 (cuda_occupancy.h, compute capability 3.0 and above).
+_REGISTER_UNIT = 256
+_AXES = "xyz"
+
+
+def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3, shared: int) -> None:
+    """Refuses a launch that the device cannot do.
+
+    Args:
+        device: with its limits.
+        kernel: what the compiled kernel takes.
+        grid: blocks along x, y, z.
+        block: threads along x, y, z.
+        shared: dynamic shared memory, bytes.
+
+    Raises:
+        DeviceError: which number is wrong, and what the device takes.
+    """
+    problem = (
+        _sides("grid", "blocks", grid, device.limits)
+        or _threads(block, kernel, device.limits)
+        or _sides("block", "threads", block, device.limits)
+        or _shared(shared, kernel, device.limits)
+        or _registers(block, kernel, device.limits)
+    )
+    if problem:
+        raise DeviceError(f"{kernel.name} cannot be launched on {device.name}: {problem}")
+
+
+def _sides(what: str, unit: str, size: Dim3, limits: Mapping[str, int]) -> str:
+    written = _written(size)
+    for axis, count in zip(_AXES, size, strict=True):
+        limit = limits.get(f"max_{what}_{axis}")
+        if count < 1:
+            return f"{what} {written} has {count} {unit} along {axis}; there must be at least 1"
+        if limit is not None and count > limit:
+            return f"{what} {written} has {count} {unit} along {axis}; this device takes {limit}"
+    return ""
+
+
+def _threads(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
+    threads = block[0] * block[1] * block[2]
+    limit = limits.get("max_threads", threads)
+    if threads > limit:
+        return f"block {_written(block)} has {threads} threads; this device takes {limit}"
+    if threads > kernel.max_threads:
+        why = f"its __launch_bounds__, or its {kernel.registers} registers a thread"
+        return f"block {_written(block)} has {threads} threads; this kernel takes {kernel.max_threads} ({why})"
+    return ""
+
+
+def _shared(shared: int, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
+    limit = max(limits.get("max_shared", 0), limits.get("max_shared_optin", 0))
+    if shared < 0:
+        return f"shared: {shared} bytes of dynamic shared memory; there must be at least 0"
+    if limit and shared + kernel.shared > limit:
+        own = f" beside the kernel's own {kernel.shared}" if kernel.shared else ""
+        return f"{shared} bytes of dynamic shared memory{own}; this device takes {limit} a block"
+    return ""
+
+
+def _registers(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
+    limit, warp = limits.get("registers", 0), limits.get("warp_size", 32)
+    warps = -(-(block[0] * block[1] * block[2]) // warp)
+    needed = warps * -(-(kernel.registers * warp) // _REGISTER_UNIT) * _REGISTER_UNIT
+    if limit and needed > limit:
+        each = f"{kernel.registers} registers for each thread of {warps} warps"
+        return f"{each} are {needed}; this device has {limit} a block"
+    return ""
+
+
+def _written(size: Dim3) -> str:
+    return " × ".join(str(count) for count in size)  # noqa: RUF001 - the sign for "times"
