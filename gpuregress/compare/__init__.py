@@ -10,6 +10,7 @@ from gpuregress.compare.entry import (
     needs_array_when_identical,
 )
 from gpuregress.compare.request import Request
+from gpuregress.compare.validate import validate_rule
 
 __all__ = [
     "WAYS",
@@ -20,4 +21,5 @@ __all__ = [
     "mismatch",
     "needs_all",
     "needs_array_when_identical",
+    "validate_rule",
 ]

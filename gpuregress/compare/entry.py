@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.compare import describe, indexed, multiset
+from gpuregress.compare import custom, describe, indexed, multiset, records_matched, sampling
 from gpuregress.compare.ordinals import Array
 from gpuregress.compare.request import Request
 from gpuregress.dtypes import ElementType
@@ -18,12 +18,24 @@ Way = Callable[[Request, Array, Array], Comparison]
 WAYS: dict[str, Way] = {
     "indexed": indexed.compare,
     "any": multiset.compare,
+    "match": records_matched.compare_any,
+    "key": records_matched.compare_keyed,
+    "statistics": sampling.compare,
+    "verify": custom.verify,
 }
 
 
-def way_of(rule: Rule, element_type: ElementType) -> str:  # noqa: ARG001 - records will have ways of their own
+def way_of(rule: Rule, element_type: ElementType) -> str:
     """The name in `WAYS` of the way in which a rule compares buffers of this type."""
-    return "any" if rule.order == "any" else "indexed"
+    if rule.verify:
+        return "verify"
+    if rule.statistics:
+        return "statistics"
+    if rule.key:
+        return "key"
+    if rule.order == "any":
+        return "any" if len(element_type.parts) == 1 else "match"
+    return "indexed"
 
 
 def needs_all(rule: Rule) -> bool:

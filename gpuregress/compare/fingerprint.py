@@ -17,16 +17,21 @@ from gpuregress.dtypes import ElementType
 Hashes = npt.NDArray[np.uint64]
 
 
-def rows(array: Array, element_type: ElementType, *, merge_zeros: bool = False) -> Hashes:
+def rows(
+    array: Array, element_type: ElementType, *, merge_zeros: bool = False, only: tuple[int, ...] | None = None
+) -> Hashes:
     """A 64-bit hash of each row; rows of the same values have the same hash.
 
     Args:
         array: one dimension, `element_type.storage`.
         element_type: how to read it.
         merge_zeros: -0 counts as 0.
+        only: the positions of the parts that count; None: all.
     """
     state = np.full(array.shape, 0x9E3779B97F4A7C15, np.uint64)
-    for part, column in zip(element_type.parts, element_type.columns(array), strict=True):
+    for at, (part, column) in enumerate(zip(element_type.parts, element_type.columns(array), strict=True)):
+        if only is not None and at not in only:
+            continue
         keys = ordinals.keys(column, part.scalar, merge_zeros=merge_zeros)
         state ^= keys.astype(np.uint64 if keys.dtype.kind == "u" else np.int64).view(np.uint64)
         _mix(state)

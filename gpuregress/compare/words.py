@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+
 import numpy as np
 
 from gpuregress import dtypes
@@ -49,10 +52,21 @@ def _narrow(value: np.generic, scalar: Scalar) -> str:
     if not np.isfinite(single):
         return "inf" if single > 0 else "-inf"
     for digits in range(1, _MOST_DIGITS[scalar.name] + 1):
-        text = f"{single:.{digits}g}"
-        if _reads_back(float(text), value, scalar):
-            return _polars_words(np.array([float(text)], np.float32))[0]
+        for number in _decimals(single, digits):
+            if _reads_back(number, value, scalar):
+                return _polars_words(np.array([number], np.float32))[0]
     return _polars_words(np.array([single], np.float32))[0]
+
+
+def _decimals(single: float, digits: int) -> list[float]:
+    """The nearest decimal, then, at a power of two, the ones on its sides: below it the numbers lie closer."""
+    found = [float(f"{single:.{digits}g}")]
+    if abs(math.frexp(single)[0]) == 0.5:
+        found += [
+            float(Context(prec=digits, rounding=way).create_decimal_from_float(single))
+            for way in (ROUND_FLOOR, ROUND_CEILING)
+        ]
+    return found
 
 
 def _reads_back(number: float, value: np.generic, scalar: Scalar) -> bool:

@@ -1,0 +1,301 @@
+"""Properties that a buffer must have by itself, by the names that a job's `checks:` uses.
+
+Each check is a function of its setting and a `Subject`; it returns a `Found`: which elements break it, and a line that
+says what is wrong. A check of a vector or record looks at each part, but for `unique`, `all_equal`, `permutation` and
+`equals`, which look at whole elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuregress import dtypes
+from gpuregress.compare import custom, entry, fingerprint, ordinals
+from gpuregress.compare.ordinals import Array, Mask
+from gpuregress.compare.request import Request
+from gpuregress.compare.tally import FIRST
+from gpuregress.compare.words import word
+from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.errors import UsageError
+from gpuregress.records import Check, Comparison, Element, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is checked.
+
+    Attributes:
+        array: flat, `element_type.storage`.
+        element_type: what it holds.
+        shape: of the buffer.
+        inputs: buffer name → what it held before the first launch, flat.
+        case: handed to the user's function.
+        function: called in place of the one that a `python` check names, if given.
+    """
+
+    array: Array
+    element_type: ElementType
+    shape: tuple[int, ...]
+    inputs: Mapping[str, Array] = field(default_factory=dict)
+    case: Any = None
+    function: custom.Function | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check says.
+
+    Attributes:
+        message: "" where the property holds.
+        broken: which elements break it; None where none is to blame.
+    """
+
+    message: str = ""
+    broken: Mask | None = None
+
+
+def run(
+    check: Check,
+    array: Array,
+    element_type: ElementType,
+    inputs: Mapping[str, Array] | None = None,
+    *,
+    buffer: str = "",
+    shape: tuple[int, ...] | None = None,
+    case: Any = None,
+    function: custom.Function | None = None,
+) -> Comparison:
+    """Checks one property.
+
+    Args:
+        check: a name from `CHECKS` and its setting.
+        array: any shape, `element_type.storage`.
+        element_type: what it holds.
+        inputs: buffer name → its contents before the first launch, for `permutation` and `equals`.
+        buffer: the buffer's name.
+        shape: elements along each axis; None: the array's.
+        case: handed to the user's function.
+        function: in place of the one that a `python` check names.
+
+    Returns:
+        A Comparison against `check`; `first` has the first few elements that break the property as `actual`.
+    """
+    subject = Subject(
+        np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case, function
+    )
+    found = CHECKS[check.name](subject, check.setting) if check.name in CHECKS else Found(f"{check.name!r} is no check")
+    rule = check.name if check.setting is None or check.setting is True else f"{check.name}: {check.setting}"
+    count = 0 if found.broken is None else int(np.count_nonzero(found.broken))
+    return Comparison(
+        buffer,
+        "check",
+        rule,
+        same=not found.message,
+        identical=False,
+        of=len(subject.array),
+        differing=count,
+        first=_first(subject, found.broken),
+        message=f"{check.name}: {found.message}" if found.message else "",
+    )
+
+
+def _first(subject: Subject, broken: Mask | None) -> tuple[Element, ...]:
+    if broken is None:
+        return ()
+    columns = tuple(zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True))
+    return tuple(
+        Element(int(at), "", "", " ".join(word(column, at, part.scalar) for part, column in columns))
+        for at in np.flatnonzero(broken)[:FIRST]
+    )
+
+
+def _any_part(subject: Subject, test: Callable[[Array, Scalar], Mask]) -> Mask:
+    broken = np.zeros(len(subject.array), np.bool_)
+    for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
+        broken |= test(column, part.scalar)
+    return broken
+
+
+def _share(broken: Mask, what: str) -> Found:
+    count = int(np.count_nonzero(broken))
+    return Found(f"{count} of {len(broken)} {what}", broken) if count else Found()
+
+
+def _finite(subject: Subject, _setting: Any) -> Found:
+    return _share(_any_part(subject, lambda column, scalar: ~ordinals.is_finite(column, scalar)), "are NaN or infinite")
+
+
+def _nonzero(subject: Subject, setting: Any) -> Found:
+    """At least so many elements have a part that is not 0; NaN is not 0."""
+    wanted = 1 if setting is None or setting is True else setting
+    count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
+    return (
+        Found() if count >= wanted else Found(f"{count} of {len(subject.array)} are not 0, at least {wanted} must be")
+    )
+
+
+def _is_not_zero(column: Array, scalar: Scalar) -> Mask:
+    if scalar.is_float:
+        return np.asarray(ordinals.magnitude_bits(column, scalar) != 0)
+    return np.asarray(ordinals.bits(column, scalar) != 0)
+
+
+def _range(subject: Subject, setting: Any) -> Found:
+    low, high = setting
+
+    def outside(column: Array, scalar: Scalar) -> Mask:
+        numbers = dtypes.to_float(column, scalar)
+        if scalar.is_float:
+            with np.errstate(invalid="ignore"):
+                numbers = numbers.astype(np.float64)
+            return np.asarray(~((numbers >= low) & (numbers <= high)))  # so that NaN is outside
+        return _integers_outside(column, low, high)
+
+    return _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
+
+
+def _integers_outside(column: Array, low: float, high: float) -> Mask:
+    """Compared as integers: a float would round 2^53 + 1 into the range."""
+    if column.dtype.kind == "b":
+        column = column.view(np.uint8)
+    info = np.iinfo(column.dtype)
+    lowest = math.ceil(low) if math.isfinite(low) else (info.min if low < 0 else info.max + 1)
+    highest = math.floor(high) if math.isfinite(high) else (info.max if high > 0 else info.min - 1)
+    if lowest > info.max or highest < info.min:
+        return np.ones(len(column), np.bool_)
+    return np.asarray((column < max(lowest, info.min)) | (column > min(highest, info.max)))
+
+
+def _sum(subject: Subject, setting: Any) -> Found:
+    """|sum - value| <= atol + rtol |value|; integers are added exactly, floats in float64 with pairwise rounding."""
+    wanted = setting if isinstance(setting, Mapping) else {"value": setting}
+    value, rtol, atol = wanted["value"], wanted.get("rtol", 0.0), wanted.get("atol", 0.0)
+    for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
+        total = exact_sum(column, part.scalar)
+        if not abs(total - value) <= atol + rtol * abs(value):
+            name = f"{part.name} sums" if part.name else "sums"
+            return Found(f"{name} to {total!r}, not {value!r}")
+    return Found()
+
+
+def exact_sum(column: Array, scalar: Scalar) -> int | float:
+    """The sum of a column: exact for integers of any width, in float64 for floats.
+
+    A 64-bit column is added as its high and low 32 bits, each of which fits an int64 for up to 2^31 elements.
+    """
+    if scalar.is_float:
+        with np.errstate(invalid="ignore", over="ignore"):
+            return float(dtypes.to_float(column, scalar).astype(np.float64).sum())
+    if scalar.size < 8:
+        return int(column.astype(np.int64).sum())
+    high, low = column >> column.dtype.type(32), column & column.dtype.type(0xFFFFFFFF)
+    return (int(high.sum()) << 32) + int(low.sum())
+
+
+def _hashes(subject: Subject) -> fingerprint.Hashes:
+    return fingerprint.rows(subject.array, subject.element_type)
+
+
+def _unique(subject: Subject, _setting: Any) -> Found:
+    hashes = _hashes(subject)
+    _, first, count = np.unique(hashes, return_index=True, return_counts=True)
+    broken = np.ones(len(hashes), np.bool_)
+    broken[first] = False
+    repeated = int(np.count_nonzero(count > 1))
+    return Found(f"{repeated} values stand more than once", broken) if repeated else Found()
+
+
+def _all_equal(subject: Subject, setting: Any) -> Found:
+    hashes = _hashes(subject)
+    if setting is None or setting is True:
+        return _share(hashes != hashes[:1], "are not the first element's value")
+    return _share(_any_part(subject, lambda column, scalar: _is_not(column, scalar, setting)), f"are not {setting!r}")
+
+
+def _is_not(column: Array, scalar: Scalar, value: Any) -> Mask:
+    return np.asarray(dtypes.to_float(column, scalar) != value)
+
+
+def _steps(subject: Subject, *, falling: bool, strict: bool) -> Mask:
+    """Where an element is not after the one before it; the first part decides."""
+    column, scalar = subject.element_type.columns(subject.array)[0], subject.element_type.parts[0].scalar
+    keys = ordinals.keys(column, scalar, merge_zeros=True)
+    before, after = (keys[1:], keys[:-1]) if falling else (keys[:-1], keys[1:])
+    wrong = before >= after if strict else before > after
+    return np.concatenate([np.zeros(min(1, len(keys)), np.bool_), wrong])
+
+
+def _sorted(subject: Subject, setting: Any) -> Found:
+    falling = setting == "descending"
+    return _share(
+        _steps(subject, falling=falling, strict=False), f"are {'over' if falling else 'under'} the one before"
+    )
+
+
+def _monotone(subject: Subject, setting: Any) -> Found:
+    falling = setting == "decreasing"
+    return _share(
+        _steps(subject, falling=falling, strict=True), f"are not {'under' if falling else 'over'} the one before"
+    )
+
+
+def _permutation(subject: Subject, setting: Any) -> Found:
+    return _against_input(subject, setting, Rule(order="any"))
+
+
+def _equals(subject: Subject, setting: Any) -> Found:
+    return _against_input(subject, setting, Rule())
+
+
+def _against_input(subject: Subject, name: Any, rule: Rule) -> Found:
+    """Compares with what another buffer held before the first launch."""
+    if name not in subject.inputs:
+        known = ", ".join(subject.inputs) or "none"
+        return Found(f"there is no input {name!r}; there is {known}")
+    other = np.asarray(subject.inputs[name]).reshape(-1)
+    if len(other) != len(subject.array) or other.dtype != subject.element_type.storage:
+        return Found(
+            f"{name} has {len(other)} elements of {other.dtype}, this buffer {len(subject.array)} of "
+            f"{subject.element_type.name}"
+        )
+    request = Request("", subject.element_type, (len(other),), rule, "check")
+    found = entry.compare(request, other, subject.array)
+    if found.same:
+        return Found()
+    if rule.order == "any":
+        return Found(f"{found.only_actual} values are not in {name}, {found.only_expected} of its are missing")
+    return Found(
+        f"{found.differing} of {found.of} are not what {name} was",
+        fingerprint.rows(other, subject.element_type) != _hashes(subject),
+    )
+
+
+def _python(subject: Subject, setting: Any) -> Found:
+    """The user's f(array, case) → bool or (bool, message)."""
+    try:
+        function = subject.function or custom.load(str(setting))
+    except UsageError as wrong:
+        return Found(str(wrong))
+    shaped = custom.for_user(subject.array.reshape(subject.shape), subject.element_type)
+    good, message = custom.answer(function, shaped, subject.case)
+    return Found() if good else Found(message or "says no")
+
+
+CHECKS: dict[str, Callable[[Subject, Any], Found]] = {
+    "finite": _finite,
+    "nonzero": _nonzero,
+    "range": _range,
+    "sum": _sum,
+    "unique": _unique,
+    "sorted": _sorted,
+    "monotone": _monotone,
+    "all_equal": _all_equal,
+    "permutation": _permutation,
+    "equals": _equals,
+    "python": _python,
+}

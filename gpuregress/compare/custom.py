@@ -1,0 +1,205 @@
+"""The user's own functions: `file.py:function`, loaded, called, and held to what they promise.
+
+A function that raises, returns nothing, or returns something that is no answer is a failure with that said: an array
+that happens to be true must never pass.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuregress import dtypes
+from gpuregress.compare import describe, fingerprint
+from gpuregress.compare.ordinals import Array
+from gpuregress.compare.request import Request
+from gpuregress.dtypes import ElementType
+from gpuregress.errors import UsageError
+from gpuregress.records import Comparison
+
+Function = Callable[..., Any]
+
+
+class NoAnswer(Exception):
+    """A user's function gave no usable answer; the message says what it did instead."""
+
+
+def load(path: str) -> Function:
+    """The function that `/abs/file.py:function` names.
+
+    The file's folder is importable while it is loaded, so that it can import its neighbours.
+
+    Raises:
+        UsageError: no such file or function, or the file cannot be imported; the message says which.
+    """
+    file, _, name = path.rpartition(":")
+    if not file or not name:
+        raise UsageError(f"{path!r} names no function: write file.py:function")
+    if not Path(file).is_file():
+        raise UsageError(f"{path}: there is no file {file}")
+    spec = importlib.util.spec_from_file_location(f"gpuregress_user_{abs(hash(file)):x}", file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path}: {file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    folder = str(Path(file).resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as wrong:
+        raise UsageError(f"{path}: importing it failed: {said_of(wrong, file)}") from wrong
+    finally:
+        sys.path.remove(folder)
+    function = getattr(module, name, None)
+    if not callable(function):
+        known = ", ".join(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
+        raise UsageError(f"{path}: {file} has no function {name!r}; it has {known or 'none'}")
+    return function  # type: ignore[no-any-return]
+
+
+def said_of(wrong: BaseException, file: str = "") -> str:
+    """An exception of the user's code in one line, with the last line of their file that it passed."""
+    where = ""
+    for frame in traceback.extract_tb(wrong.__traceback__):
+        if not file or frame.filename == file:
+            where = f" (line {frame.lineno} of {Path(frame.filename).name})"
+    text = str(wrong).splitlines()[0] if str(wrong) else ""
+    return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"
+
+
+def for_user(array: Array, element_type: ElementType) -> Array:
+    """A copy as a user's function gets it: bfloat16 as float32, vectors with their lanes as the last axis."""
+    if element_type.name == "bfloat16":
+        return np.array(dtypes.to_float(array, element_type.parts[0].scalar))
+    lanes = tuple(part.name for part in element_type.parts)
+    if array.dtype.names is not None and not element_type.name.startswith("{") and lanes[0] == "x":
+        columns = zip(element_type.parts, element_type.columns(array), strict=True)
+        return np.stack([dtypes.to_float(column, part.scalar) for part, column in columns], axis=-1)
+    return np.array(array)
+
+
+def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
+    """Calls a function that says yes or no.
+
+    Args:
+        function: returns a bool, or (bool, message).
+        arguments: what it gets.
+
+    Returns:
+        Its answer and its message ("" for none); whatever is no answer is False with a message saying so.
+    """
+    try:
+        returned = function(*arguments)
+    except Exception as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
+        return False, f"{_name(function)} raised {said_of(wrong)}"
+    if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
+        return bool(returned[0]), str(returned[1])
+    if isinstance(returned, bool | np.bool_):
+        return bool(returned), "" if returned else f"{_name(function)} says no"
+    return False, f"{_name(function)} returned {_what(returned)}, not a bool or (bool, message)"
+
+
+def _name(function: Function) -> str:
+    return str(getattr(function, "__name__", function))
+
+
+def _what(returned: Any) -> str:
+    if returned is None:
+        return "nothing"
+    if isinstance(returned, np.ndarray):
+        return f"an array of shape {list(returned.shape)}"
+    return f"{type(returned).__name__} {str(returned)[:60]!r}"
+
+
+def verify(request: Request, expected: Array, actual: Array, function: Function | None = None) -> Comparison:
+    """The user's own comparison, in place of every rule.
+
+    Args:
+        request: its `rule.verify` names the function, its `case` is the third argument.
+        expected: `request.element_type.storage`, flat.
+        actual: the same.
+        function: what to call; None: loaded by its name.
+    """
+    kind = request.element_type
+    shaped = [for_user(side.reshape(request.shape), kind) for side in (expected, actual)]
+    try:
+        called = function or load(str(request.rule.verify))
+    except UsageError as wrong:
+        same, message = False, str(wrong)
+    else:
+        same, message = answer(called, *shaped, request.case)
+    here, there = fingerprint.rows(expected, kind), fingerprint.rows(actual, kind)
+    changed = int(np.count_nonzero(here != there))
+    return request.result(
+        same=same,
+        rule=describe.rule(request.rule),
+        identical=changed == 0,
+        changed=changed,
+        differing=0 if same else changed,
+        multiset_same=bool(here.sum() == there.sum()),
+        message=message,
+    )
+
+
+def reference(function: Function, inputs: dict[str, Array], case: Any, element_type: ElementType, total: int) -> Array:
+    """A reference result: what a user's function makes of the inputs, in the buffer's own type.
+
+    Args:
+        function: f(inputs, case) → an array-like of the buffer's elements; inputs: buffer name → array.
+        inputs: as `for_user` makes them.
+        case: the case.
+        element_type: of the buffer; numbers are converted to it, each rounded once.
+        total: elements of the buffer.
+
+    Raises:
+        NoAnswer: it raised, returned nothing or something that does not fit; the message says which.
+    """
+    try:
+        returned = function(inputs, case)
+    except Exception as wrong:
+        raise NoAnswer(f"{_name(function)} raised {said_of(wrong)}") from wrong
+    if returned is None:
+        raise NoAnswer(f"{_name(function)} returned nothing, not an array of {total} elements")
+    try:
+        found = _to_storage(np.asarray(returned), element_type)
+    except (TypeError, ValueError) as wrong:
+        raise NoAnswer(f"{_name(function)} returned {_what(returned)}, which is no {element_type.name}") from wrong
+    if found.size != total:
+        raise NoAnswer(f"{_name(function)} returned {found.size} elements, not {total}")
+    return found.reshape(-1)
+
+
+def _to_storage(returned: Array, element_type: ElementType) -> Array:
+    storage = element_type.storage
+    if returned.dtype == storage and element_type.name != "bfloat16":
+        return returned
+    if returned.dtype.kind not in "biufc":
+        raise TypeError(returned.dtype)
+    if element_type.name == "bfloat16":
+        return dtypes.from_float32(returned.astype(np.float32))
+    if storage.names is not None:
+        if returned.shape[-1:] != (len(storage.names),):
+            raise ValueError(f"the last axis must have {len(storage.names)} entries")
+        found = np.zeros(returned.shape[:-1], storage)
+        for at, part in enumerate(element_type.parts):
+            column = returned[..., at]
+            narrow = dtypes.from_float32(column.astype(np.float32)) if part.scalar.kind == "bfloat" else column
+            found[part.name] = narrow
+        return found
+    return _converted(returned, storage)
+
+
+def _converted(returned: Array, storage: np.dtype[Any]) -> Array:
+    """Numbers as another type; an integer type takes only whole numbers in its range."""
+    if returned.dtype.kind == "c" and storage.kind != "c":
+        raise TypeError("complex numbers do not fit")
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = returned.astype(storage)
+    if storage.kind in "iub" and not np.array_equal(found.astype(returned.dtype), returned):
+        raise ValueError(f"values that are no {storage.name}")
+    return found

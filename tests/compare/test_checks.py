@@ -1,0 +1,100 @@
+"""Each check passes where it should and fails where it should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuregress import dtypes
+from gpuregress.compare import checks
+from gpuregress.records import Check
+from tests.compare.rooms import array
+
+INPUTS = {"x": array("float32", [3, 1, 2]), "long": array("float32", [1, 2, 3, 4])}
+NAN, INF = float("nan"), float("inf")
+
+
+def found(name: str, setting: Any, values: Any, dtype: str = "float32") -> Any:
+    return checks.run(Check(name, setting), array(dtype, values), dtypes.parse(dtype), INPUTS, buffer="b")
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "dtype", "good", "bad", "count"),
+    [
+        ("finite", None, "float32", [1, -2], [1, NAN, INF], 2),
+        ("finite", None, "bfloat16", [1, -2], [1, NAN, INF], 2),
+        ("finite", None, "complex64", [1, 2j], [1, complex(0, NAN)], 1),
+        ("finite", None, "int8", [1], None, 0),
+        ("nonzero", 2, "float32", [1, NAN, 0], [1, 0, -0.0], 0),
+        ("nonzero", None, "bfloat16", [0, 1], [0, -0.0], 0),
+        ("range", [-1, 1], "float32", [-1, 0, 1], [-1.1, NAN, 0], 2),
+        ("range", [0, 100], "bfloat16", [0, 100], [101], 1),
+        ("range", [0, 2**53], "int64", [2**53], [2**53 + 1, -1], 2),
+        ("range", [-1, INF], "uint8", [0, 255], None, 0),
+        ("range", [-5, -1], "uint8", [], [0], 1),
+        ("range", [0, 0], "bool", [False], [True], 1),
+        ("sum", {"value": 6}, "float32", [1, 2, 3], [1, 2, 4], 0),
+        ("sum", {"value": 6, "atol": 1}, "float32", [1, 2, 4], [1, 2, NAN], 0),
+        ("sum", 2**64, "int64", [2**63 - 1, 2**63 - 1, 2], [2**63 - 1, 2**63 - 1, 1], 0),
+        ("sum", -(2**64), "int64", [-(2**63), -(2**63)], [-(2**63), 1], 0),
+        ("sum", 300, "uint8", [255, 45], [44], 0),
+        ("unique", True, "int32", [3, 1, 2], [3, 1, 3], 1),
+        ("unique", True, "float2", [(1, 2), (2, 1)], [(1, 2), (1, 2)], 1),
+        ("sorted", None, "float32", [1, 1, 2], [2, 1, 3], 1),
+        ("sorted", "descending", "uint8", [2, 2, 0], [0, 2], 1),
+        ("sorted", "ascending", "float32", [-0.0, 0.0, -0.0, INF], [NAN, 1], 1),
+        ("monotone", None, "float32", [1, 2, 3], [1, 1, 2], 1),
+        ("monotone", "decreasing", "int64", [3, 2, -9], [3, 3], 1),
+        ("all_equal", True, "float32", [NAN, NAN], [0.0, -0.0], 1),
+        ("all_equal", 7, "int32", [7, 7], [7, 8], 1),
+        ("permutation", "x", "float32", [1, 2, 3], [1, 2, 2], 0),
+        ("equals", "x", "float32", [3, 1, 2], [3, 2, 1], 2),
+    ],
+)
+def test_each_check(name: str, setting: Any, dtype: str, good: Any, bad: Any, count: int) -> None:
+    if good:
+        passed = found(name, setting, good, dtype)
+        assert (passed.same, passed.message, passed.first) == (True, "", ())
+    if bad:
+        failed = found(name, setting, bad, dtype)
+        assert not failed.same
+        assert failed.message.startswith(f"{name}: ")
+        assert failed.differing == len(failed.first) == count
+        assert failed.against == "check"
+
+
+def test_messages_give_counts() -> None:
+    assert found("finite", None, [1, NAN]).message == "finite: 1 of 2 are NaN or infinite"
+    assert found("nonzero", 2, [1, 0]).message == "nonzero: 1 of 2 are not 0, at least 2 must be"
+    assert found("permutation", "x", [1, 2, 9]).message == "permutation: 1 values are not in x, 1 of its are missing"
+    assert found("finite", None, [1, NAN]).first[0].actual == "nan"
+
+
+def test_inputs_that_are_not_there_or_do_not_fit() -> None:
+    assert "no input 'y'; there is x, long" in found("equals", "y", [1]).message
+    assert "long has 4 elements" in found("permutation", "long", [1, 2, 3]).message
+
+
+def test_the_users_check() -> None:
+    def half(values: Any, case: Any) -> Any:
+        return bool(values.shape == (2, 1) and case == "case"), "as told"
+
+    kind = dtypes.parse("float32")
+    values = np.zeros((2, 1), np.float32)
+    assert checks.run(Check("python", "f"), values, kind, case="case", function=half).same
+    failed = checks.run(Check("python", "f"), values, kind, case="other", function=half)
+    assert failed.message == "python: as told"
+    assert "returned an array" in checks.run(Check("python", "f"), values, kind, case=0, function=np.equal).message
+    assert "no file" in checks.run(Check("python", "/nowhere.py:f"), values, kind).message
+
+
+def test_an_unknown_check_never_passes() -> None:
+    assert not found("finit", None, [1.0]).same
+
+
+def test_empty_arrays() -> None:
+    for name in checks.CHECKS:
+        if name not in ("python", "permutation", "equals", "nonzero", "sum", "range"):
+            assert found(name, None, []).same, name

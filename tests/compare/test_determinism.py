@@ -1,0 +1,37 @@
+"""The classes of determinism, and that a change of class is a difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuregress import dtypes
+from gpuregress.compare import determinism
+from tests.compare.rooms import array
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        (([1, 2, 3],), "bitwise"),
+        (([1, 2, 3], [1, 2, 3]), "bitwise"),
+        (([1, 2, 3], [1, 2, 3], [3, 2, 1]), "order varies"),
+        (([1, 2, 2], [2, 1, 1]), "values vary"),
+        (([0.0], [-0.0]), "values vary"),
+    ],
+)
+def test_classes(runs: tuple[list[float], ...], expected: str) -> None:
+    arrays = [array("float32", run) for run in runs]
+    assert determinism.classify(dtypes.parse("float32"), arrays) == expected
+
+
+def test_records_keep_their_parts_together() -> None:
+    one, two = array("float2", [(1, 2), (3, 4)]), array("float2", [(1, 4), (3, 2)])
+    assert determinism.classify(dtypes.parse("float2"), [one, two]) == "values vary"
+
+
+def test_a_change_of_class_is_a_difference() -> None:
+    assert determinism.compare("x", "order varies", "order varies", 5, 10).same
+    for expected, found in (("bitwise", "values vary"), ("values vary", "bitwise")):
+        changed = determinism.compare("x", expected, found, 5, 10)  # type: ignore[arg-type]
+        assert not changed.same
+        assert changed.message == f"over 5 runs: {found}; the baseline: {expected}"

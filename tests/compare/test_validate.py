@@ -1,0 +1,71 @@
+"""Rules that are refused before anything runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from gpuregress import compare, dtypes
+from gpuregress.records import Outliers, Rule
+
+RECORD = "{id:int32,score:float32}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "dtype", "said"),
+    [
+        (Rule(rtol=1.0, order="any"), "float32", "cannot be decided in any order"),
+        (Rule(rtol=2.0, key=("id",)), RECORD, "cannot be decided in any order"),
+        (Rule(ulp=2), "int32", "use atol"),
+        (Rule(atol=-1.0), "float32", "0 or more"),
+        (Rule(rtol=math.inf), "float32", "never fail"),
+        (Rule(rtol=math.nan), "float32", "0 or more"),
+        (Rule(atol=255), "uint8", "never fail"),
+        (Rule(atol=131008), "float16", "never fail"),
+        (Rule(ulp=1 << 16), "float16", "hardly fail"),
+        (Rule(atol=1), "bool", "booleans"),
+        (Rule(nan="never"), "int32", "knows no NaN"),
+        (Rule(key=("name",)), RECORD, "it has id, score"),
+        (Rule(outliers=Outliers(0.1, 1e-2)), "float32", "first bound"),
+        (Rule(rtol=1e-6, outliers=Outliers(1.0, 1e-2)), "float32", "every element"),
+        (Rule(rtol=1e-2, outliers=Outliers(0.1, 1e-6)), "float32", "wider"),
+        (Rule(metric={"rmse": 1.0}), "float32", "no metric: max, mean, rms, l2"),
+        (Rule(metric={"rms": math.inf}), "float32", "never fail"),
+        (Rule(metric={"rms": 1.0}, order="any"), RECORD, "key columns"),
+        (Rule(statistics={"median": {"sigmas": 4}}), "float32", "no statistic"),
+        (Rule(statistics={"mean": {"sigmas": 0}}), "float32", "over 0"),
+        (Rule(statistics={"mean": {}}), "float32", "over 0"),
+        (Rule(statistics={"ks": 1.5}), "float32", "under 1"),
+        (Rule(statistics={"ks": 0.01}, rtol=0.1), "float32", "one of the two"),
+    ],
+)
+def test_refused(rule: Rule, dtype: str, said: str) -> None:
+    messages = compare.validate_rule(rule, dtypes.parse(dtype))
+    assert len(messages) == 1
+    assert said in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "dtype"),
+    [
+        (Rule(), "float32"),
+        (Rule(rtol=2.0), "float32"),
+        (Rule(rtol=0.5, order="any"), "float32"),
+        (Rule(atol=254), "uint8"),
+        (Rule(ulp=4), RECORD),
+        (Rule(key=("id",), rtol=1e-3), RECORD),
+        (Rule(rtol=1e-6, outliers=Outliers(1e-3, 1e-2)), "float32"),
+        (Rule(statistics={"mean": {"sigmas": 4}, "variance": None, "ks": 0.01}), "float32"),
+        (Rule(verify="f.py:f", rtol=math.inf), "float32"),
+        (Rule(metric={"rms": 1e-3}, order="any"), "float32"),
+    ],
+)
+def test_sound(rule: Rule, dtype: str) -> None:
+    assert compare.validate_rule(rule, dtypes.parse(dtype)) == []
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    wrong: Any = Rule(rtol=-1.0, ulp=1, nan="never")
+    assert len(compare.validate_rule(wrong, dtypes.parse("int32"))) == 3
