@@ -1,1 +1,1 @@
-
+"""Jobs: what their files say, judged and worked out."""

@@ -1,0 +1,77 @@
+"""What is wrong in a document, collected so that all of it is reported at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from gpuregress.document.reader import Document, Key
+from gpuregress.errors import JobError, JobErrors
+
+
+class Problems:
+    """The errors of one document, one a key, in the order of its lines.
+
+    Args:
+        document: the file they are in.
+        errors: those that are known already.
+    """
+
+    def __init__(self, document: Document, errors: Iterable[JobError] = ()) -> None:
+        self.document = document
+        self._errors: dict[str, JobError] = {}
+        for error in errors:
+            self._errors.setdefault(error.key, error)
+
+    def add(self, key: Key, message: str) -> None:
+        """Notes an error; a second one at the same key is dropped, for it is the same mistake in another case."""
+        error = self.document.error(key, message)
+        self._errors.setdefault(error.key, error)
+
+    def __len__(self) -> int:
+        return len(self._errors)
+
+    @property
+    def errors(self) -> tuple[JobError, ...]:
+        """All of them, by line."""
+        return tuple(sorted(self._errors.values(), key=lambda error: error.line or 0))
+
+    def raise_if_any(self) -> None:
+        """Raises JobErrors where there is at least one."""
+        if self._errors:
+            raise JobErrors(self.errors)
+
+
+def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are") -> str:
+    """`; did you mean 'shape'?`, or the list of what is known where nothing is near.
+
+    Args:
+        word: what was written.
+        known: what would have been right.
+        there_are: how the list is introduced.
+    """
+    options = list(known)
+    # Letters swapped or in the wrong case come first, for a shorter word can score higher.
+    near = [option for option in options if sorted(option.lower()) == sorted(word.lower())]
+    near = near or difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if not options:
+        return ""
+    shown = ", ".join(options[:20]) + (", …" if len(options) > 20 else "")
+    return f"; {there_are}: {shown}"
+
+
+def show(value: Any) -> str:
+    """A value as a message quotes it, short."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

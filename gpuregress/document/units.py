@@ -1,0 +1,65 @@
+"""Times and sizes as people write them: `30s`, `2min`, `4GiB`, `512MB`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_SECONDS_PER_DAY = 86400.0
+_BYTES = {
+    "B": 1,
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)},
+    **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)},
+    "kB": 1000,
+}
+
+
+def seconds(value: float | str) -> float:
+    """A time limit in seconds.
+
+    Args:
+        value: a number of seconds, or text with a unit: ms, s, min, h.
+
+    Raises:
+        ValueError: it is neither, not above 0, or longer than 30 days.
+    """
+    number = _amount(value, _SECONDS, "a time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min")
+    if not 0 < number <= 30 * _SECONDS_PER_DAY:
+        raise ValueError(f"{value!r} is no time limit: more than 0 and at most 30 days is needed")
+    return number
+
+
+def size(value: float | str) -> int:
+    """A size in bytes.
+
+    Args:
+        value: a number of bytes, or text with a unit: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+
+    Raises:
+        ValueError: it is neither, or not at least 1.
+    """
+    number = _amount(value, _BYTES, "a size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB")
+    if not 1 <= number < 2**63:
+        raise ValueError(f"{value!r} is no size: at least 1 byte is needed")
+    return int(number)
+
+
+def size_text(count: int) -> str:
+    """`4.0 GiB`."""
+    amount = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def _amount(value: float | str, units: dict[str, float] | dict[str, int], wanted: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match.group(2) not in units:
+        raise ValueError(f"{value!r} is no {wanted.removeprefix('a ')}")
+    return float(match.group(1)) * units[match.group(2)]

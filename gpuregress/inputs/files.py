@@ -1,0 +1,161 @@
+"""Fills from a file, and from the user's own Python function."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.dtypes import ElementType
+from gpuregress.errors import HarnessError
+from gpuregress.inputs.convert import bounds_problem, to_scalar
+from gpuregress.records import Buffer
+
+Array = npt.NDArray[Any]
+
+
+def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] | None) -> Array:
+    """A buffer's contents from a dump, `.npy` or raw `.bin`.
+
+    Raises:
+        HarnessError: the file does not hold what the buffer needs.
+    """
+    path = _path(buffer)
+    try:
+        if path.suffix == ".bin":
+            return _from_bytes(buffer, element, path)
+        if path.suffix == ".npy":
+            return shaped(buffer, element, np.load(path, allow_pickle=False), str(path))
+    except (OSError, ValueError, EOFError) as error:
+        raise HarnessError(f"buffer {buffer.name}: {path} cannot be read: {error}") from None
+    if read_dump is None:
+        raise HarnessError(f"buffer {buffer.name}: {path} is no .npy and no .bin, and dumps cannot be read here")
+    return shaped(buffer, element, read_dump(path).array, str(path))
+
+
+def call(buffer: Buffer, element: ElementType) -> Array:
+    """A buffer's contents from `/abs/module.py:function`.
+
+    The function gets those of `name`, `shape`, `dtype` and `seed` that it takes, by name, and returns an array.
+
+    Raises:
+        HarnessError: it cannot be imported, fails, or returns what the buffer cannot hold.
+    """
+    assert buffer.fill is not None
+    text = str(buffer.fill.options["function"])
+    function = _import(text)
+    given = {"name": buffer.name, "shape": buffer.shape, "dtype": element.storage, "seed": buffer.fill.seed}
+    try:
+        taken = inspect.signature(function).parameters
+        everything = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in taken.values())
+        result = function(**{name: value for name, value in given.items() if everything or name in taken})
+    except Exception as error:  # the user's code may raise anything
+        raise HarnessError(f"buffer {buffer.name}: {text} failed: {type(error).__name__}: {error}") from error
+    if result is None:
+        raise HarnessError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
+    try:
+        return shaped(buffer, element, np.asarray(result), text)
+    except ValueError as error:
+        raise HarnessError(f"buffer {buffer.name}: {text} returned no array: {error}") from None
+
+
+def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str) -> Array:
+    """An array in a buffer's shape and type.
+
+    Args:
+        buffer: what it is for.
+        element: its type.
+        array: of the storage dtype, or of plain numbers with the parts as the last axis.
+        origin: what messages call it.
+
+    Raises:
+        HarnessError: the count does not fit, or a number cannot be stored without loss of more than rounding.
+    """
+    count, parts = math.prod(buffer.shape), len(element.parts)
+    result = np.zeros(buffer.shape, element.storage)
+    if array.dtype == element.storage:
+        _check_count(buffer, array.size, count, origin)
+        for column, given in zip(element.columns(result), element.columns(array), strict=True):
+            column[...] = given.reshape(buffer.shape)
+        return result
+    if array.dtype.kind not in "biuf" and not (array.dtype.kind == "c" and element.storage.kind == "c"):
+        raise HarnessError(f"buffer {buffer.name}: {origin} holds {array.dtype}, and {element.name} is needed")
+    if array.dtype.kind == "c":
+        array = np.stack([array.real, array.imag], axis=-1)
+    _check_count(buffer, array.size, count * parts, origin)
+    flat = array.reshape(count, parts)
+    for at, (column, part) in enumerate(zip(element.columns(result), element.parts, strict=True)):
+        values = flat[:, at]
+        if not part.scalar.is_float:
+            problem = _whole_problem(values) or bounds_problem([values.min().item(), values.max().item()], part.scalar)
+            if problem:
+                raise HarnessError(f"buffer {buffer.name}: {origin}: {problem}")
+        column[...] = to_scalar(values, part.scalar).reshape(buffer.shape)
+    return result
+
+
+def size_problem(buffer: Buffer, element: ElementType) -> str | None:
+    """Why a `.bin` or `.npy` cannot fill this buffer, from its size and header alone; None if nothing is in the way."""
+    path, count = _path(buffer), math.prod(buffer.shape)
+    try:
+        if path.suffix == ".bin":
+            size = path.stat().st_size
+            if size != count * element.size:
+                return f"{path} has {size} bytes and {count} elements of {element.name} need {count * element.size}"
+        if path.suffix == ".npy":
+            held = np.load(path, mmap_mode="r", allow_pickle=False)
+            needed = count if held.dtype == element.storage else count * len(element.parts)
+            needed = count if held.dtype.kind == "c" else needed
+            if held.size != needed:
+                return f"{path} holds {held.size} values and {list(buffer.shape)} of {element.name} needs {needed}"
+    except (OSError, ValueError, EOFError) as error:
+        return f"{path} cannot be read: {error}"
+    return None
+
+
+def _path(buffer: Buffer) -> Path:
+    assert buffer.fill is not None
+    return Path(str(buffer.fill.options["path"]))
+
+
+def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
+    data = path.read_bytes()
+    count = math.prod(buffer.shape)
+    if len(data) != count * element.size:
+        needed = count * element.size
+        raise HarnessError(f"buffer {buffer.name}: {path} has {len(data)} bytes and {needed} are needed")
+    return shaped(buffer, element, np.frombuffer(data, element.storage), str(path))
+
+
+def _check_count(buffer: Buffer, held: int, needed: int, origin: str) -> None:
+    if held != needed:
+        text = f"{origin} holds {held} values and {list(buffer.shape)} of {buffer.dtype} needs {needed}"
+        raise HarnessError(f"buffer {buffer.name}: {text}")
+
+
+def _whole_problem(values: Array) -> str | None:
+    if values.dtype.kind == "f" and not (np.isfinite(values) & (values == np.floor(values))).all():
+        return "holds numbers that are not whole"
+    return None
+
+
+def _import(text: str) -> Callable[..., Any]:
+    path, _, name = text.rpartition(":")
+    spec = importlib.util.spec_from_file_location(f"gpuregress_user_{Path(path).stem}", path)
+    if spec is None or spec.loader is None:
+        raise HarnessError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        function = getattr(module, name)
+    except Exception as error:  # the user's code may raise anything
+        raise HarnessError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(function):
+        raise HarnessError(f"{text} is no function")
+    return function  # type: ignore[no-any-return] # callable() leaves Any

@@ -1,0 +1,9 @@
+"""Jobs → the cases to run, every number worked out; touches no device."""
+
+from __future__ import annotations
+
+from gpuregress.plan.explain import explain
+from gpuregress.plan.program import check_program
+from gpuregress.plan.select import Plan, make
+
+__all__ = ["Plan", "check_program", "explain", "make"]

@@ -1,0 +1,207 @@
+"""A job file → its cases, or every error in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuregress import dtypes, inputs, records
+from gpuregress.document.problems import Problems
+from gpuregress.document.reader import Key
+from gpuregress.plan import names, sources, usage
+from gpuregress.project import Project
+from gpuregress.records import Case
+from gpuregress.spec import buffers as spec_buffers
+from gpuregress.spec import expand, load, rules
+from gpuregress.spec import launches as spec_launches
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.scope import Scope
+
+MAX_REPEATS = 10_000
+_FALLBACK_MEMORY = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says instead of the job."""
+
+    repeat: int | None = None
+    timeout: float | None = None
+
+
+def of_job(path: Path, project: Project, overrides: Overrides) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """The cases of a job, and what the user should be told.
+
+    Args:
+        path: the job file, absolute.
+        project: its folders and settings.
+        overrides: from the command line.
+
+    Raises:
+        JobErrors: all that is wrong in the file.
+    """
+    file = load.load_file(path)
+    problems = Problems(file.document, file.errors)
+    if file.model is None:
+        problems.raise_if_any()
+    maker = _JobPlan(file, project, overrides, problems)
+    cases = maker.cases()
+    problems.raise_if_any()
+    return cases, maker.notes
+
+
+class _JobPlan:
+    """One job on its way to cases."""
+
+    def __init__(self, file: JobFile, project: Project, overrides: Overrides, problems: Problems) -> None:
+        assert file.model is not None
+        self.file = file
+        self.job = file.model
+        self.project = project
+        self.overrides = overrides
+        self.problems = problems
+        self.notes: tuple[str, ...] = ()
+
+    def cases(self) -> tuple[Case, ...]:
+        name = self._name()
+        facts = sources.facts(self.file, name, self.project, self.problems)
+        if facts is not None and facts.note:
+            self.notes = (facts.note,)
+        dump = usage.dumped(self.file, self.problems)
+        usage.check(self.file, self.problems, dump)
+        self._check_devices(facts)
+        empty = Scope({}, self.problems)
+        self.reference = rules.functions(self.file, empty, "reference")
+        self.verify = rules.functions(self.file, empty, "verify")
+        found = []
+        for scope in expand.scopes(self.file, self.problems):
+            case = self._case(scope, name, facts, dump)
+            if case is not None:
+                found.append(case)
+        return tuple(found)
+
+    def _name(self) -> str:
+        name = self.job.job if self.job.job is not None else self.file.path.stem
+        problem = names.job_name_problem(name)
+        if problem:
+            self.problems.add(("job",), problem)
+        return name
+
+    def _check_devices(self, facts: sources.SourceFacts | None) -> None:
+        if facts is not None and facts.path.suffix == ".cubin" and "devices" in self.job.model_fields_set:
+            for position, device in enumerate(self.job.devices):
+                if device == "cpu":
+                    self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
+
+    def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
+        """One case, None where something in it is wrong, which is noted."""
+        seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
+        memory = self.job.limits.memory or self.project.settings.memory
+        buffers = spec_buffers.buffers(
+            self.file,
+            scope,
+            memory=memory or default_memory(),
+            seed_for=lambda buffer: inputs.seed_for(seed, buffer),
+            fill_problem=_fill_problem,
+        )
+        self._check_status(scope, buffers)
+        launches = spec_launches.launches(self.file, scope, buffers)
+        compare = self._rules(scope, buffers, dump)
+        checks = {
+            buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
+            for buffer, items in self.job.checks.items()
+            if buffer in buffers
+        }
+        repeat = self.overrides.repeat or scope.whole(
+            self.job.repeat, ("repeat",), low=1, high=MAX_REPEATS, what="runs"
+        )
+        settings = self._settings(scope)
+        if facts is None:
+            return None
+        source = sources.source(self.file, facts, scope, launches)
+        if len(self.problems):
+            return None
+        return Case(
+            job=name,
+            name=expand.case_name(name, scope.case),
+            path=str(self.file.path),
+            parameters=scope.names,
+            source=source,
+            revision=facts.revision,
+            source_digest=facts.digest,
+            seed=seed,
+            buffers=buffers,
+            launches=launches,
+            dump=dump,
+            compare=compare,
+            checks=checks,
+            status=self.job.status,
+            reference=self.reference,
+            repeat=repeat or 1,
+            limits=records.Limits(
+                self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout, memory or 0
+            ),
+            devices=("cuda",) if facts.path.suffix == ".cubin" else tuple(dict.fromkeys(self.job.devices)),
+            tags=tuple(self.job.tags),
+            expect_fault=self.job.expect.fault if self.job.expect else None,
+            settings=settings,
+        )
+
+    def _check_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
+        status = buffers.get(self.job.status or "")
+        if status is not None and not all(
+            part.scalar.kind in ("int", "uint") for part in dtypes.parse(status.dtype).parts
+        ):
+            scope.problems.add(("status",), f"{status.name} is {status.dtype}: a status buffer holds integers")
+
+    def _rules(
+        self, scope: Scope, buffers: dict[str, records.Buffer], dump: tuple[str, ...]
+    ) -> dict[str, records.Rule]:
+        found = {}
+        for name in dump:
+            if name not in buffers:
+                continue
+            element = dtypes.parse(buffers[name].dtype)
+            default = self.project.settings.compare.get(element.name)
+            if name in self.job.compare:
+                rule = rules.rule(scope, self.job.compare[name], element, ("compare", name))
+                found[name] = dataclasses.replace(rule, verify=self.verify.get(name, rule.verify))
+            elif name in self.verify:
+                found[name] = records.Rule(verify=self.verify[name])
+            elif default is not None:
+                found[name] = records.Rule(rtol=default.rtol, atol=default.atol)
+            else:
+                found[name] = records.Rule()
+        return found
+
+    def _settings(self, scope: Scope) -> dict[str, Any]:
+        """The keys of later rooms, their numbers worked out."""
+        settings: dict[str, Any] = {}
+        for section in ("timing", "resources"):
+            given = getattr(self.job, section)
+            if given is None:
+                continue
+            key: Key = (section,)
+            settings[section] = {
+                name: scope.whole(getattr(given, name), (*key, name), low=1 if name == "samples" else 0, what="")
+                for name in type(given).model_fields
+                if getattr(given, name) is not None
+            }
+        return settings
+
+
+def _fill_problem(buffer: records.Buffer) -> str | None:
+    return inputs.fill_problem(buffer)
+
+
+def default_memory() -> int:
+    """Half of this machine's memory, bytes."""
+    sysconf: Callable[[str], int] | None = getattr(os, "sysconf", None)
+    try:
+        return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") // 2 if sysconf else _FALLBACK_MEMORY
+    except (OSError, ValueError):
+        return _FALLBACK_MEMORY

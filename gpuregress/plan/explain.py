@@ -1,0 +1,127 @@
+"""One case's plan in lines of text, every number worked out: what `gpuregress show` prints."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gpuregress import dtypes
+from gpuregress.document import units
+from gpuregress.records import Argument, Buffer, Case, Launch, Rule
+
+
+def explain(case: Case) -> tuple[str, ...]:
+    """A case in words.
+
+    Args:
+        case: from `make`.
+    """
+    return tuple(_lines(case))
+
+
+def _lines(case: Case) -> Iterator[str]:
+    yield f"case      {case.name}"
+    yield f"job       {case.path}"
+    source = case.source
+    yield f"source    {source.path}, revision {case.revision}"
+    given = [*source.options, *(f"-D{name}={text}" if text else f"-D{name}" for name, text in source.defines.items())]
+    given += [f"-I{folder}" for folder in source.include]
+    yield f"compile   {' '.join([source.arch, source.contract, *given])}"
+    yield f"seed      {case.seed}"
+    yield "buffers"
+    for buffer in case.buffers.values():
+        yield f"  {_buffer(buffer)}"
+    total = sum(size_of(buffer) for buffer in case.buffers.values())
+    yield f"  {units.size_text(total)} together"
+    yield "launches"
+    for launch, run in itertools.groupby(case.launches):
+        count = sum(1 for _ in run)
+        yield f"  {_launch(launch, case.buffers)}{f'  x {count}' if count > 1 else ''}"
+    yield f"dump      {', '.join(case.dump) or 'nothing'}"
+    yield from _judgement(case)
+    yield f"limits    {case.limits.timeout:g} s, {_memory(case.limits.memory)}"
+    yield f"devices   {', '.join(case.devices)}"
+    if case.tags:
+        yield f"tags      {', '.join(case.tags)}"
+    if case.repeat > 1:
+        yield f"repeat    {case.repeat} runs, compared with each other"
+    for name, setting in case.settings.items():
+        yield f"{name:<9} {_options(setting)}"
+
+
+def _judgement(case: Case) -> Iterator[str]:
+    for name, rule in case.compare.items():
+        yield f"compare   {name}: {_rule(rule)}"
+    for name, checks in case.checks.items():
+        shown = ", ".join(item.name if item.setting is None else f"{item.name} {item.setting}" for item in checks)
+        yield f"check     {name}: {shown}"
+    for name, function in case.reference.items():
+        yield f"reference {name}: {function}"
+    if case.status:
+        yield f"status    {case.status}: all zero, or the case fails"
+    if case.expect_fault:
+        yield f"expect    a fault: {case.expect_fault}"
+
+
+def size_of(buffer: Buffer) -> int:
+    """Bytes."""
+    return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
+
+
+def _buffer(buffer: Buffer) -> str:
+    filled = "output, poisoned"
+    if buffer.fill is not None:
+        options = _options(buffer.fill.options)
+        filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
+    symbol = f", symbol {buffer.symbol}" if buffer.symbol else ""
+    shape = ",".join(map(str, buffer.shape))
+    return f"{buffer.name}: {buffer.dtype} [{shape}], {units.size_text(size_of(buffer))}, {filled}{symbol}"
+
+
+def _launch(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
+    grid, block = (f"({','.join(map(str, extents))})" for extents in (launch.grid, launch.block))
+    args = ", ".join(_argument(item, buffers) for item in launch.args)
+    swap = "".join(f", then {first} <-> {second}" for first, second in launch.swap)
+    return f"{launch.kernel}<<<{grid},{block},{launch.shared}>>>({args}){swap}"
+
+
+def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
+    if argument.kind == "buffer":
+        return f"{argument.buffer}=<{size_of(buffers[argument.buffer])}>"
+    if argument.kind == "struct":
+        return "{" + ", ".join(_argument(item, buffers) for item in argument.fields) + "}"
+    return f"{argument.label}={argument.text}" if argument.label else argument.text
+
+
+def _rule(rule: Rule) -> str:
+    if rule.is_exact:
+        return "every bit equal, in order"
+    if rule.verify:
+        return f"by {rule.verify}"
+    words = []
+    if rule.rtol is not None or rule.atol is not None:
+        words.append(f"|actual - baseline| <= {rule.atol or 0:g} + {rule.rtol or 0:g} * |baseline|")
+    if rule.ulp is not None:
+        words.append(f"at most {rule.ulp} ulp apart")
+    if rule.outliers:
+        words.append(f"all but {rule.outliers.fraction:g} of them, and those within rtol {rule.outliers.rtol:g}")
+    words += [f"{name} at most {limit:g}" for name, limit in rule.metric.items()]
+    words += [f"{name} {_options(limit)}" for name, limit in rule.statistics.items()]
+    words += [f"NaN {rule.nan} equal"] if rule.nan == "never" else []
+    words += ["-0 equals 0"] if rule.signed_zero == "equal" else []
+    words += [f"partners by {', '.join(rule.key)}"] if rule.key else []
+    return "; ".join(words or ["every value equal"]) + (", in any order" if rule.order == "any" else ", in order")
+
+
+def _memory(count: int) -> str:
+    return f"{units.size_text(count)} of device memory" if count else "as much memory as the device has"
+
+
+def _options(setting: Any) -> str:
+    if isinstance(setting, Mapping):
+        return ", ".join(f"{name} {_options(item)}" for name, item in setting.items())
+    if isinstance(setting, Iterable) and not isinstance(setting, str):
+        return f"[{', '.join(map(str, setting))}]"
+    return str(setting)

@@ -1,0 +1,27 @@
+"""Names that become folders: of a job, and so of its cases."""
+
+from __future__ import annotations
+
+import re
+
+MAX_LENGTH = 100
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_WINDOWS = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+
+
+def job_name_problem(name: str) -> str | None:
+    """Why a name cannot be a job's, None if it can.
+
+    Args:
+        name: from the job's `job:`, or its file's name.
+    """
+    shown = repr(name if len(name) <= 60 else f"{name[:57]}…")
+    if "/" in name or "\\" in name or name in (".", ".."):
+        return f"{shown} leaves the project: a job's name is also its folder, so no / and no .. are possible"
+    if len(name) > MAX_LENGTH:
+        return f"{shown} has {len(name)} characters: at most {MAX_LENGTH} are possible"
+    if not _SAFE.fullmatch(name) or name.endswith("."):
+        return f"{shown} cannot be a folder: letters, digits and . _ + - are possible, a letter, digit or _ first"
+    if _WINDOWS.fullmatch(name):
+        return f"{shown} is a device's name on Windows: choose another"
+    return None

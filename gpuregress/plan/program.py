@@ -1,0 +1,140 @@
+"""A case's arguments against the kernels' own signatures, once the source is compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress import dtypes
+from gpuregress.document import reader
+from gpuregress.document.reader import Document
+from gpuregress.errors import JobError, JobErrors
+from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program
+from gpuregress.toolchain import signature
+
+
+def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
+    """What the kernels' signatures contradict.
+
+    Args:
+        case: with its launches.
+        program: its compiled source.
+
+    Returns:
+        An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
+    """
+    found: dict[tuple[str | int, ...], str] = {}
+    for origin, launch in {launch.origin: launch for launch in reversed(case.launches)}.items():
+        entry = program.entries.get(launch.kernel)
+        if entry is None:
+            there = ", ".join(program.entries) or "none"
+            found["launches", origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
+            continue
+        for position, message in _launch_problems(launch, entry):
+            place = ("launches", origin, "args", *(() if position is None else (position,)))
+            found[place] = f"{message}; the kernel is {shown(case, launch.kernel, entry)}"
+    if not found:
+        return ()
+    document = _document(Path(case.path))
+    return tuple(document.error(key, message) for key, message in sorted(found.items(), key=str))
+
+
+def _document(path: Path) -> Document:
+    try:
+        return reader.read(path)
+    except JobErrors:  # it was readable when it was planned: without lines, then
+        return Document(path, {}, {})
+
+
+def _launch_problems(launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
+    if len(launch.args) != len(entry.parameters):
+        return [(None, f"{launch.kernel} takes {len(entry.parameters)} arguments, not {len(launch.args)}")]
+    pairs = zip(launch.args, entry.parameters, strict=True)
+    judged = ((position, _problem(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
+    return [(position, message) for position, message in judged if message]
+
+
+def _problem(argument: Argument, parameter: Parameter) -> str | None:
+    name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
+    wanted = f"{name} is {_parameter_text(parameter)}"
+    if argument.kind in ("buffer", "null"):
+        if parameter.size != 8 or parameter.kind not in ("pointer", "word"):
+            what = f"the buffer {argument.buffer}" if argument.buffer else "null"
+            return f"{what} is a pointer and {wanted}{_scalar_hint(parameter)}"
+        return None
+    size, _ = layout(argument)
+    if argument.kind == "struct":
+        if parameter.kind != "struct" and not (len(argument.fields) == 1 and size == parameter.size):
+            return f"a struct is given and {wanted}"
+        return None if size == parameter.size else f"the struct has {size} bytes and {wanted}"
+    if parameter.kind == "pointer":
+        return f"{argument.dtype} is a number and {wanted}: name a buffer"
+    if size != parameter.size:
+        return f"{argument.dtype} has {_bytes(size)} and {wanted}"
+    return _kind_problem(argument, parameter, wanted)
+
+
+def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str | None:
+    element = dtypes.parse(argument.dtype)
+    if len(element.parts) > 1:
+        return None if parameter.kind in ("struct", "word") else f"{argument.dtype} is a vector and {wanted}"
+    if parameter.kind == "struct":
+        # __half and __nv_bfloat16 are structs of one number to the compiler.
+        return None
+    if parameter.kind == "float" and not element.is_float:
+        return f"{argument.dtype} is an integer and {wanted}"
+    if parameter.kind == "integer" and element.is_float and element.size != 2:
+        return f"{argument.dtype} is a float and {wanted}"
+    if parameter.kind == "word" and element.is_float:
+        return f"{argument.dtype} is a float and {wanted}"
+    return None
+
+
+def _parameter_text(parameter: Parameter) -> str:
+    article = {"pointer": "a pointer", "integer": "an integer", "float": "a float", "struct": "a struct"}
+    kind = article.get(parameter.kind, "a pointer or an integer")
+    return f"{kind} of {_bytes(parameter.size)}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count} byte" if count == 1 else f"{count} bytes"
+
+
+def _scalar_hint(parameter: Parameter) -> str:
+    if parameter.kind == "integer":
+        return f": write {{int{8 * parameter.size}: …}}"
+    if parameter.kind == "float":
+        return f": write {{float{8 * parameter.size}: …}}"
+    return ""
+
+
+def layout(argument: Argument) -> tuple[int, int]:
+    """An argument's size and alignment in bytes; a struct's members lie as C lays them."""
+    if argument.kind in ("buffer", "null"):
+        return 8, 8
+    if argument.kind == "scalar":
+        element = dtypes.parse(argument.dtype)
+        return element.size, element.alignment
+    size, largest = 0, 1
+    for member in argument.fields:
+        inner, alignment = layout(member)
+        size = -(-size // alignment) * alignment + inner
+        largest = max(largest, alignment)
+    return -(-size // largest) * largest, largest
+
+
+def shown(case: Case, kernel: str, entry: Entry) -> str:
+    """A kernel as its source declares it: `saxpy(int n, float a, const float* x, float* y)`."""
+    path = Path(case.source.path)
+    plain = signature.strip_template_arguments(kernel)
+    if path.suffix == ".cu":
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            text = ""
+        for declared in signature.declarations(text):
+            same_name = plain in (declared.name, declared.name.rpartition("::")[2])
+            if same_name and len(declared.parameters) == len(entry.parameters):
+                parameters = ", ".join(f"{item.type} {item.name}".strip() for item in declared.parameters)
+                return f"{declared}({parameters})"
+    parameters = ", ".join(f"{item.kind} of {_bytes(item.size)}" for item in entry.parameters)
+    return f"{kernel}({parameters})"

@@ -1,0 +1,232 @@
+"""Which jobs and cases are meant: by path, job name, case name or glob."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress.document.problems import suggestion
+from gpuregress.errors import JobError, JobErrors, NothingToDo, UsageError
+from gpuregress.plan import cases
+from gpuregress.project import Project
+from gpuregress.records import Case
+
+_SUFFIXES = (".yaml", ".yml")
+_JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        cases: in the order of their files' names and their parameters.
+        notes: lines that the user should be told.
+    """
+
+    cases: tuple[Case, ...]
+    notes: tuple[str, ...] = ()
+
+
+def make(
+    project: Project,
+    selectors: Sequence[str],
+    *,
+    name_glob: str | None = None,
+    tags: Sequence[str] = (),
+    repeat: int | None = None,
+    timeout: float | None = None,
+) -> Plan:
+    """Plans the cases that are meant.
+
+    Args:
+        project: where the jobs are.
+        selectors: paths to job files or folders of them, job names, case names, or globs over case names; none: all.
+        name_glob: keep only cases whose name, or job's name, it matches.
+        tags: keep only cases with one of these.
+        repeat: in place of the jobs' own.
+        timeout: in place of the jobs' own, seconds.
+
+    Raises:
+        JobErrors: one of the jobs is wrong, or two have one name.
+        UsageError: a selector names nothing.
+        NothingToDo: nothing is left.
+    """
+    if repeat is not None and repeat < 1:
+        raise UsageError(f"--repeat {repeat}: at least 1 is needed")
+    if timeout is not None and not timeout > 0:
+        raise UsageError(f"--timeout {timeout}: more than 0 seconds are needed")
+    jobs = {path: quick_name(path) for path in job_files(project.configs)}
+    meant = _Selection(project, jobs, selectors)
+    _check_unique({**jobs, **{path: quick_name(path) for path in meant.files}}, meant.files)
+    found, notes = _planned(meant.files, project, cases.Overrides(repeat, timeout))
+    chosen = tuple(case for case in found if meant.takes(case))
+    meant.check_used(found)
+    kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
+    if not kept:
+        raise NothingToDo(_nothing(project, jobs, name_glob, tags))
+    names = {case.job for case in kept}
+    return Plan(kept, tuple(note for note in notes if note.partition(":")[0] in names))
+
+
+def job_files(configs: Path) -> tuple[Path, ...]:
+    """Every job file below a folder, sorted; hidden files and folders are left out."""
+    if not configs.is_dir():
+        return ()
+    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if path.is_file())
+    return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def quick_name(path: Path) -> str:
+    """A job's name without parsing its file: its top-level `job:`, else the file's name."""
+    try:
+        found = _JOB_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return path.stem
+    name = next((text for text in found.groups() if text), "") if found else ""
+    return name or path.stem
+
+
+def _check_unique(jobs: dict[Path, str], files: Iterable[Path]) -> None:
+    """Two jobs of one name would write into one folder; also where only upper and lower case differ."""
+    first: dict[str, Path] = {}
+    errors = []
+    for path, name in sorted(jobs.items()):
+        other = first.setdefault(name.casefold(), path)
+        if other != path:
+            message = f"{name!r} is also the name of the job in {other}: every job of a project needs its own"
+            errors.append(JobError(path, _job_line(path), "job", message))
+    if errors and tuple(files):
+        raise JobErrors(tuple(errors))
+
+
+def _job_line(path: Path) -> int | None:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = _JOB_LINE.search(text)
+    return text.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _planned(files: Iterable[Path], project: Project, overrides: cases.Overrides) -> tuple[list[Case], list[str]]:
+    found: list[Case] = []
+    notes: list[str] = []
+    errors: list[JobError] = []
+    for path in files:
+        try:
+            of_job, said = cases.of_job(path, project, overrides)
+        except JobErrors as error:
+            errors += error.errors
+            continue
+        found += of_job
+        notes += said
+    if errors:
+        raise JobErrors(tuple(errors))
+    return found, notes
+
+
+def _is_kept(case: Case, name_glob: str | None, tags: Sequence[str]) -> bool:
+    if tags and not set(tags) & set(case.tags):
+        return False
+    return name_glob is None or _matches(case, name_glob)
+
+
+def _matches(case: Case, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(case.name, pattern) or fnmatch.fnmatchcase(case.job, pattern)
+
+
+def _nothing(project: Project, jobs: dict[Path, str], name_glob: str | None, tags: Sequence[str]) -> str:
+    if not jobs:
+        return f"there is no job in {project.configs}: `gpuregress new KERNEL.cu` writes one"
+    said = [f"-k {name_glob}"] if name_glob else []
+    said += [f"--tag {tag}" for tag in tags]
+    return f"no case is left{f' by {chr(32).join(said)}' if said else ''}: `gpuregress list` shows all"
+
+
+class _Selection:
+    """What the selectors mean.
+
+    Args:
+        project: for paths.
+        jobs: job file → its name.
+        selectors: as the user wrote them.
+    """
+
+    def __init__(self, project: Project, jobs: dict[Path, str], selectors: Sequence[str]) -> None:
+        self._jobs = jobs
+        self._paths: set[str] = set()
+        self._names: list[str] = []
+        files: list[Path] = []
+        for selector in selectors:
+            given = self._given_files(selector)
+            if given:
+                files += given
+                self._paths.update(str(path) for path in given)
+            else:
+                self._names.append(selector)
+                files += self._named_files(selector, project)
+        self._all = not selectors
+        self.files = tuple(sorted(jobs)) if self._all else tuple(sorted(set(files)))
+
+    def _given_files(self, selector: str) -> list[Path]:
+        """The job files that a selector is the path of, [] if it is none."""
+        if selector in self._jobs.values():
+            return []
+        try:
+            path = Path(selector).absolute()
+            if path.is_dir():
+                found = list(job_files(path))
+                if not found:
+                    raise NothingToDo(f"there is no job in {path}")
+                return [self._known(item) for item in found]
+            return [self._known(path)] if path.is_file() else []
+        except (OSError, ValueError):
+            return []
+
+    def _known(self, path: Path) -> Path:
+        """The path as the project's own listing has it."""
+        resolved = path.resolve()
+        return next((known for known in self._jobs if known.resolve() == resolved), resolved)
+
+    def _named_files(self, selector: str, project: Project) -> list[Path]:
+        job = selector.partition("/")[0]
+        found = [path for path, name in self._jobs.items() if name == job]
+        if found:
+            return found
+        if _is_glob(selector):
+            return list(self._jobs)
+        if selector.endswith(_SUFFIXES):
+            raise UsageError(
+                f"there is no job file {selector}{suggestion(selector, map(str, self._relative(project)))}"
+            )
+        raise UsageError(f"there is no job {job!r}{suggestion(job, self._jobs.values(), there_are='the jobs are')}")
+
+    def _relative(self, project: Project) -> list[Path]:
+        return [path.relative_to(project.root) for path in self._jobs if path.is_relative_to(project.root)]
+
+    def takes(self, case: Case) -> bool:
+        """Whether a case is meant."""
+        return self._all or case.path in self._paths or any(self._means(name, case) for name in self._names)
+
+    def _means(self, selector: str, case: Case) -> bool:
+        return selector in (case.name, case.job) or _matches(case, selector)
+
+    def check_used(self, found: Sequence[Case]) -> None:
+        """Raises UsageError or NothingToDo for a selector that no case answers to."""
+        for selector in self._names:
+            if any(self._means(selector, case) for case in found):
+                continue
+            if _is_glob(selector):
+                raise NothingToDo(f"no case matches {selector!r}: `gpuregress list` shows all")
+            job = selector.partition("/")[0]
+            names = [case.name for case in found if case.job == job]
+            raise UsageError(f"there is no case {selector!r}{suggestion(selector, names, there_are='its cases are')}")
+
+
+def _is_glob(selector: str) -> bool:
+    return any(sign in selector for sign in "*?[")

@@ -1,0 +1,146 @@
+"""A job's source: where it is, how it is compiled, and the revision that its dumps carry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress import records, revision
+from gpuregress.document.problems import Problems
+from gpuregress.project import Project
+from gpuregress.spec import paths
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.model import PlainText
+from gpuregress.spec.scope import Scope
+
+SUFFIXES = (".cu", ".ptx", ".cubin")
+_OWNED = {
+    "-arch": "compile.arch",
+    "--gpu-architecture": "compile.arch",
+    "-I": "compile.include",
+    "--include-path": "compile.include",
+    "-D": "compile.defines",
+    "--define-macro": "compile.defines",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What is the same in all cases of a job.
+
+    Attributes:
+        path: the source, absolute.
+        include: folders, absolute.
+        digest: of the source and all it includes.
+        revision: the label of its dumps.
+        note: said to the user, None if there is nothing to say.
+    """
+
+    path: Path
+    include: tuple[Path, ...]
+    digest: str
+    revision: str
+    note: str | None
+
+
+def facts(file: JobFile, job_name: str, project: Project, problems: Problems) -> SourceFacts | None:
+    """Finds a job's source; None where something is wrong with it, which is noted.
+
+    Args:
+        file: the job.
+        job_name: whose dumps may already carry the label.
+        project: where they are.
+        problems: where errors are noted.
+    """
+    job = file.model
+    assert job is not None
+    if file.is_broken("source"):
+        return None
+    path = paths.existing(problems, ("source",), job.source, "source")
+    if path is not None and path.suffix not in SUFFIXES:
+        problems.add(("source",), f"{path.name} is no kernel source: .cu, .ptx or .cubin is needed")
+        path = None
+    _check_options(file, problems, path)
+    include = [
+        paths.existing_folder(problems, ("compile", "include", at), text) for at, text in enumerate(job.compile.include)
+    ]
+    folders = tuple(folder for folder in include if folder is not None)
+    wrong = revision.problem(job.revision) if job.revision != "auto" else None
+    if wrong:
+        problems.add(("revision",), wrong)
+    if path is None or wrong:
+        return None
+    return _labelled(job.revision, path, folders, project, job_name, problems)
+
+
+def _labelled(
+    wanted: str, path: Path, include: tuple[Path, ...], project: Project, job_name: str, problems: Problems
+) -> SourceFacts | None:
+    try:
+        files = revision.dependencies(path, include)
+        digest = revision.digest(files)
+        label = revision.label(path, files) if wanted == "auto" else wanted
+    except OSError as error:
+        problems.add(("source",), f"{error.filename or path} cannot be read: {error.strerror or error}")
+        return None
+
+    def recorded(text: str) -> Collection[str]:
+        return revision.recorded(project.baselines, project.runs, job_name, text)
+
+    name, note = revision.resolve(label, digest, recorded)
+    return SourceFacts(path, include, digest, name, f"{job_name}: {note}" if note else None)
+
+
+def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None:
+    assert file.model is not None
+    given = file.model.compile
+    for position, option in enumerate(given.options):
+        key = ("compile", "options", position)
+        owner = next((key for flag, key in _OWNED.items() if _is_flag(option, flag)), None)
+        if not option.startswith("-"):
+            problems.add(key, f"{option!r} is no option: it must begin with -")
+        elif owner:
+            problems.add(key, f"{option!r} is set by gpuregress: say it in {owner}")
+    if path is not None and path.suffix != ".cu":
+        for name in ("options", "include", "defines", "arch"):
+            if name in given.model_fields_set and not file.is_broken("compile"):
+                problems.add(("compile", name), f"has no effect: {path.name} is taken as it is, not compiled")
+
+
+def _is_flag(option: str, flag: str) -> bool:
+    return option == flag or option.startswith(f"{flag}=") or (len(flag) == 2 and option.startswith(flag))
+
+
+def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[records.Launch, ...]) -> records.Source:
+    """The source as a case compiles it.
+
+    Args:
+        file: the job.
+        known: from `facts`.
+        scope: the case's numbers.
+        launches: the case's.
+    """
+    job = file.model
+    assert job is not None
+    return records.Source(
+        path=str(known.path),
+        options=tuple(job.compile.options),
+        include=tuple(str(folder) for folder in known.include),
+        defines={name: text for name, text in _defines(job.compile.defines, scope)},
+        contract=job.compile.contract,
+        arch=job.compile.arch,
+        kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),
+        symbols=tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol)),
+    )
+
+
+def _defines(given: dict[str, int | float | str | PlainText], scope: Scope) -> list[tuple[str, str]]:
+    found = []
+    for name, value in given.items():
+        if isinstance(value, PlainText):
+            found.append((name, value.text))
+            continue
+        number = scope.number(value, ("compile", "defines", name))
+        found.append((name, str(int(number)) if isinstance(number, bool) else repr(number)))
+    return found

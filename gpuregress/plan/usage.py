@@ -1,0 +1,95 @@
+"""Which buffers a job uses, which it dumps, and whether it can fail at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpuregress.document.problems import Problems, suggestion
+from gpuregress.document.reader import Key
+from gpuregress.spec import model
+from gpuregress.spec.load import JobFile
+
+
+def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
+    """The buffers to dump: those the job lists, or those without a fill; and always those it judges.
+
+    Args:
+        file: the job.
+        problems: where errors are noted.
+    """
+    job = file.model
+    assert job is not None
+    if job.dump == "all":
+        return tuple(job.buffers)
+    listed: list[str] = []
+    for position, name in enumerate(job.dump or ()):
+        key = ("dump", position)
+        if name in listed:
+            problems.add(key, f"{name!r} stands twice")
+        elif known(file, problems, name, key):
+            listed.append(name)
+    if job.dump is None:
+        listed = [name for name, buffer in job.buffers.items() if buffer.fill is None or name in _judged(job)]
+    return (*listed, *(name for name in job.buffers if name in _judged(job) and name not in listed))
+
+
+def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
+    """Whether a buffer of this name is there and right; an error names the nearest where the file has none."""
+    assert file.model is not None
+    if name in file.model.buffers:
+        return True
+    if ("buffers", name) not in file.broken and ("buffers",) not in file.broken:
+        problems.add(key, f"there is no buffer {name!r}{suggestion(name, file.model.buffers)}")
+    return False
+
+
+def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
+    """Buffers that are named and not there or there and not used; a job that can never fail.
+
+    Args:
+        file: the job.
+        problems: where errors are noted.
+        dump: from `dumped`.
+    """
+    job = file.model
+    assert job is not None
+    for section in ("compare", "checks", "reference", "verify"):
+        for name in getattr(job, section):
+            known(file, problems, name, (section, name))
+    if job.status is not None:
+        known(file, problems, job.status, ("status",))
+    if not file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
+        used = set(_used(job))
+        for name in job.buffers:
+            if name not in used:
+                problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is no symbol")
+    can_fail = dump or job.checks or job.expect or job.status
+    if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
+        problems.add(
+            ("dump",),
+            "nothing is dumped, checked or expected, so this job can never fail: name the buffers to dump, as dump: [x]",
+        )
+
+
+def _judged(job: model.Job) -> set[str]:
+    return {*job.compare, *job.checks, *job.reference, *job.verify}
+
+
+def _used(job: model.Job) -> Iterator[str]:
+    yield from _judged(job)
+    yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
+    for launch in job.launches:
+        yield from _arguments(launch.args)
+        for pair in launch.swap:
+            yield from pair
+    for checks in job.checks.values():
+        yield from (name for item in checks for name in (item.equals, item.permutation) if name)
+    if job.status:
+        yield job.status
+
+
+def _arguments(items: Iterable[model.Argument]) -> Iterator[str]:
+    for item in items:
+        if item.kind == "buffer":
+            yield item.buffer
+        yield from _arguments(item.fields)

@@ -1,0 +1,226 @@
+"""A project: the folder that holds jobs, baselines and runs, and its settings.
+
+The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pyproject.toml:
+
+    folders: {configs: configs, baselines: baselines, runs: runs}
+    compare:                      # the rule of float buffers that no job's own rule names, by dtype
+      float32: {rtol: 1.0e-5, atol: 0}
+    limits: {timeout: 30, memory: 4GiB}
+    retention: {runs: 30}
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpuregress import dtypes
+from gpuregress.document import reader, units
+from gpuregress.document.problems import Problems, show, suggestion
+from gpuregress.document.reader import Document, Key
+from gpuregress.errors import JobError, JobErrors, UsageError
+
+SETTINGS_FILE = "gpuregress.yaml"
+FOLDERS = ("configs", "baselines", "runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The default rule of a float dtype: |actual - baseline| <= atol + rtol * |baseline|."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a project may set.
+
+    Attributes:
+        timeout: seconds that a case may take where its job says nothing.
+        memory: bytes of device memory that a case may take where its job says nothing; None: half of this machine's.
+        compare: dtype → the rule of its buffers where a job has none; not given: every bit.
+        keep_runs: how many runs are kept.
+    """
+
+    timeout: float = 30.0
+    memory: int | None = None
+    compare: Mapping[str, Tolerance] = field(default_factory=dict)
+    keep_runs: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Where everything is; all paths absolute.
+
+    Attributes:
+        root: the project's folder.
+        configs: jobs, also in folders below.
+        baselines: accepted dumps.
+        runs: one folder a run.
+        settings: see Settings.
+    """
+
+    root: Path
+    configs: Path
+    baselines: Path
+    runs: Path
+    settings: Settings = field(default_factory=Settings)
+
+
+def find(start: Path) -> Project:
+    """The project that a folder or file belongs to.
+
+    Args:
+        start: where to look first; then the folders above it.
+
+    Raises:
+        UsageError: there is none.
+        JobErrors: its settings are wrong.
+    """
+    start = start.absolute()
+    folders = [start, *start.parents]
+    for folder in folders:
+        document = _settings(folder)
+        if document is not None:
+            return _project(folder, document)
+    for folder in folders:
+        if (folder / "configs").is_dir():
+            return _project(folder, None)
+    message = f"there is no project in {start} or above it: make a folder configs/ for your jobs, or an empty"
+    raise UsageError(
+        f"{message} {SETTINGS_FILE} in the project's folder (`gpuregress new KERNEL.cu` writes a first job)"
+    )
+
+
+def _settings(folder: Path) -> Document | None:
+    """The settings that stand in this very folder."""
+    path = folder / SETTINGS_FILE
+    if path.is_file():
+        return reader.read(path) if path.stat().st_size and _has_content(path) else Document(path, {}, {})
+    path = folder / "pyproject.toml"
+    return _from_toml(path) if path.is_file() else None
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return True
+    return any(line.strip() and not line.lstrip().startswith("#") for line in lines)
+
+
+def _from_toml(path: Path) -> Document | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        if isinstance(error, tomllib.TOMLDecodeError) and "[tool.gpuregress" not in text:
+            return None  # another tool's business
+        raise JobErrors((JobError(path, None, "", f"cannot be read: {error}"),)) from None
+    tool = data.get("tool", {})
+    if not isinstance(tool, dict) or "gpuregress" not in tool:
+        return None
+    return Document(path, tool["gpuregress"], _toml_lines(text))
+
+
+_TABLE = re.compile(r"\s*\[tool\.gpuregress(?:\.([A-Za-z0-9_.-]+))?\]")
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*=")
+
+
+def _toml_lines(text: str) -> dict[Key, int]:
+    """tomllib gives no lines: the tables and assignments below [tool.gpuregress] are found by their look."""
+    lines: dict[Key, int] = {}
+    table: Key | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = _TABLE.match(line)
+        if header:
+            table = tuple((header[1] or "").split(".")) if header[1] else ()
+        elif line.lstrip().startswith("["):
+            table = None
+        assignment = _ASSIGNMENT.match(line)
+        key = table if header else (*table, *assignment[1].split(".")) if table is not None and assignment else None
+        for length in range(1, len(key or ()) + 1):
+            lines.setdefault((key or ())[:length], number)
+    return lines
+
+
+def _project(root: Path, document: Document | None) -> Project:
+    if document is None:
+        return Project(root, *(root / name for name in FOLDERS))
+    problems = Problems(document)
+    if not isinstance(document.data, dict):
+        problems.add((), f"is {show(document.data)}: settings are a mapping: folders, compare, limits, retention")
+        problems.raise_if_any()
+    checker = _Checker(problems)
+    data = checker.mapping((), document.data, ("folders", "compare", "limits", "retention"))
+    folders = {name: root / name for name in FOLDERS} | checker.folders(root, data.get("folders"))
+    limits = checker.mapping(("limits",), data.get("limits"), ("timeout", "memory"))
+    retention = checker.mapping(("retention",), data.get("retention"), ("runs",))
+    settings = Settings(
+        timeout=checker.amount(("limits", "timeout"), limits.get("timeout", 30.0), units.seconds) or 30.0,
+        memory=checker.amount(("limits", "memory"), limits["memory"], units.size) if "memory" in limits else None,
+        compare=checker.tolerances(data.get("compare")),
+        keep_runs=checker.count(("retention", "runs"), retention.get("runs", 30)),
+    )
+    problems.raise_if_any()
+    return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    """Judges settings without pydantic: every command reads them, and it costs a tenth of a second to import."""
+
+    problems: Problems
+
+    def mapping(self, key: Key, value: Any, known: tuple[str, ...]) -> dict[str, Any]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.problems.add(key, f"is {show(value)}: a mapping is needed, with the keys {', '.join(known)}")
+            return {}
+        for name in value:
+            if name not in known:
+                hint = suggestion(name, known, there_are="the keys are")
+                self.problems.add((*key, name), f"no such key{hint}")
+        return {name: item for name, item in value.items() if name in known}
+
+    def folders(self, root: Path, value: Any) -> dict[str, Path]:
+        found = {}
+        for name, text in self.mapping(("folders",), value, FOLDERS).items():
+            if not isinstance(text, str) or not text.strip() or "\0" in text:
+                self.problems.add(("folders", name), f"is {show(text)}: a folder is needed, as {name}")
+            else:
+                found[name] = root / text
+        return found
+
+    def amount(self, key: Key, value: Any, read: Callable[[Any], Any]) -> Any:
+        try:
+            return read(value)
+        except ValueError as error:
+            self.problems.add(key, str(error))
+            return None
+
+    def count(self, key: Key, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            self.problems.add(key, f"is {show(value)}: a whole number, at least 1, is needed")
+            return 1
+        return value
+
+    def tolerances(self, value: Any) -> dict[str, Tolerance]:
+        names = tuple(name for name in dtypes.known_names() if dtypes.parse(name).is_float)
+        found = {}
+        for name, item in self.mapping(("compare",), value, names).items():
+            given = self.mapping(("compare", name), item, ("rtol", "atol"))
+            numbers = {}
+            for kind, number in given.items():
+                if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < float("inf"):
+                    self.problems.add(("compare", name, kind), f"is {show(number)}: a number, at least 0, is needed")
+                else:
+                    numbers[kind] = float(number)
+            found[name] = Tolerance(**numbers)
+        return found

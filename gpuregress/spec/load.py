@@ -1,0 +1,128 @@
+"""A job file → its model, with every error of the file at once.
+
+A part that is wrong is taken out and the rest is judged further, so that an unknown key in line 3 does not hide a block of
+2048 threads in line 20. What was taken out is remembered, so that nothing is reported that only follows from it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpuregress.document import reader
+from gpuregress.document.problems import Problems, show
+from gpuregress.document.reader import Document, Key
+from gpuregress.errors import JobError, JobErrors
+from gpuregress.spec import wording
+from gpuregress.spec.model import Job
+
+_AS_WRITTEN = ("job", "revision", "tags")
+# Sections whose entries can be taken out one by one.
+_SECTIONS = ("buffers", "launches", "parameters", "where", "compare", "checks", "reference", "verify")
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A job that was read.
+
+    Attributes:
+        document: the file, with its lines.
+        model: the job, without what was wrong; None where nothing could be saved.
+        errors: what was wrong.
+        broken: the places that were taken out, as `("buffers", "x")`.
+    """
+
+    document: Document
+    model: Job | None
+    errors: tuple[JobError, ...]
+    broken: frozenset[Key]
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.document.path
+
+    def positions(self, section: str) -> list[int]:
+        """Where the entries of a list that are left in the model stand in the file."""
+        written = self.document.data.get(section) if isinstance(self.document.data, dict) else None
+        count = len(written) if isinstance(written, list) else 0
+        return [position for position in range(count) if (section, position) not in self.broken]
+
+    def is_broken(self, *sections: str) -> bool:
+        """Whether anything was taken out of one of these top-level keys."""
+        return any(key[0] in sections for key in self.broken)
+
+
+def load_job(path: Path) -> Job:
+    """Reads a job whose structure is right.
+
+    Args:
+        path: the YAML file.
+
+    Raises:
+        JobErrors: all that is wrong in its structure.
+    """
+    file = load_file(path)
+    if file.errors or file.model is None:
+        raise JobErrors(file.errors)
+    return file.model
+
+
+def load_file(path: Path) -> JobFile:
+    """Reads a job and keeps what is right of it.
+
+    Args:
+        path: the YAML file.
+
+    Raises:
+        JobErrors: it cannot be read, or is no YAML.
+    """
+    document = reader.read(path, as_written=_AS_WRITTEN)
+    if not isinstance(document.data, dict):
+        raise JobErrors((JobError(path, 1, "", f"is {show(document.data)}: a job is a mapping: job, source, …"),))
+    try:
+        return JobFile(document, Job.model_validate(document.data), (), frozenset())
+    except ValidationError as error:
+        return _saved(document, error)
+
+
+def _saved(document: Document, error: ValidationError) -> JobFile:
+    problems = Problems(document)
+    data = copy.deepcopy(document.data)
+    broken: set[Key] = set()
+    for item in error.errors(include_url=False):
+        key = wording.key_of(document.data, item)
+        problems.add(key, wording.message_of(item))
+        if item["type"] == "extra_forbidden":
+            _remove(data, key)
+        else:
+            broken.add(key[:2] if key and key[0] in _SECTIONS and len(key) > 1 else key[:1])
+    _remove_all(data, broken)
+    model: Job | None
+    try:
+        model = Job.model_validate({"source": "?", "buffers": {}, "launches": [], **data}, context={"partial": True})
+    except ValidationError:
+        model = None
+    return JobFile(document, model, problems.errors, frozenset(broken))
+
+
+def _remove_all(data: dict[str, Any], broken: Iterable[Key]) -> None:
+    # Lists from their end, so that the positions before stay right.
+    for key in sorted(broken, key=lambda key: key[-1] if isinstance(key[-1], int) else -1, reverse=True):
+        _remove(data, key)
+    if not data.get("parameters", True):
+        del data["parameters"]
+
+
+def _remove(data: Any, key: Key) -> None:
+    for part in key[:-1]:
+        data = data[part] if isinstance(data, list) or part in data else {}
+    if isinstance(data, dict):
+        data.pop(key[-1], None)
+    elif isinstance(key[-1], int) and key[-1] < len(data):
+        del data[key[-1]]

@@ -1,0 +1,547 @@
+"""A job as its file says it: pydantic models that do not leave `plan`.
+
+Numbers are still expressions here; `spec.workout` gives them their values, a case at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from gpuregress import dtypes
+from gpuregress.document.problems import show, suggestion
+from gpuregress.records import FAULT_KINDS
+from gpuregress.spec.expressions import parse
+from gpuregress.spec.scalars import (
+    Expr,
+    FunctionPath,
+    LiteralOrList,
+    Literal_,
+    Name,
+    ParameterName,
+    Seconds,
+    Size,
+    Text,
+)
+
+
+class Model(BaseModel):
+    """A mapping whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- compile ----------------------------------------------------------------------------------------------------------
+
+
+class PlainText(Model):
+    """Text that is no expression."""
+
+    text: str
+
+
+def _define(value: Any) -> int | float | str | PlainText:
+    if value is None or value == "":
+        return PlainText(text="")
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
+        return PlainText(text=value["text"])
+    if isinstance(value, str):
+        try:
+            parse(value)
+        except ValueError as error:
+            raise ValueError(f"{error}; other text is written {{text: {value}}}") from None
+        return value
+    if isinstance(value, int | float):
+        return value
+    raise ValueError(f"is {show(value)}: a number, an expression or {{text: …}} is needed")
+
+
+Define = Annotated[
+    int | float | str | PlainText,
+    PlainValidator(_define),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                *({"type": kind} for kind in ("number", "string", "boolean", "null")),
+                {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            ],
+        }
+    ),
+]
+
+
+class Compile(Model):
+    """How the source is compiled."""
+
+    options: list[Text] = Field([], description="options for NVRTC, as -lineinfo")
+    include: list[Text] = Field([], description="include folders, relative to the job")
+    defines: dict[Name, Define] = Field({}, description="macro → its value, an expression: -DTILE=128")
+    contract: Literal["pinned", "native"] = Field(
+        "pinned", description="pinned: a*b+c is never fused behind your back; native: ptxas may"
+    )
+    arch: Annotated[str, Field(pattern=r"^sm_[0-9]{2,3}[af]?$")] = Field(
+        "sm_90", description="the architecture to compile for"
+    )
+
+
+# --- buffers ----------------------------------------------------------------------------------------------------------
+
+
+class Arange(Model):
+    """0, 1, 2, …"""
+
+    start: Expr = Field(0, description="the first value")
+    step: Expr = Field(1, description="from one value to the next")
+
+
+class Uniform(Model):
+    """Floats, evenly spread."""
+
+    low: Expr = Field(0.0, description="the smallest value")
+    high: Expr = Field(1.0, description="above every value")
+
+
+class Normal(Model):
+    """Floats, normally distributed."""
+
+    mean: Expr = Field(0.0, description="the mean")
+    std: Expr = Field(1.0, description="the standard deviation")
+
+
+class Integers(Model):
+    """Whole numbers, each as likely as the others."""
+
+    low: Expr = Field(description="the smallest value")
+    high: Expr = Field(description="one above the largest value, as in Python's range")
+
+
+class ParkMiller(Model):
+    """The minimal-standard generator: x → 16807 x mod 2^31-1."""
+
+    seed: Expr = Field(1, description="x before the first step, 1 to 2^31-2")
+
+
+FILL_WORDS = ("zeros", "ones", "arange", "permutation")
+
+
+class Fill(Model):
+    """What a buffer holds before the first launch: one of these."""
+
+    zeros: Literal[True] | None = None
+    ones: Literal[True] | None = None
+    permutation: Literal[True] | None = None
+    arange: Arange | None = None
+    value: LiteralOrList | None = Field(None, description="one value everywhere; a list: one for each part")
+    uniform: Uniform | None = None
+    normal: Normal | None = None
+    integers: Integers | None = None
+    choice: Annotated[list[Literal_], Field(min_length=1)] | None = Field(None, description="one of these each")
+    park_miller: ParkMiller | None = None
+    file: Text | None = Field(None, description="a dump, .npy, or .bin, relative to the job")
+    python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        kinds = list(cls.model_fields)
+        if isinstance(value, str):
+            if value in FILL_WORDS:
+                return {value: {} if value == "arange" else True}
+            if value in kinds:
+                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
+            raise ValueError(f"{value!r} is no fill{suggestion(value, kinds)}")
+        if not isinstance(value, dict):
+            raise ValueError(f"is {show(value)}: a fill is needed, as zeros or {{normal: {{std: 2.0}}}}")  # noqa: TRY004
+        if len(value) != 1:
+            raise ValueError(f"exactly one fill is needed, not {len(value)}: {', '.join(value) or 'none'}")
+        ((kind, setting),) = value.items()
+        if kind in ("zeros", "ones", "permutation"):
+            raise ValueError(f"{kind} takes no setting: write fill: {kind}")
+        return {kind: {} if setting is None and kind not in ("value", "file", "python", "choice") else setting}
+
+    @property
+    def kind(self) -> str:
+        """The one that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(value, dict):
+        fields = {name: _field_dtype(name, inner) for name, inner in value.items()}
+        return dtypes.from_fields(fields).name
+    if not isinstance(value, str):
+        raise ValueError(f"is {show(value)}: a dtype is needed, as float32, float4 or {{id: int32, score: float32}}")  # noqa: TRY004
+    try:
+        return dtypes.parse(value).name
+    except ValueError as error:
+        raise ValueError(f"{error}{_dtype_hint(value)}") from None
+
+
+def _field_dtype(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"field {name!r} is {show(value)}: a dtype is needed")  # noqa: TRY004
+    try:
+        dtypes.parse(value)
+    except ValueError as error:
+        raise ValueError(f"field {name!r}: {error}{_dtype_hint(value)}") from None
+    return value
+
+
+C_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "__half": "float16",
+    "__nv_bfloat16": "bfloat16",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "unsigned": "uint32",
+    "uint": "uint32",
+    "long": "int64",
+    "long long": "int64",
+    "size_t": "uint64",
+}
+
+
+def _dtype_hint(name: str) -> str:
+    if name in C_NAMES:
+        return f"; C's {name} is {C_NAMES[name]!r}"
+    return suggestion(name, dtypes.known_names())
+
+
+_DTYPE_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "enum": list(dtypes.known_names())},
+        {"type": "object", "additionalProperties": {"type": "string"}, "description": "a record: field → dtype"},
+    ]
+}
+Dtype = Annotated[str, PlainValidator(_dtype), WithJsonSchema(_DTYPE_SCHEMA)]
+
+
+class Buffer(Model):
+    """A stretch of device memory."""
+
+    dtype: Dtype = Field(description="numpy's names, bfloat16, CUDA's vectors (float4), or a record")
+    shape: Annotated[list[Expr], Field(min_length=1, max_length=32)] = Field(
+        description="elements along each axis, slowest first"
+    )
+    fill: Fill | None = Field(None, description="its contents before the first launch; none: an output, poisoned")
+    symbol: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        None, description="the __constant__ or __device__ variable that this buffer is"
+    )
+
+
+# --- launches ---------------------------------------------------------------------------------------------------------
+
+
+Extents = Annotated[list[Expr], Field(min_length=1, max_length=3)]
+
+
+class Grid(Model):
+    """Blocks along x, y, z; or ceil(problem / product of its divisors) along each axis."""
+
+    blocks: Extents | None = None
+    problem: Extents | None = Field(None, description="the problem's size along x, y, z")
+    divide: Annotated[list[list[Expr]], Field(max_length=3)] = Field([], description="the divisors along each axis")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            return {"blocks": value}
+        if not isinstance(value, dict):
+            raise ValueError(
+                f"is {show(value)}: a list of 1 to 3 numbers is needed, or {{problem: [...], divide: [...]}}"
+            )  # noqa: TRY004
+        if "problem" not in value:
+            raise ValueError("the problem's size is missing: {problem: [n, m], divide: [[block_x], [block_y]]}")
+        if isinstance(value.get("divide"), list) and isinstance(value["problem"], list):
+            given, wanted = len(value["divide"]), len(value["problem"])
+            if given > wanted:
+                raise ValueError(f"divide has {given} axes and problem has {wanted}")
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        schema = handler.resolve_ref_schema(handler(core))
+        blocks = schema["properties"].pop("blocks")
+        schema["required"] = ["problem"]
+        mapping = dict(schema)
+        extents = next(option for option in blocks["anyOf"] if option.get("type") == "array")
+        schema.clear()
+        return {"anyOf": [extents, mapping], "description": cls.__doc__}
+
+
+class Argument(Model):
+    """An argument of a kernel: a buffer's name, {dtype: value}, null, or {struct: [...]}."""
+
+    kind: Literal["buffer", "scalar", "null", "struct"]
+    buffer: str = ""
+    dtype: str = ""
+    values: list[Literal_] = []
+    fields: list[Argument] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        if value is None:
+            return {"kind": "null"}
+        if isinstance(value, str):
+            return {"kind": "buffer", "buffer": value}
+        if isinstance(value, dict) and len(value) == 1:
+            ((name, inner),) = value.items()
+            if name == "struct":
+                if not isinstance(inner, list) or not inner:
+                    raise ValueError("struct takes a list of arguments, as {struct: [x, {int32: n}]}")
+                return {"kind": "struct", "fields": inner}
+            return {"kind": "scalar", "dtype": name, "values": _scalar_values(name, inner)}
+        hint = f"; write {{int32: {value}}}" if isinstance(value, int) and not isinstance(value, bool) else ""
+        hint = f"; write {{float32: {value}}}" if isinstance(value, float) else hint
+        hint = f"; write {{bool: {show(value)}}}" if isinstance(value, bool) else hint
+        raise ValueError(
+            f"is {show(value)}: a buffer's name, {{dtype: value}}, null or {{struct: [...]}} is needed{hint}"
+        )
+
+
+def _scalar_values(name: str, inner: Any) -> list[Any]:
+    try:
+        element = dtypes.parse(name)
+    except ValueError:
+        raise ValueError(f"{name!r} is no dtype{_dtype_hint(name)}") from None
+    values = inner if isinstance(inner, list) else [inner]
+    if len(values) != len(element.parts):
+        wanted = "one value" if len(element.parts) == 1 else f"a list of {len(element.parts)} values"
+        raise ValueError(f"{name} takes {wanted}, not {len(values)}")
+    return values
+
+
+class Launch(Model):
+    """One launch of one kernel, or a step that is repeated."""
+
+    kernel: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
+        description="its C++ name, with namespace and template arguments: block_sum<float>"
+    )
+    grid: Grid = Field(description="blocks along x, y, z, or {problem: …, divide: …}")
+    block: Extents = Field(description="threads along x, y, z")
+    shared: Expr = Field(0, description="dynamic shared memory, bytes")
+    args: list[Argument] = Field([], description="in the kernel's order")
+    repeat: Expr = Field(1, description="how often; `step` counts 0, 1, … in expressions")
+    swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
+        [], description="pairs of buffers that exchange their memory after each step"
+    )
+
+
+# --- what correct means -----------------------------------------------------------------------------------------------
+
+
+class Outliers(Model):
+    """So many elements may miss the first bound, none this second one."""
+
+    fraction: Expr = Field(description="the share of the elements, 0 to 1")
+    rtol: Expr = Field(0.0, description="the second bound, relative")
+    atol: Expr = Field(0.0, description="the second bound, absolute")
+
+
+class Metric(Model):
+    """Bounds of the whole buffer."""
+
+    rms: Expr | None = Field(None, description="root of the mean squared difference")
+    max: Expr | None = Field(None, description="largest difference")
+    mean: Expr | None = Field(None, description="mean absolute difference")
+    l2: Expr | None = Field(None, description="norm of the difference over the norm of the baseline")
+
+
+class Sigmas(Model):
+    """How many standard errors a statistic may be off."""
+
+    sigmas: Expr = Field(description="standard errors")
+
+
+class Statistics(Model):
+    """For results that are random by design."""
+
+    mean: Sigmas | None = None
+    variance: Sigmas | None = None
+    ks: Expr | None = Field(None, description="Kolmogorov-Smirnov: the smallest p-value that passes")
+
+
+class Rule(Model):
+    """When a buffer is the same as its baseline; nothing said: every bit equal, in order."""
+
+    rtol: Expr | None = Field(None, description="|actual - baseline| <= atol + rtol * |baseline|")
+    atol: Expr | None = Field(None, description="see rtol; one given means that the other is 0")
+    ulp: Expr | None = Field(None, description="steps between floats of the dtype")
+    nan: Literal["equal", "never"] = Field("equal", description="is a NaN the same as a NaN")
+    signed_zero: Literal["distinct", "equal"] = Field("distinct", description="is -0 the same as 0")
+    outliers: Outliers | None = None
+    metric: Metric | None = None
+    order: Literal["indexed", "any"] = Field("indexed", description="any: the values as a multiset")
+    key: list[Text] = Field([], description="a record's columns that find its partner")
+    statistics: Statistics | None = None
+    verify: FunctionPath | None = Field(None, description="your own f(expected, actual, case), in place of all this")
+
+
+class Sum(Model):
+    """A bound on the sum of all elements."""
+
+    value: Expr = Field(description="what the sum must be")
+    rtol: Expr = Field(0.0, description="relative tolerance")
+    atol: Expr = Field(0.0, description="absolute tolerance")
+
+
+CHECK_WORDS = ("finite", "nonzero", "unique", "sorted", "monotone", "all_equal", "permutation")
+
+
+class Check(Model):
+    """A property that a buffer must have by itself: one of these."""
+
+    finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
+    nonzero: Expr | None = Field(None, description="at least so many elements are not 0")
+    range: Annotated[list[Expr], Field(min_length=2, max_length=2)] | None = Field(None, description="[low, high]")
+    sum: Sum | None = Field(None, description="what all elements add up to")
+    unique: Literal[True] | None = Field(None, description="no value stands twice")
+    sorted: Literal["ascending", "descending"] | None = None
+    monotone: Literal["increasing", "decreasing"] | None = Field(None, description="strictly")
+    all_equal: Literal[True] | None = Field(None, description="every element is the same")
+    equals: Text | None = Field(None, description="the same as this buffer was before the first launch")
+    permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
+    python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        kinds = list(cls.model_fields)
+        defaults: dict[str, Any] = {
+            "finite": True,
+            "unique": True,
+            "all_equal": True,
+            "nonzero": 1,
+            "sorted": "ascending",
+            "monotone": "increasing",
+        }
+        if isinstance(value, str):
+            if value in defaults:
+                return {value: defaults[value]}
+            if value in kinds:
+                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
+            raise ValueError(f"{value!r} is no check{suggestion(value, kinds)}")
+        if not isinstance(value, dict) or len(value) != 1:
+            raise ValueError(f"is {show(value)}: one check is needed, as finite or {{nonzero: 8}}")
+        ((kind, setting),) = value.items()
+        if kind == "sum" and not isinstance(setting, dict):
+            return {"sum": {"value": setting}}
+        return value
+
+    @property
+    def kind(self) -> str:
+        """The one that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+
+class Limits(Model):
+    """What a case may use."""
+
+    timeout: Seconds | None = Field(None, description="seconds, or 30s, 2min")
+    memory: Size | None = Field(None, description="bytes of device memory, or 4GiB")
+
+
+class Expect(Model):
+    """The fault that makes the case pass."""
+
+    fault: Literal[tuple(FAULT_KINDS)] = Field(description="the kind of fault")  # type: ignore[valid-type] # from the one list
+
+
+class Timing(Model):
+    """How often the launches are timed."""
+
+    warmup: Expr = Field(3, description="runs before the first sample")
+    samples: Expr = Field(30, description="samples that are kept")
+
+
+class Resources(Model):
+    """What the compiled kernels may use."""
+
+    registers: Expr | None = Field(None, description="of a thread, at most")
+    spills: Expr | None = Field(None, description="bytes spilt to local memory, at most")
+
+
+def _dump(value: Any) -> Any:
+    if value == "all" or isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    raise ValueError(f"is {show(value)}: `all` or a list of buffers is needed, as [sum]")
+
+
+Dump = Annotated[
+    list[str] | Literal["all"],
+    PlainValidator(_dump),
+    WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+
+
+T = TypeVar("T")
+
+
+def _not_empty(value: T, info: ValidationInfo) -> T:
+    """At least one, except where `spec.load` has taken out those that were wrong."""
+    if not value and not (info.context or {}).get("partial"):
+        raise ValueError("is empty: at least one is needed")
+    return value
+
+
+class Job(Model):
+    """A kernel source, its buffers, its launches, and what correct means."""
+
+    job: Text | None = Field(None, description="its name; default: the file's name without .yaml")
+    source: Text = Field(description="relative to this file; .cu is compiled, .ptx and .cubin are taken as they are")
+    revision: Text = Field("auto", description="auto, or a literal label for the dumps")
+    compile: Compile = Field(default_factory=Compile)
+    seed: Expr = Field(0, description="every random fill derives from it and the buffer's name")
+    parameters: dict[ParameterName, Annotated[list[Expr], Field(min_length=1)]] = Field(
+        {}, description="every combination is a case"
+    )
+    where: list[Expr] = Field([], description="conditions on the combinations to keep")
+    buffers: Annotated[dict[Name, Buffer], AfterValidator(_not_empty)] = Field(
+        description="by name", json_schema_extra={"minProperties": 1}
+    )
+    launches: Annotated[list[Launch], AfterValidator(_not_empty)] = Field(
+        description="in order", json_schema_extra={"minItems": 1}
+    )
+    dump: Dump | None = Field(
+        None, description="buffers to dump; default: those without a fill, and those compared, checked or referenced"
+    )
+    compare: dict[Name, Rule] = Field({}, description="buffer → rule")
+    checks: dict[Name, Annotated[list[Check], Field(min_length=1)]] = Field({}, description="buffer → checks")
+    status: Name | None = Field(None, description="the buffer in which the kernel reports its own errors")
+    reference: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, a gold standard")
+    verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, your own comparison")
+    repeat: Expr = Field(1, description="run the case so often and compare the runs with each other")
+    limits: Limits = Field(default_factory=Limits)
+    devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
+        ["cpu", "cuda"], description="where it can run"
+    )
+    tags: list[Text] = Field([], description="for --tag")
+    expect: Expect | None = None
+    timing: Timing | None = None
+    resources: Resources | None = None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a job, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gpuregress job",
+        **Job.model_json_schema(),
+    }

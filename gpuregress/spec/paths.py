@@ -1,0 +1,90 @@
+"""Files that a job names: relative to the job, and there."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+from gpuregress.document.problems import Problems, suggestion
+from gpuregress.document.reader import Key
+
+
+def existing(problems: Problems, key: Key, text: str, what: str) -> Path | None:
+    """The absolute path of a file, None where it is not there.
+
+    Args:
+        problems: where the error is noted.
+        key: where the path stands.
+        text: relative to the job, or absolute.
+        what: what it is, as `source`.
+    """
+    path = absolute(problems, text)
+    try:
+        if path.is_file():
+            return path
+        if path.is_dir():
+            problems.add(key, f"the {what} {path} is a folder")
+            return None
+        near = _near(path)
+    except (OSError, ValueError) as error:
+        problems.add(key, f"the {what} {str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}")
+        return None
+    problems.add(key, f"there is no {what} {path}{near}")
+    return None
+
+
+def existing_folder(problems: Problems, key: Key, text: str) -> Path | None:
+    """The absolute path of an include folder, None where it is not there."""
+    path = absolute(problems, text)
+    try:
+        if path.is_dir():
+            return path
+    except (OSError, ValueError):
+        pass
+    problems.add(key, f"there is no folder {path}")
+    return None
+
+
+def existing_function(problems: Problems, key: Key, text: str) -> str | None:
+    """`/abs/module.py:function`, None where file or function is not there."""
+    name = text.rpartition(":")[2]
+    path = existing(problems, key, text.rpartition(":")[0], "Python file")
+    if path is None:
+        return None
+    try:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    except (OSError, SyntaxError, ValueError) as error:
+        problems.add(key, f"{path} is not Python: {error}")
+        return None
+    names = _top_names(tree)
+    if name not in names and "*" not in names:
+        problems.add(key, f"{path} has no function {name!r}{suggestion(name, sorted(names))}")
+        return None
+    return f"{path}:{name}"
+
+
+def absolute(problems: Problems, text: str) -> Path:
+    """A path as the job means it."""
+    return Path(os.path.normpath(problems.document.path.absolute().parent / text))
+
+
+def _near(path: Path) -> str:
+    """What the folder holds instead."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f" (there is no folder {folder})"
+    files = sorted(item.name for item in folder.iterdir() if item.suffix == path.suffix and item.is_file())
+    return suggestion(path.name, files, there_are="the folder holds")
+
+
+def _top_names(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names

@@ -1,0 +1,209 @@
+"""What "correct" means in a case: rules, checks, references; refused where they could never fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gpuregress import dtypes, records
+from gpuregress.document.problems import suggestion
+from gpuregress.document.reader import Key
+from gpuregress.dtypes import ElementType
+from gpuregress.spec import model, paths, scalar_bytes
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.scope import Scope
+
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+
+
+def rule(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> records.Rule:
+    """One buffer's rule with its numbers.
+
+    Args:
+        scope: the case's numbers; errors are noted there.
+        item: as the job has it.
+        element: the buffer's type.
+        key: where the rule stands.
+    """
+    rtol, atol = _tolerances(scope, item, element, key)
+    result = records.Rule(
+        rtol=rtol,
+        atol=atol,
+        ulp=_ulp(scope, item, element, key),
+        nan=item.nan,
+        signed_zero=item.signed_zero,
+        outliers=_outliers(scope, item, key),
+        metric=_metric(scope, item, key),
+        order=item.order,
+        key=_columns(scope, item, element, key),
+        statistics=_statistics(scope, item, key),
+        verify=paths.existing_function(scope.problems, (*key, "verify"), item.verify) if item.verify else None,
+    )
+    others = [name for name in item.model_fields_set if name != "verify"]
+    if item.verify and others:
+        scope.error((*key, "verify"), f"stands in place of all other rules: take out {', '.join(sorted(others))}")
+    return result
+
+
+def _tolerances(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> tuple[float | None, float | None]:
+    if item.rtol is None and item.atol is None:
+        return None, None
+    rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
+    atol = scope.real(item.atol, (*key, "atol"), low=0) if item.atol is not None else 0.0
+    if rtol is not None and rtol >= 1 and item.order == "any":
+        scope.error((*key, "rtol"), f"is {rtol:g}: with order: any it must be below 1, or the pairing decides nothing")
+    if atol is not None and atol >= _span(element):
+        scope.error(
+            (*key, "atol"), f"is {atol:g}: no two values of {element.name} are that far apart, so it can never fail"
+        )
+    return rtol, atol
+
+
+def _span(element: ElementType) -> float:
+    """How far apart two values of the widest part can be; an atol of that much passes everything finite."""
+    spans = []
+    for part in element.parts:
+        if part.scalar.is_float:
+            spans.append(2 * _LARGEST.get(part.scalar.name, math.inf))
+        else:
+            low, high = scalar_bytes.bounds(part.scalar)
+            spans.append(float(high - low))
+    return max(spans)
+
+
+def _ulp(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> int | None:
+    if item.ulp is None:
+        return None
+    if not element.is_float:
+        scope.error((*key, "ulp"), f"counts steps between floats, and {element.name} holds none: use atol")
+        return None
+    bits = min(8 * part.scalar.size for part in element.parts if part.scalar.is_float)
+    return scope.whole(item.ulp, (*key, "ulp"), low=0, high=2 ** (bits - 1) - 1, what="ulp")
+
+
+def _outliers(scope: Scope, item: model.Rule, key: Key) -> records.Outliers | None:
+    if item.outliers is None:
+        return None
+    place = (*key, "outliers")
+    fraction = scope.real(item.outliers.fraction, (*place, "fraction"), low=0, above=True)
+    if fraction is not None and fraction >= 1:
+        scope.error(
+            (*place, "fraction"), f"is {fraction:g}: a share below 1 is needed, or the first bound can never fail"
+        )
+    rtol = scope.real(item.outliers.rtol, (*place, "rtol"), low=0)
+    atol = scope.real(item.outliers.atol, (*place, "atol"), low=0)
+    if rtol == 0 and atol == 0:
+        scope.error(place, "needs the second bound, rtol or atol, above 0")
+    return records.Outliers(fraction or 0.0, rtol or 0.0, atol or 0.0)
+
+
+def _metric(scope: Scope, item: model.Rule, key: Key) -> dict[str, float]:
+    if item.metric is None:
+        return {}
+    given = {name: getattr(item.metric, name) for name in type(item.metric).model_fields}
+    found = {
+        name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
+    }
+    if not found:
+        scope.error((*key, "metric"), f"is empty: one of {', '.join(given)} is needed")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _columns(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> tuple[str, ...]:
+    columns = [part.name for part in element.parts if part.name]
+    for position, column in enumerate(item.key):
+        if column not in columns:
+            there = "the columns are" if columns else ""
+            hint = suggestion(column, columns, there_are=there) or f"; {element.name} has no columns"
+            scope.error((*key, "key", position), f"there is no column {column!r}{hint}")
+        elif column in item.key[:position]:
+            scope.error((*key, "key", position), f"{column!r} stands twice")
+    return tuple(item.key)
+
+
+def _statistics(scope: Scope, item: model.Rule, key: Key) -> dict[str, Any]:
+    if item.statistics is None:
+        return {}
+    place = (*key, "statistics")
+    found: dict[str, Any] = {}
+    for name in ("mean", "variance"):
+        setting = getattr(item.statistics, name)
+        if setting is not None:
+            sigmas = scope.real(setting.sigmas, (*place, name, "sigmas"), low=0, above=True)
+            found[name] = {"sigmas": sigmas}
+    if item.statistics.ks is not None:
+        found["ks"] = scope.real(item.statistics.ks, (*place, "ks"), low=0, above=True, high=1)
+    if not found:
+        scope.error(place, "is empty: one of mean, variance, ks is needed")
+    return found
+
+
+def checks(
+    scope: Scope, items: list[model.Check], buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+) -> tuple[records.Check, ...]:
+    """One buffer's checks with their numbers.
+
+    Args:
+        scope: the case's numbers; errors are noted there.
+        items: as the job has them.
+        buffer: what they look at.
+        buffers: all of the case.
+        key: where they stand.
+    """
+    found = [_check(scope, item, buffer, buffers, (*key, position)) for position, item in enumerate(items)]
+    return tuple(item for item in found if item is not None)
+
+
+def _check(
+    scope: Scope, item: model.Check, buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+) -> records.Check | None:
+    kind = item.kind
+    setting = getattr(item, kind)
+    place = (*key, kind)
+    if kind == "nonzero":
+        number = scope.whole(setting, place, low=1, what="elements")
+        return None if number is None else records.Check(kind, number)
+    if kind == "range":
+        low, high = (scope.number(value, (*place, at)) for at, value in enumerate(setting))
+        if low is not None and high is not None and low > high:
+            scope.error(place, f"[{low}, {high}] is empty: low comes first")
+        return records.Check(kind, [low, high])
+    if kind == "sum":
+        return records.Check(
+            kind,
+            {
+                "value": scope.number(setting.value, (*place, "value")),
+                "rtol": scope.real(setting.rtol, (*place, "rtol"), low=0),
+                "atol": scope.real(setting.atol, (*place, "atol"), low=0),
+            },
+        )
+    if kind in ("equals", "permutation"):
+        return _partner(scope, kind, setting, buffer, buffers, place)
+    if kind == "python":
+        return records.Check(kind, paths.existing_function(scope.problems, place, setting))
+    if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
+        scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
+    return records.Check(kind, None if setting is True else setting)
+
+
+def _partner(
+    scope: Scope, kind: str, name: str, buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+) -> records.Check | None:
+    other = buffers.get(name)
+    if other is None:
+        scope.problems.add(key, f"there is no buffer {name!r}{suggestion(name, buffers)}")
+        return None
+    if other.fill is None:
+        scope.error(key, f"{name} has no fill: {kind} compares with what a buffer held before the first launch")
+    elif (other.dtype, math.prod(other.shape)) != (buffer.dtype, math.prod(buffer.shape)):
+        scope.error(key, f"{name} and {buffer.name} differ in dtype or size")
+    return records.Check(kind, name)
+
+
+def functions(file: JobFile, scope: Scope, section: str) -> dict[str, str]:
+    """`reference` or `verify`: buffer → `/abs/module.py:function`."""
+    assert file.model is not None
+    given: dict[str, str] = getattr(file.model, section)
+    found = {name: paths.existing_function(scope.problems, (section, name), text) for name, text in given.items()}
+    return {name: path for name, path in found.items() if path is not None}

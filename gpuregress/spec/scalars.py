@@ -1,0 +1,110 @@
+"""The values a job is made of: expressions, names, limits, paths to a function; each with its JSON Schema."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+
+from gpuregress.document import units
+from gpuregress.document.problems import show
+from gpuregress.spec import expressions
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>[A-Za-z_]\w*)")
+_NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
+
+
+def _expression(value: Any) -> int | float | str:
+    if isinstance(value, bool):
+        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic wants it
+    if isinstance(value, str):
+        expressions.parse(value)
+        return value
+    if not isinstance(value, int | float):
+        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004
+    if not math.isfinite(value) or abs(value) >= 2**expressions.MAX_BITS and isinstance(value, int):
+        raise ValueError(f"is {str(value)[:40]}: a finite number of at most {expressions.MAX_BITS} bits is needed")
+    return value
+
+
+def _literal(value: Any) -> int | float | str | bool:
+    """An expression, true, false, or one of nan, inf, -inf."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _NOT_FINITE:
+        return float(value.strip().lower().replace(".", ""))
+    return _expression(value)
+
+
+def _literals(value: Any) -> Any:
+    if isinstance(value, list):
+        if not value:
+            raise ValueError("is an empty list: a value is needed")
+        return [_literal(item) for item in value]
+    return _literal(value)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"{show(value)} is no name: a letter or _, then letters, digits and _, at most 64")
+    return value
+
+
+def _parameter_name(value: Any) -> str:
+    if value in expressions.RESERVED:
+        raise ValueError(f"{value!r} has a meaning of its own in expressions: choose another name")
+    return _name(value)
+
+
+def _function(value: Any) -> str:
+    if not isinstance(value, str) or not _FUNCTION.fullmatch(value):
+        raise ValueError(f"is {show(value)}: path.py:function is needed, as reference.py:block_sums")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    return units.seconds(value)
+
+
+def _size(value: Any) -> int:
+    return units.size(value)
+
+
+def _text(value: Any) -> str:
+    """Text; a number is taken as it would be written."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"is {show(value)}: text is needed")
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    return value
+
+
+_NUMBER_SCHEMA = {
+    "anyOf": [{"type": "number"}, {"type": "string"}],
+    "description": f"a number or an expression: {expressions.ALLOWED}",
+}
+_NAME_PATTERN = {"type": "string", "pattern": f"^{_NAME.pattern}$"}
+_LITERAL_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "boolean"}]}
+_FUNCTION_SCHEMA = {"type": "string", "pattern": r"^[^:]+\.py:[A-Za-z_]\w*$"}
+_AMOUNT_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+
+Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(_NUMBER_SCHEMA)]
+Literal_ = Annotated[int | float | str | bool, PlainValidator(_literal), WithJsonSchema(_LITERAL_SCHEMA)]
+LiteralOrList = Annotated[
+    int | float | str | bool | list[int | float | str | bool],
+    PlainValidator(_literals),
+    WithJsonSchema({"anyOf": [*_LITERAL_SCHEMA["anyOf"], {"type": "array", "items": _LITERAL_SCHEMA}]}),
+]
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME_PATTERN)]
+ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(_NAME_PATTERN)]
+FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
+Seconds = Annotated[float, PlainValidator(_seconds), WithJsonSchema(_AMOUNT_SCHEMA)]
+Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_AMOUNT_SCHEMA)]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]

@@ -1,0 +1,83 @@
+"""Expressions worked out for one case, their errors noted at their keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuregress.document.problems import Problems
+from gpuregress.document.reader import Key
+from gpuregress.spec import expressions
+from gpuregress.spec.expressions import ExpressionError, Number
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean in one case.
+
+    Attributes:
+        names: parameter → number.
+        problems: where errors are noted.
+        case: `n=1000,tile=128`, for messages; "" where there are no parameters.
+    """
+
+    names: Mapping[str, Number]
+    problems: Problems
+    case: str = ""
+
+    def with_step(self, step: int) -> Scope:
+        """The same in one step of a repeated launch."""
+        return Scope({**self.names, "step": step}, self.problems, self.case)
+
+    def error(self, key: Key, message: str) -> None:
+        """Notes an error that depends on the parameters."""
+        self.problems.add(key, f"{message} (in case {self.case})" if self.case else message)
+
+    def number(self, value: float | str, key: Key) -> Number | None:
+        """The value, None where it was wrong."""
+        try:
+            return expressions.evaluate(value, self.names)
+        except ExpressionError as error:
+            self.error(key, str(error))
+            return None
+
+    def whole(self, value: float | str, key: Key, *, low: int, high: int | None = None, what: str) -> int | None:
+        """The value as a whole number between `low` and `high`, None where it was wrong.
+
+        Args:
+            value: a number or expression.
+            key: where it stands.
+            low: the smallest that is right.
+            high: the largest that is right; None: any.
+            what: what it counts, as `threads`.
+        """
+        try:
+            number = expressions.evaluate_whole(value, self.names)
+        except ExpressionError as error:
+            self.error(key, str(error))
+            return None
+        if number < low or high is not None and number > high:
+            bounds = f"at least {low}" if high is None else f"{low} to {high}"
+            self.error(key, f"{shown(value, number)}: {bounds} {what} are possible")
+            return None
+        return number
+
+    def real(
+        self, value: float | str, key: Key, *, low: float = -math.inf, above: bool = False, high: float = math.inf
+    ) -> float | None:
+        """The value as a float of at least `low` (or above it) and at most `high`, None where it was wrong."""
+        number = self.number(value, key)
+        if number is None:
+            return None
+        if number < low or (above and number == low) or number > high:
+            bounds = f"{'above' if above else 'at least'} {low:g}" if math.isfinite(low) else ""
+            bounds += (" and " if bounds else "") + f"at most {high:g}" if math.isfinite(high) else ""
+            self.error(key, f"{shown(value, number)}: it must be {bounds}")
+            return None
+        return float(number)
+
+
+def shown(value: float | str, number: Number) -> str:
+    """`'n / tile' is 0`, or `is 0` where the number itself was written."""
+    return f"{value!r} is {number}" if isinstance(value, str) and value != str(number) else f"is {number}"
