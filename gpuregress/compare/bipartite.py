@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuregress.compare import fingerprint
 from gpuregress.compare.nearness import Nearness, Places, Windows, windows
-from gpuregress.compare.ordinals import Array
+from gpuregress.ordinals import Array
 
 MOST_CANDIDATES = 50_000_000
 _FREE = -1

@@ -14,10 +14,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
-from gpuregress.compare import ordinals
-from gpuregress.compare.ordinals import Array, Mask
+from gpuregress import dtypes, ordinals
 from gpuregress.dtypes import Scalar
+from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Outliers, Rule
 
 Floats = npt.NDArray[np.float64]

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import dtypes
-from gpuregress.compare import custom, entry, fingerprint, ordinals
-from gpuregress.compare.ordinals import Array, Mask
+from gpuregress import dtypes, ordinals
+from gpuregress.compare import custom, entry, fingerprint
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import FIRST
 from gpuregress.compare.words import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
+from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Check, Comparison, Element, Rule
 
 

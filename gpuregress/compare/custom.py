@@ -17,10 +17,10 @@ import numpy as np
 
 from gpuregress import dtypes
 from gpuregress.compare import describe, fingerprint
-from gpuregress.compare.ordinals import Array
 from gpuregress.compare.request import Request
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import UsageError
+from gpuregress.ordinals import Array
 from gpuregress.records import Comparison
 
 Function = Callable[..., Any]

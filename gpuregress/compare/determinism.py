@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gpuregress.compare import fingerprint
-from gpuregress.compare.ordinals import Array
 from gpuregress.dtypes import ElementType
+from gpuregress.ordinals import Array
 from gpuregress.records import Comparison
 
 Determinism = Literal["bitwise", "order varies", "values vary"]

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.compare import custom, describe, indexed, multiset, records_matched, sampling
-from gpuregress.compare.ordinals import Array
 from gpuregress.compare.request import Request
 from gpuregress.dtypes import ElementType
+from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Rule
 
 Way = Callable[[Request, Array, Array], Comparison]

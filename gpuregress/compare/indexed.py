@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.compare import bounds, describe, fingerprint, metrics, multiset, ordinals
-from gpuregress.compare.ordinals import Array, Mask
+from gpuregress import ordinals
+from gpuregress.compare import bounds, describe, fingerprint, metrics, multiset
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import Indices, Tally, finite
+from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Comparison, Rule
 
 BLOCK = 1 << 18

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpuregress.compare import bounds, ordinals
-from gpuregress.compare.ordinals import Array
+from gpuregress import ordinals
+from gpuregress.compare import bounds
 from gpuregress.compare.tally import PartSums
 from gpuregress.dtypes import ElementType
+from gpuregress.ordinals import Array
 
 METRICS = ("max", "mean", "rms", "l2")
 

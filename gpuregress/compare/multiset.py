@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, records
-from gpuregress.compare import bounds, describe, metrics, ordinals
+from gpuregress import dtypes, ordinals, records
+from gpuregress.compare import bounds, describe, metrics
 from gpuregress.compare.bounds import Bound
-from gpuregress.compare.ordinals import Array
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import FIRST, PartSums, element, finite
 from gpuregress.compare.words import word
 from gpuregress.dtypes import Part, Scalar
+from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Element
 
 Places = npt.NDArray[np.int64]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
-from gpuregress.compare import bounds, ordinals
+from gpuregress import dtypes, ordinals
+from gpuregress.compare import bounds
 from gpuregress.compare.bounds import Bound, Floats
-from gpuregress.compare.ordinals import Array, Mask
 from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.ordinals import Array, Mask
 
 Places = npt.NDArray[np.int64]
 _SAMPLE = 256

@@ -14,11 +14,11 @@ from gpuregress.compare import bipartite, bounds, describe, fingerprint, metrics
 from gpuregress.compare.bipartite import TooManyCandidates
 from gpuregress.compare.indexed import measure
 from gpuregress.compare.nearness import Nearness, Places
-from gpuregress.compare.ordinals import Array
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import FIRST, Tally, finite
 from gpuregress.compare.words import word
 from gpuregress.dtypes import ElementType
+from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Element
 
 _FREE = -1

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import dtypes
-from gpuregress.compare import describe, fingerprint, ordinals
+from gpuregress import dtypes, ordinals
+from gpuregress.compare import describe, fingerprint
 from gpuregress.compare.bounds import Floats
-from gpuregress.compare.ordinals import Array
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import finite
 from gpuregress.dtypes import Part
+from gpuregress.ordinals import Array
 from gpuregress.records import Comparison
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import records
-from gpuregress.compare import bounds, ordinals
+from gpuregress import ordinals, records
+from gpuregress.compare import bounds
 from gpuregress.compare.bounds import Bound, Floats
-from gpuregress.compare.ordinals import Array, Mask
 from gpuregress.compare.words import word
 from gpuregress.dtypes import ElementType, Part
+from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Element
 
 Indices = npt.NDArray[np.int64]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress.compare import metrics, ordinals, sampling
+from gpuregress import ordinals
+from gpuregress.compare import metrics, sampling
 from gpuregress.compare.records_matched import key_parts
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.records import Rule

@@ -7,10 +7,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 
-from gpuregress import dtypes
-from gpuregress.compare import ordinals
-from gpuregress.compare.ordinals import Array
+from gpuregress import dtypes, ordinals
 from gpuregress.dtypes import Scalar
+from gpuregress.ordinals import Array
 
 _MOST_DIGITS = {"float16": 5, "bfloat16": 4}
 
