@@ -40,7 +40,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
         name_glob=options["name_glob"],
         tags=options["tags"],
         device=options["device"],
-        jobs=options["jobs"],
+        jobs=options["workers"],
         repeat=options["repeat"],
         timeout=options["timeout"],
         fail_fast=options["fail_fast"],

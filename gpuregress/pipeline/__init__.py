@@ -1,1 +1,5 @@
-"""A run from selectors to verdicts."""
+"""A run from selectors to verdicts; prints nothing."""
+
+from gpuregress.pipeline.steps import Machinery, Request, run
+
+__all__ = ["Machinery", "Request", "run"]

@@ -46,7 +46,7 @@ def create(runs: Path, now: datetime) -> Path:
 
 def finished(runs: Path) -> tuple[Path, ...]:
     """The runs that have results, oldest first."""
-    return tuple(folder for folder in _all(runs) if (folder / RESULTS).is_file())
+    return tuple(folder for folder in every(runs) if (folder / RESULTS).is_file())
 
 
 def point_latest(runs: Path, folder: Path) -> None:
@@ -80,13 +80,13 @@ def find(runs: Path, name: str | None = None) -> Path:
     if name in (None, LATEST):
         return _latest(runs)
     candidates = [
-        folder for folder in _all(runs) if name and (folder.name.startswith(name) or folder.name.endswith(name))
+        folder for folder in every(runs) if name and (folder.name.startswith(name) or folder.name.endswith(name))
     ]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
         raise UsageError(f"{len(candidates)} runs are called {name!r}: {', '.join(f.name for f in candidates[-5:])}")
-    there = ", ".join(folder.name for folder in _all(runs)[-5:]) or "none yet"
+    there = ", ".join(folder.name for folder in every(runs)[-5:]) or "none yet"
     raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {there}")
 
 
@@ -122,11 +122,11 @@ def retire(runs: Path, keep: int) -> tuple[str, ...]:
     """
     if keep <= 0:
         return ()
-    spared = {runs / LATEST, *(_all(runs)[-keep:])}
+    spared = {runs / LATEST, *(every(runs)[-keep:])}
     with contextlib.suppress(OSError):
         spared.add((runs / LATEST).resolve())
     removed = []
-    for folder in _all(runs):
+    for folder in every(runs):
         if folder in spared or not ((folder / RESULTS).is_file() or _is_abandoned(folder)):
             continue
         storage.remove_tree(folder)
@@ -139,13 +139,14 @@ def _latest(runs: Path) -> Path:
         target = (runs / LATEST).resolve(strict=True)
         if target.is_dir():
             return target
-    there = _all(runs)
+    there = every(runs)
     if not there:
         raise NothingToDo(f"there is no run in {runs} yet; `gpuregress run` makes one")
     return there[-1]
 
 
-def _all(runs: Path) -> tuple[Path, ...]:
+def every(runs: Path) -> tuple[Path, ...]:
+    """All runs, finished or not, oldest first."""
     if not runs.is_dir():
         return ()
     with storage.disk_errors(runs, "read"):

@@ -23,16 +23,17 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "exit_code": summary.exit_code,
         "interrupted": summary.interrupted,
         "notes": list(summary.notes),
-        "cases": [_case(verdict) for verdict in summary.verdicts],
+        "cases": [case_document(verdict) for verdict in summary.verdicts],
     }
 
 
 def render(summary: RunSummary) -> str:
     """The document as text; a NaN or infinity becomes a string, so that every JSON reader takes it."""
-    return json.dumps(_finite(document(summary)), indent=1, allow_nan=False) + "\n"
+    return json.dumps(finite(document(summary)), indent=1, allow_nan=False) + "\n"
 
 
-def _case(verdict: Verdict) -> dict[str, Any]:
+def case_document(verdict: Verdict) -> dict[str, Any]:
+    """One entry of `cases`."""
     outcome = verdict.outcome
     return {
         "job": verdict.job,
@@ -47,7 +48,10 @@ def _case(verdict: Verdict) -> dict[str, Any]:
         "notes": list(verdict.notes),
         "fault": to_json(outcome.fault) if outcome is not None else None,
         "buffers": [_buffer(buffer) for buffer in verdict.buffers],
-        "outcome": to_json(outcome),
+        "launches": to_json(outcome.launches) if outcome is not None else [],
+        "resources": to_json(outcome.resources) if outcome is not None else {},
+        "device": outcome.device.name if outcome is not None and outcome.device is not None else "",
+        "output": outcome.output if outcome is not None else "",
     }
 
 
@@ -67,11 +71,12 @@ def _buffer(buffer: BufferVerdict) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Plain JSON values with NaN and infinities as strings."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
         return str(value)
     if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return value

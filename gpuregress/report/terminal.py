@@ -52,6 +52,17 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
     yield from how_to_accept(summary)
 
 
+def one_screen(summary: RunSummary, *, root: Path, lines: int = 40) -> Iterator[str]:
+    """What is wrong, short enough to be read in a mail: the counts, the notes, then each trouble in a line."""
+    yield counts(summary)
+    said = [f"note: {note}" for note in summary.notes]
+    said += [case_line(verdict) for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
+    if len(said) > lines - 3:
+        said = [*said[: lines - 4], f"… and {len(said) - lines + 4} more"]
+    yield from said
+    yield f"more: {shown(summary.folder, root)}/results.json, or gpuregress report {summary.run}"
+
+
 def counts(summary: RunSummary) -> str:
     """`3 cases in 1.2 s on cpu: 1 pass, 2 differ (run 20261120T020000Z-3f2a)`."""
     parts = [f"{summary.count(word)} {word}" for word in WORDS if summary.count(word)]

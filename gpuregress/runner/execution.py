@@ -1,9 +1,4 @@
-"""One case on one device: fill, log, launch, read, dump. Compares nothing.
-
-Outputs are poisoned before the first launch: the 16-bit word 0x7ffd over and over, which is a NaN as float16, bfloat16,
-float32 and float64, 2147319805 as int32 and 32765 as int16, and never a result by accident. Elements that still hold it
-afterwards were never written; they are counted here, where the raw bytes are, and reported in `Outcome.extra`.
-"""
+"""One case on one device, from its fills to its dumps."""
 
 from __future__ import annotations
 
@@ -18,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, launchlog
-from gpuregress.devices.base import Bytes, Device, Memory, Module
-from gpuregress.dump import digest, names, writer
+from gpuregress.devices.base import Device, Memory, Module
+from gpuregress.dump import digest, names, reader, writer
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Argument, Buffer, Case, Dump, Fault, LaunchTime, Outcome, Program
+from gpuregress.records import Buffer, Case, Dump, Fault, LaunchTime, Outcome, Program, to_json
+from gpuregress.runner import reference
+from gpuregress.runner.arguments import pack
+from gpuregress.runner.poison import POISON, as_bytes, poison, unwritten
 
-POISON = bytes.fromhex("fd7f")
 Array = npt.NDArray[np.generic]
 
 
@@ -111,12 +108,17 @@ class _Run:
 
     def execute(self) -> None:
         """The first run, which is dumped, and the repeats, which are compared with it by digest."""
-        filled = {name: inputs.fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
+        filled = {
+            name: inputs.fill(buffer, read_dump=reader.read)
+            for name, buffer in self.case.buffers.items()
+            if buffer.fill is not None
+        }
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         results = self._once(filled)
         self._count_unwritten(results)
         for name, array in results.items():
             self.dumped.append(self._write(self.folder, name, array, self.known.get(name, {})))
+        self._write_references(filled)
         firsts = {dump.buffer: dump.digest for dump in self.dumped}
         for repetition in range(2, self.case.repeat + 1):
             self._repeat(repetition, filled, firsts)
@@ -222,6 +224,18 @@ class _Run:
         files = {key: Path(file) for key, file in known.items()}
         return writer.write(path, array, dtypes.parse(buffer.dtype), buffer.shape, known=files)
 
+    def _write_references(self, filled: Mapping[str, Array]) -> None:
+        """The gold standards, as dumps of their own; where one equals the result, the file is copied."""
+        for name, function in self.case.reference.items():
+            try:
+                array = reference.compute(function, self.case, name, filled)
+            except reference.ReferenceFailed as error:
+                self.extra.setdefault("reference_errors", {})[name] = str(error)
+                continue
+            known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
+            dump = self._write(self.folder.parent / "references", name, array, known)
+            self.extra.setdefault("references", {})[name] = to_json(dump)
+
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))
 
@@ -242,66 +256,3 @@ class _Run:
                 "local": info.local,
                 "spill": info.spill,
             }
-
-
-def poison(size: int) -> Bytes:
-    """`size` bytes of the pattern that outputs hold before the first launch."""
-    word = np.frombuffer(POISON, np.uint8)
-    return np.resize(word, size)
-
-
-def unwritten(array: Array) -> dict[str, Any] | None:
-    """Which elements still hold the poison: None, or how many, the first, the last and the first few ranges.
-
-    Args:
-        array: any shape and storage dtype, as it was read from the device.
-
-    Returns:
-        `{"elements": 3, "of": 8, "ranges": [[5, 8]]}`, ranges half open; where there are more than 16, the first 16.
-    """
-    if array.size == 0:
-        return None
-    untouched = _holds_poison(array)
-    if not untouched.any():
-        return None
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], untouched, [False])).astype(np.int8)))
-    ranges = edges.reshape(-1, 2)
-    return {"elements": int(untouched.sum()), "of": int(array.size), "ranges": ranges[:16].tolist()}
-
-
-def _holds_poison(array: Array) -> npt.NDArray[np.bool_]:
-    size = array.dtype.itemsize
-    if size in (2, 4, 8):
-        words = as_bytes(array).view(f"<u{size}")
-        return np.asarray(words == int.from_bytes(POISON * (size // 2), "little"))
-    rows = as_bytes(array).reshape(array.size, size)
-    untouched = np.asarray((rows == poison(size)).all(axis=1))
-    if size % 2:  # every other element of an odd size starts at the pattern's second byte
-        untouched[1::2] = (rows[1::2] == poison(size + 1)[1:]).all(axis=1)
-    return untouched
-
-
-def as_bytes(array: Array) -> Bytes:
-    """An array's memory as one row of bytes, without a copy where it is contiguous."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def pack(argument: Argument, memory: Mapping[str, Memory]) -> tuple[bytes, int]:
-    """An argument's bytes as the kernel's parameter space holds them, and its alignment.
-
-    Args:
-        argument: what the case passes.
-        memory: buffer → where it is now.
-    """
-    if argument.kind == "buffer":
-        return memory[argument.buffer].address.to_bytes(8, "little"), 8
-    if argument.kind == "null":
-        return bytes(8), 8
-    if argument.kind == "scalar":
-        return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
-    packed, largest = bytearray(), 1
-    for member in argument.fields:
-        data, alignment = pack(member, memory)
-        packed += bytes(-len(packed) % alignment) + data
-        largest = max(largest, alignment)
-    return bytes(packed) + bytes(-len(packed) % largest), largest

@@ -1,0 +1,69 @@
+"""`gpuregress accept`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "accept",
+    short_help="make the last run's dumps the baselines",
+    epilog="Example: gpuregress accept 'reduce/*' -m 'sum in pairs: smaller error'",
+)
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("--new-only", is_flag=True, help="Only cases that have no baseline yet.")
+@click.option("--run", "run_name", metavar="RUN", help="Take the dumps of this run instead of the last one.")
+@click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with the baseline.")
+@click.option("--prune", is_flag=True, help="Remove the baselines whose case is gone; accept nothing.")
+@context.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    cases: tuple[str, ...],
+    new_only: bool,
+    run_name: str | None,
+    message: str,
+    prune: bool,
+    as_json: bool,
+) -> int:
+    """Makes the last run's dumps the baselines: of the CASEs (names, jobs, globs), else of all that differ or are new.
+
+    A case that faulted, hung or could not run is never accepted; where there is one, the others are, and the exit
+    code is 4.
+    """
+    from gpuregress.pipeline import acceptance
+    from gpuregress.records import to_json
+
+    project = context.find_project(ctx)
+    if prune:
+        return _prune(ctx, as_json=as_json)
+    done = acceptance.accept(project, cases, run=run_name, new_only=new_only, why=message)
+    if as_json:
+        context.print_json(to_json(done))
+    else:
+        for one in done.accepted:
+            was = f", was {one.before}" if one.before and one.before != one.revision else ""
+            click.echo(f"accepted {one.case} at revision {one.revision}{was}: {', '.join(one.buffers)}")
+    for refusal in done.refused:
+        click.echo(f"not accepted: {refusal.case}: {refusal.reason}", err=True)
+    return 4 if done.refused else 0
+
+
+def _prune(ctx: click.Context, *, as_json: bool) -> int:
+    from gpuregress import baselines, plan
+    from gpuregress.pipeline import acceptance
+
+    project = context.find_project(ctx)
+    gone = acceptance.obsolete(project, [case.name for case in plan.make(project, ()).cases])
+    for name in gone:
+        baselines.Store(project.baselines).remove(name)
+        if not as_json:
+            click.echo(f"removed the baseline {name}: its case is gone")
+    if as_json:
+        context.print_json({"removed": list(gone)})
+    elif not gone:
+        click.echo("every baseline has its case")
+    return 0

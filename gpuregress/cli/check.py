@@ -1,0 +1,74 @@
+"""`gpuregress check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.errors import JobError
+
+
+@click.command(
+    "check",
+    short_help="every error of every job at once; runs nothing",
+    epilog="Example: gpuregress check configs/reduce.yaml",
+)
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
+@click.option("--no-compile", is_flag=True, help="Do not compile the sources to hold the arguments against them.")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_json: bool) -> int:
+    """Checks the JOBs, all of configs/ if none: every error with file, line, key, and what would have been right.
+
+    Compiles the sources, too, and holds each launch's arguments against the kernel's own signature. Exits with 0 when
+    all is well, 2 when a job is wrong, 3 when a source does not compile.
+    """
+    from gpuregress import plan
+    from gpuregress.errors import JobErrors
+
+    project = context.find_project(ctx)
+    try:
+        cases = plan.make(project, jobs).cases
+        failures = {} if no_compile else _compile(cases)
+    except JobErrors as errors:
+        if not as_json:
+            raise
+        context.print_json({"jobs": 0, "cases": 0, "errors": [_document(error) for error in errors.errors]})
+        return errors.exit_code
+    names = {case.job for case in cases}
+    if as_json:
+        found = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
+        context.print_json({"jobs": len(names), "cases": len(cases), "errors": found})
+        return 3 if failures else 0
+    for text in failures.values():
+        click.echo(f"gpuregress: {text}", err=True)
+    if failures:
+        return 3
+    click.echo(f"{len(names)} job{'s' if len(names) != 1 else ''}, {len(cases)} cases: no errors")
+    return 0
+
+
+def _compile(cases: Any) -> dict[str, str]:
+    """Compiles and checks the arguments; what does not compile, by source."""
+    from gpuregress.errors import CompileError
+    from gpuregress.pipeline import programs
+
+    compiled = programs.compile_all(cases, lambda _event: None)
+    programs.check_arguments(cases, compiled.programs)
+    by_name = {case.name: case for case in cases}
+    failures = {}
+    for name, error in compiled.failures.items():
+        if isinstance(error, CompileError):
+            failures[by_name[name].source.path] = str(error)
+        else:  # no compiler here: the jobs themselves are well
+            click.echo(f"note: the sources were not compiled: {error}", err=True)
+            break
+    return failures
+
+
+def _document(error: JobError) -> dict[str, Any]:
+    return {"path": str(error.path), "line": error.line, "key": error.key, "message": error.message}

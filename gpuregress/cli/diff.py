@@ -1,0 +1,66 @@
+"""`gpuregress diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.pipeline.revisions import Differences
+
+
+@click.command(
+    "diff",
+    short_help="compare two revisions' dumps",
+    epilog="Example: gpuregress diff 1.4 1.5 reduce   (or two dump files: gpuregress diff --raw A B)",
+)
+@click.argument("before", metavar="REV")
+@click.argument("after", metavar="REV")
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("--raw", is_flag=True, help="Every bit counts, whatever the jobs' rules say.")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ...], raw: bool, as_json: bool) -> int:
+    """Compares the dumps of two revisions, wherever they are kept, under the jobs' rules.
+
+    The baselines are searched first, then the runs, the newest first; `baseline` names whatever is accepted. Exits with
+    0 when all is the same, 1 when something differs, 5 when there is nothing to compare.
+    """
+    from gpuregress.pipeline import revisions
+
+    root = None
+    if raw and not cases and Path(before).is_file() and Path(after).is_file():
+        found = revisions.compare_files(Path(before), Path(after))
+    else:
+        project = context.find_project(ctx)
+        root = project.root
+        found = revisions.compare_revisions(project, before, after, cases, raw=raw)
+    if as_json:
+        _print_json(found, before, after)
+    else:
+        _print(found, root)
+    return found.exit_code
+
+
+def _print(found: Differences, root: Path | None) -> None:
+    from gpuregress.report import terminal
+
+    for verdict in found.verdicts:
+        click.echo(context.style(verdict.word, f"{'same' if verdict.word == 'pass' else 'differ':<8} {verdict.case}"))
+        for line in terminal.details(verdict, root):
+            click.echo(f"  {line}")
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _print_json(found: Differences, before: str, after: str) -> None:
+    from gpuregress.report import json_report
+
+    cases = [json_report.case_document(verdict) for verdict in found.verdicts]
+    context.print_json(
+        json_report.finite({"version": 1, "before": before, "after": after, "cases": cases, "notes": found.notes})
+    )

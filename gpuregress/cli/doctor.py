@@ -1,0 +1,41 @@
+"""`gpuregress doctor`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "doctor",
+    short_help="what this machine can run, and how to get the rest",
+    epilog="Example: gpuregress doctor --json",
+)
+@context.json_option
+def command(as_json: bool) -> int:
+    """Looks at everything a run needs: the wheels, the compiler, the cache, driver, GPUs, permissions.
+
+    Names for each lack the command that mends it. Exits with 0 when cases can run on some device, else 4.
+    """
+    from gpuregress.pipeline import doctor
+    from gpuregress.records import to_json
+    from gpuregress.report.terminal import table
+
+    health = doctor.examine()
+    if as_json:
+        context.print_json(to_json(health))
+        return 0 if health.devices else 4
+    rows = [
+        ("ok" if piece.well else "lack" if piece.needed else "hint", piece.device, piece.name, piece.state)
+        for piece in health.pieces
+    ]
+    for line in table(("", "for", "piece", "state"), rows):
+        click.echo(line)
+    mends = [piece for piece in health.pieces if not piece.well and piece.mend]
+    if mends:
+        click.echo("\nto mend:")
+        for line in table(("  piece", "command"), [(f"  {piece.name}", piece.mend) for piece in mends]):
+            click.echo(line)
+    click.echo(f"\ncan run on: {', '.join(health.devices) or 'nothing'}")
+    return 0 if health.devices else 4

@@ -1,0 +1,51 @@
+"""`gpuregress new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.project import Project
+
+
+@click.command(
+    "new",
+    short_help="write a job to start from, out of a kernel's signature",
+    epilog="Example: gpuregress new kernels/mine.cu",
+)
+@click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
+@click.option("--kernel", metavar="NAME", help="Which kernel of the source  [default: the first]")
+@click.option(
+    "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: configs/NAME.yaml]"
+)
+@click.pass_context
+def command(ctx: click.Context, /, source: Path, kernel: str | None, output: Path | None) -> None:
+    """Writes a job for a kernel of KERNEL.cu: buffers, launch and arguments as its signature wants them.
+
+    What a signature cannot say (how many elements, which grid) is a guess, marked as one. Never overwrites a file.
+    """
+    from gpuregress.pipeline import draft
+
+    project = _project(ctx)
+    made = draft.draft(project, source, kernel=kernel, target=output)
+    shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
+    click.echo(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
+    if made.others:
+        click.echo(f"the source's other kernels: {', '.join(made.others)} (--kernel NAME)")
+
+
+def _project(ctx: click.Context) -> Project:
+    """The project at hand, or a new one in the current folder."""
+    from gpuregress.errors import UsageError
+    from gpuregress.project import Project
+
+    try:
+        return context.find_project(ctx)
+    except UsageError:
+        root = Path(ctx.obj or ".").absolute()
+        return Project(root, root / "configs", root / "baselines", root / "runs")

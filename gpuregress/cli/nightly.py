@@ -1,0 +1,46 @@
+"""`gpuregress nightly`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "nightly",
+    short_help="the unattended run: silent when all is well",
+    epilog="Example (crontab): 0 2 * * *  cd ~/project && gpuregress nightly --junit nightly.xml",
+)
+@context.device_options
+@context.report_options
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Runs every case, says nothing when all is well, and one screen when not.
+
+    Takes the project's lock; where another nightly run holds it, exits with 75. A case that was there the last time and
+    is gone is a failure: exit code 1 at least. Keeps the last 30 runs (setting `retention`).
+    """
+    from gpuregress import pipeline
+    from gpuregress.pipeline import unattended
+
+    project = context.find_project(ctx)
+    request = pipeline.Request(
+        name_glob=options["name_glob"],
+        tags=options["tags"],
+        device=options["device"],
+        jobs=options["workers"],
+        repeat=options["repeat"],
+        timeout=options["timeout"],
+    )
+    summary = unattended.run(project, request)
+    context.write_reports(summary, options["json"], options["junit"], options["html"])
+    if summary.exit_code:
+        from gpuregress.report import terminal
+
+        to_stderr = "-" in (options["json"], options["junit"], options["html"])
+        for line in terminal.one_screen(summary, root=project.root):
+            click.echo(line, err=to_stderr)
+    return summary.exit_code

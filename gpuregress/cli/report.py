@@ -1,0 +1,30 @@
+"""`gpuregress report`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "report",
+    short_help="a run as an HTML page",
+    epilog="Example: gpuregress report -o report.html",
+)
+@click.argument("run", required=False)
+@click.option("-o", "--output", metavar="F", default="-", help="Where to write the page  [default: stdout]")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, run: str | None, output: str, as_json: bool) -> int:
+    """Writes a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else."""
+    from gpuregress.pipeline import folders
+    from gpuregress.report import html
+
+    project = context.find_project(ctx)
+    document = folders.results(folders.find(project.runs, run))
+    if as_json:
+        context.print_json(document)
+        return 0
+    context.write_report(output, html.page(document))
+    return 0

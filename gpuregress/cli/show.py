@@ -1,0 +1,41 @@
+"""`gpuregress show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "show",
+    short_help="one case's plan with every number worked out",
+    epilog="Example: gpuregress show reduce/n=1000,tile=128",
+)
+@click.argument("case")
+@click.option("--ptx", is_flag=True, help="Compile it and print the PTX instead.")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, case: str, ptx: bool, as_json: bool) -> int:
+    """Shows what a CASE would do: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing."""
+    from gpuregress import plan
+    from gpuregress.errors import UsageError
+    from gpuregress.records import to_json
+
+    project = context.find_project(ctx)
+    found = plan.make(project, (case,)).cases
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found[:8])
+        raise UsageError(f"{case!r} is {len(found)} cases; say which: {names}{', …' if len(found) > 8 else ''}")
+    if ptx:
+        from gpuregress import toolchain
+
+        click.echo(Path(toolchain.compile(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
+    elif as_json:
+        context.print_json(to_json(found[0]))
+    else:
+        for line in plan.explain(found[0]):
+            click.echo(line)
+    return 0

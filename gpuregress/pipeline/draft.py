@@ -1,0 +1,213 @@
+"""A first job for a kernel, written out of its own signature."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress import storage, toolchain
+from gpuregress.errors import GpuregressError, UsageError
+from gpuregress.project import Project
+from gpuregress.records import Source
+from gpuregress.toolchain import signature
+from gpuregress.toolchain.signature import CxxParameter, Declaration
+
+_SPACES, _SIGNS, _BITS = ("", "std::"), ("", "u"), (8, 16, 32, 64)
+_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "__half": "float16",
+    "nv_bfloat16": "bfloat16",
+    "__nv_bfloat16": "bfloat16",
+    "bool": "bool",
+    "char": "int8",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "uchar": "uint8",
+    "short": "int16",
+    "unsigned short": "uint16",
+    "ushort": "uint16",
+    "int": "int32",
+    "signed": "int32",
+    "signed int": "int32",
+    "unsigned": "uint32",
+    "unsigned int": "uint32",
+    "uint": "uint32",
+    "long": "int64",
+    "unsigned long": "uint64",
+    "long long": "int64",
+    "unsigned long long": "uint64",
+    "size_t": "uint64",
+    "std::size_t": "uint64",
+    "ptrdiff_t": "int64",
+    **{f"{space}{sign}int{bits}_t": f"{sign}int{bits}" for space in _SPACES for sign in _SIGNS for bits in _BITS},
+}
+_VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
+_EXTENT = re.compile(
+    r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
+    re.IGNORECASE,
+)
+_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct)\b|[*&]")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A job that was written: its file, the kernel it launches, and the source's other kernels."""
+
+    path: Path
+    kernel: str
+    others: tuple[str, ...]
+
+
+def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
+    """Writes a job for a kernel.
+
+    Args:
+        project: where the job goes, into its configs.
+        source: the `.cu` file.
+        kernel: which of its kernels; the first where not given.
+        target: the job's file, in place of configs/NAME.yaml.
+
+    Raises:
+        UsageError: no such source or kernel, or the job's file is already there.
+        StorageError: no space, no permission.
+    """
+    declared = _declarations(source)
+    chosen = _choose(declared, kernel, source)
+    path = target if target is not None else project.configs / f"{source.stem}.yaml"
+    if path.exists():
+        raise UsageError(f"{path} is already there and is left as it is; name another file with -o")
+    others = tuple(str(one) for one in declared if one is not chosen)
+    text = "\n".join(_Writer(chosen, source, path).lines(others)) + "\n"
+    storage.write_atomic(path, text.encode())
+    return Draft(path, str(chosen), others)
+
+
+def _declarations(source: Path) -> tuple[Declaration, ...]:
+    if not source.is_file():
+        raise UsageError(f"there is no file {source}")
+    declared = signature.declarations(storage.read_bytes(source).decode("utf-8", "replace"))
+    if not declared:
+        raise UsageError(f"{source} has no __global__ function: there is nothing to launch")
+    return declared
+
+
+def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -> Declaration:
+    if kernel is None:
+        return declared[0]
+    for one in declared:
+        if kernel in (one.name, str(one), one.name.rpartition("::")[2]):
+            return one
+    raise UsageError(f"{source} has no kernel {kernel!r}; it has: {', '.join(map(str, declared))}")
+
+
+class _Writer:
+    """One job's text."""
+
+    def __init__(self, declaration: Declaration, source: Path, target: Path) -> None:
+        self._declaration = declaration
+        self._types, self._kernel = _instantiate(declaration)
+        self._source = os.path.relpath(source.absolute(), target.absolute().parent)
+        self._sizes = _parameter_sizes(source, self._kernel)
+        self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
+        found = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)]
+        self._extents = found or ["n"]
+        self._is_flat = len(self._extents) != 2
+
+    def lines(self, others: Sequence[str]) -> Iterator[str]:
+        """The job, line by line."""
+        yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."
+        yield f"source: {self._source}"
+        yield "parameters:                         # every combination is a case"
+        for extent in self._extents:
+            yield f"  {extent}: {'[1000, 4096]' if self._is_flat else '[100, 256]'}"
+        if self._is_flat:
+            yield "  block: [128, 256]"
+        yield "buffers:"
+        yield from self._buffers()
+        yield "launches:"
+        yield f"  - kernel: {self._kernel}"
+        yield from self._geometry()
+        yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
+        yield "    # shared: 4 * block              # bytes of dynamic shared memory, for an extern __shared__ array"
+        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
+        yield "limits: {timeout: 30}"
+        if others:
+            yield f"# The source's other kernels: {', '.join(others)}"
+
+    def _is_extent(self, name: str, one: CxxParameter) -> bool:
+        return "int" in (self._dtype(one) or "") and _EXTENT.fullmatch(name) is not None
+
+    def _dtype(self, one: CxxParameter) -> str | None:
+        plain = " ".join(_QUALIFIERS.sub(" ", one.type).split())
+        plain = self._types.get(plain, plain)
+        return _DTYPES.get(plain) or (plain if _VECTOR.fullmatch(plain) else None)
+
+    def _buffers(self) -> Iterator[str]:
+        shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]
+        for name, one in self._named:
+            if not one.pointer:
+                continue
+            dtype = self._dtype(one)
+            unknown = "" if dtype else f"        # {one.type} is not known here: name its dtype or fields"
+            dtype = dtype or "uint8"
+            fill = f", fill: {_fill(dtype)}" if one.const else ""
+            role = "" if one.const else "       # an output; give it a fill if the kernel also reads it"
+            yield f"  {name}: {{dtype: {dtype}, shape: [{shape}]{fill}}}{unknown or role}"
+
+    def _geometry(self) -> Iterator[str]:
+        if self._is_flat:
+            yield f"    grid: [ceil({self._extents[0]} / block)]"
+            yield "    block: [block]"
+        else:
+            first, second = self._extents
+            yield f"    grid: [ceil({second} / 16), ceil({first} / 16)]"
+            yield "    block: [16, 16]"
+
+    def _argument(self, number: int) -> str:
+        name, one = self._named[number]
+        if one.pointer:
+            return name
+        dtype = self._dtype(one)
+        if dtype is not None and name in self._extents:
+            return f"{{{dtype}: {name}}}"
+        if dtype is not None:
+            value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
+            lanes = _VECTOR.fullmatch(dtype)
+            return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
+        size = self._sizes[number] if number < len(self._sizes) else 4
+        members = ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
+        return f"{{struct: [{', '.join(members)}]}}"
+
+
+def _instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
+    """Template parameter → the type or value chosen for it, and the kernel's name with them."""
+    chosen: dict[str, str] = {}
+    for text in declaration.template:
+        kind, _, default = (part.strip() for part in text.partition("="))
+        name = kind.rpartition(" ")[2]
+        is_type = kind.startswith(("typename", "class"))
+        chosen[name] = default or ("float" if is_type else "true" if kind.startswith("bool") else "128")
+    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
+    return chosen, declaration.name + arguments
+
+
+def _fill(dtype: str) -> str:
+    if dtype == "bool":
+        return "{choice: [0, 1]}"
+    return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
+
+
+def _parameter_sizes(source: Path, kernel: str) -> tuple[int, ...]:
+    """The parameters' sizes in bytes, from the compiled code; empty where it cannot be compiled here."""
+    try:
+        program = toolchain.compile(Source(str(source.absolute()), kernels=(kernel,)))
+    except GpuregressError:
+        return ()
+    entry = program.entries.get(kernel)
+    return tuple(parameter.size for parameter in entry.parameters) if entry else ()

@@ -1,0 +1,135 @@
+"""A case's outcome held against its baseline, its gold standards, its checks and its own repeats."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes, inputs, verdict
+from gpuregress.baselines import Store
+from gpuregress.compare import checks
+from gpuregress.dump import reader
+from gpuregress.errors import GpuregressError
+from gpuregress.pipeline import findings, results
+from gpuregress.pipeline.pairs import Pair
+from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Program, Verdict, from_json
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges outcomes.
+
+    Args:
+        store: the accepted dumps.
+    """
+
+    store: Store
+    _loaded: dict[str, Baseline | None] = field(default_factory=dict)
+
+    def baseline(self, case: Case) -> Baseline | None:
+        """What was accepted for a case, read once.
+
+        Raises:
+            BaselineError: it was cut short or edited.
+        """
+        if case.name not in self._loaded:
+            self._loaded[case.name] = self.store.load(case.name, case.source.arch)
+        return self._loaded[case.name]
+
+    def known(self, case: Case) -> dict[str, dict[str, str]]:
+        """For the worker: buffer → digest of raw bytes → the accepted dump that holds them."""
+        accepted = self.baseline(case)
+        return {name: {dump.digest: dump.path} for name, dump in accepted.dumps.items()} if accepted else {}
+
+    def verdict(self, case: Case, program: Program | None, outcome: Outcome) -> Verdict:
+        """The verdict on a case that a worker ran; an error while comparing is a verdict, too."""
+        try:
+            accepted = self.baseline(case)
+            comparisons = self._comparisons(case, outcome, accepted) if outcome.state == "done" else {}
+            facts = results.made_of(case, outcome, program)
+            decided = verdict.decide(case, outcome, accepted, comparisons, made_of=facts)
+        except GpuregressError as error:
+            return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
+        return decided
+
+    def _comparisons(self, case: Case, outcome: Outcome, accepted: Baseline | None) -> dict[str, list[Comparison]]:
+        dumps = {dump.buffer: dump for dump in outcome.dumps}
+        found: dict[str, list[Comparison]] = {name: [] for name in dumps}
+        for name, now in dumps.items():
+            if accepted is not None and name in accepted.dumps:
+                found[name].append(_against(case, "baseline", now, accepted.dumps[name], outcome))
+            found[name] += _references(case, now, outcome)
+            found[name] += _checks(case, now)
+            found[name] += _repeats(case, now, outcome)
+        return found
+
+
+def _against(case: Case, against: str, now: Dump, then: Dump, outcome: Outcome) -> Comparison:
+    pair = Pair(case, against, Path(now.path), now, Path(then.path), then)
+    return findings.explain(pair, pair.compare(), outcome)
+
+
+def _references(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
+    name = now.buffer
+    failed = outcome.extra.get("reference_errors", {}).get(name)
+    if failed is not None:
+        return [Comparison(name, "reference", "", same=False, identical=False, of=0, message=failed)]
+    written = outcome.extra.get("references", {}).get(name)
+    if written is None:
+        return []
+    return [_against(case, "reference", now, from_json(Dump, written), outcome)]
+
+
+def _checks(case: Case, now: Dump) -> list[Comparison]:
+    wanted = case.checks.get(now.buffer, ())
+    if not wanted:
+        return []
+    array, element, before = reader.read(Path(now.path)).array, dtypes.parse(now.dtype), _Inputs(case)
+    return [checks.run(one, array, element, before, buffer=now.buffer, shape=now.shape, case=case) for one in wanted]
+
+
+def _repeats(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
+    """One comparison for all further runs: the first of them that is not the same, else the last."""
+    digests = outcome.repeats.get(now.buffer, ())
+    if not digests:
+        return []
+    paths: Mapping[str, str] = outcome.extra.get("repeat_dumps", {}).get(now.buffer, {})
+    for number, path in sorted(paths.items(), key=lambda entry: int(entry[0])):
+        other = dataclasses.replace(now, path=path, digest=digests[int(number) - 2])
+        compared = _against(case, "repeat", other, now, outcome)
+        if not compared.same:
+            said = compared.message or f"{compared.differing} of {compared.of} differ"
+            message = f"run {number} of {case.repeat} is not the first one: {said}"
+            return [dataclasses.replace(compared, message=message)]
+    rule = f"{case.repeat} runs, {len({now.digest, *digests})} different results, all the same under the buffer's rule"
+    return [Comparison(now.buffer, "repeat", rule, same=True, identical=not paths, of=_count(now), message="")]
+
+
+class _Inputs(Mapping[str, Array]):
+    """A case's filled buffers as they were before the first launch, each made when a check asks for it."""
+
+    def __init__(self, case: Case) -> None:
+        self._buffers = {name: buffer for name, buffer in case.buffers.items() if buffer.fill is not None}
+
+    def __getitem__(self, name: str) -> Array:
+        return inputs.fill(self._buffers[name], read_dump=reader.read)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._buffers)
+
+    def __len__(self) -> int:
+        return len(self._buffers)
+
+
+def _count(dump: Dump) -> int:
+    count = 1
+    for extent in dump.shape:
+        count *= extent
+    return count

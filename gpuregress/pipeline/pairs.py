@@ -1,0 +1,68 @@
+"""Two dumps of one buffer, compared at the least cost: digests first, then the lines that differ, then all of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuregress import compare, dtypes
+from gpuregress.compare import Request
+from gpuregress.dump import reader, walk
+from gpuregress.dump.reader import Loaded
+from gpuregress.records import Case, Comparison, Dump, Rule
+
+
+@dataclass(slots=True)
+class Pair:
+    """A buffer's dump and what it is held against.
+
+    Attributes:
+        case: whose buffer it is.
+        against: `baseline`, `reference` or `repeat`.
+        now_path: this run's file.
+        now: its record.
+        then_path: the other file.
+        then: its record.
+        rule: None: the job's own for this buffer.
+    """
+
+    case: Case
+    against: str
+    now_path: Path
+    now: Dump
+    then_path: Path
+    then: Dump
+    rule: Rule | None = None
+    _read: dict[Path, Loaded] = field(default_factory=dict)
+
+    @property
+    def request(self) -> Request:
+        """What to compare, and how."""
+        rule = self.rule if self.rule is not None else self.case.compare.get(self.now.buffer, Rule())
+        element = dtypes.parse(self.now.dtype)
+        return Request(self.now.buffer, element, self.now.shape, rule, self.against, self.case)
+
+    def compare(self) -> Comparison:
+        """The comparison.
+
+        Raises:
+            DumpError: a file does not hold what its header says.
+            StorageError: one cannot be read.
+        """
+        request = self.request
+        refused = compare.mismatch(request, dtypes.parse(self.then.dtype), self.then.shape)
+        if refused is not None:
+            return refused
+        if self.now.digest == self.then.digest:
+            needed = compare.needs_array_when_identical(request.rule, request.element_type)
+            return compare.identical(request, self.loaded(self.now_path).array if needed else None)
+        if not compare.needs_all(request.rule):
+            found = walk.differences(self.then_path, self.now_path)
+            return compare.compare_sparse(request, found.indices, found.first, found.second, found.count)
+        return compare.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+
+    def loaded(self, path: Path) -> Loaded:
+        """One of the two files, read once."""
+        if path not in self._read:
+            self._read[path] = reader.read(path)
+        return self._read[path]

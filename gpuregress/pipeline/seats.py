@@ -1,0 +1,79 @@
+"""From `--device` and `--jobs` to the places where workers run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuregress.devices import registry
+from gpuregress.errors import DeviceError, UsageError
+from gpuregress.workers.process import Seat
+
+_WANTED = re.compile(r"auto|cpu|cuda(?::(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where a run takes place.
+
+    Attributes:
+        kind: `cpu` or `cuda`, as a job's `devices` names it.
+        name: for people: `cpu`, `cuda:0`, `cuda:0, cuda:1`.
+        why: how `auto` came to it, "" where the user named it.
+        seats: a place for each worker.
+    """
+
+    kind: str
+    name: str
+    why: str
+    seats: tuple[Seat, ...]
+
+
+def choose(wanted: str, jobs: int | None = None) -> Choice:
+    """Works out where to run.
+
+    Args:
+        wanted: `auto`, `cpu`, `cuda` (every GPU of this host) or `cuda:N`.
+        jobs: how many workers; one a core or one a GPU where not given.
+
+    Raises:
+        UsageError: `wanted` is none of these.
+        DeviceError: there is no such device.
+    """
+    match = _WANTED.fullmatch(wanted)
+    if match is None:
+        raise UsageError(f"no device is called {wanted!r}: say auto, cpu, cuda (all GPUs) or cuda:N")
+    if wanted == "cpu":
+        return _cpu("", jobs)
+    gpus = [name for name in registry.available() if name.startswith("cuda:")]
+    if wanted == "auto":
+        return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs) if gpus else _cpu("", jobs)
+    if match.group(1) is not None:
+        if wanted not in gpus:
+            there = f"there is {', '.join(gpus)}" if gpus else "this machine shows no GPU; see `gpuregress doctor`"
+            raise DeviceError(f"no such device: {wanted}; {there}")
+        gpus = [wanted]
+    if not gpus:
+        raise DeviceError("no such device: cuda; this machine shows no GPU; see `gpuregress doctor`")
+    return _cuda(gpus, "", jobs)
+
+
+def _cpu(why: str, jobs: int | None) -> Choice:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Choice("cpu", "cpu", why, (Seat("cpu", "cpu"),) * (jobs or cores))
+
+
+def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> Choice:
+    count = jobs or len(gpus)
+    seats = tuple(_gpu_seat(gpus[number % len(gpus)], os.environ) for number in range(count))
+    return Choice("cuda", ", ".join(dict.fromkeys(seat.place for seat in seats)), why, seats)
+
+
+def _gpu_seat(name: str, environment: Mapping[str, str]) -> Seat:
+    """A worker that sees one card only, and so calls it cuda:0; the user's own CUDA_VISIBLE_DEVICES is kept to."""
+    number = int(name.partition(":")[2])
+    visible = [entry.strip() for entry in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
+    card = visible[number] if number < len(visible) else str(number)
+    return Seat("cuda:0", name, {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})

@@ -1,0 +1,273 @@
+"""A run from selectors to verdicts. Prints nothing: whoever wants to know listens to its events."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpuregress import __version__, plan, toolchain, verdict
+from gpuregress.baselines import Store
+from gpuregress.errors import GpuregressError, Interrupted, NothingToDo
+from gpuregress.launchlog import LaunchLog
+from gpuregress.pipeline import folders, programs, results, seats
+from gpuregress.pipeline.events import Judged, Listener, Planned, Started
+from gpuregress.pipeline.interrupts import Bell
+from gpuregress.pipeline.judge import Judge
+from gpuregress.project import Project
+from gpuregress.records import Case, RunSummary, Verdict
+from gpuregress.workers.messages import Task
+from gpuregress.workers.pool import Begun, Pool
+from gpuregress.workers.process import COMMAND
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asks a run to do.
+
+    Attributes:
+        selectors: job files, job names, case names or globs; none: every job.
+        name_glob: only cases whose name matches.
+        tags: only jobs with one of these.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        jobs: workers; None: one a core or a GPU.
+        repeat: how often to run each case, in place of the jobs' own number.
+        timeout: seconds for a case, in place of the jobs' own limit.
+        fail_fast: stop after the first case that does not pass.
+        rerun_failed: only the cases that did not pass in the last run.
+    """
+
+    selectors: Sequence[str] = ()
+    name_glob: str | None = None
+    tags: Sequence[str] = ()
+    device: str = "auto"
+    jobs: int | None = None
+    repeat: int | None = None
+    timeout: float | None = None
+    fail_fast: bool = False
+    rerun_failed: bool = False
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every case of the project is asked for."""
+        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What a run uses that a test may replace.
+
+    Attributes:
+        command: starts a worker.
+        compiler: source → program.
+        planner: `plan.make`.
+    """
+
+    command: Sequence[str] = COMMAND
+    compiler: programs.Compiler = toolchain.compile
+    planner: Callable[..., plan.Plan] = plan.make
+
+
+def _deaf(_event: object) -> None:
+    """Listens to nothing."""
+
+
+def run(
+    project: Project, request: Request, *, listen: Listener = _deaf, machinery: Machinery | None = None
+) -> RunSummary:
+    """Runs the cases that are asked for.
+
+    Args:
+        project: whose jobs, baselines and runs.
+        request: what to run, and where.
+        listen: told what happens.
+        machinery: for tests.
+
+    Returns:
+        Every verdict; after ^C those of the cases that had finished.
+
+    Raises:
+        JobErrors: a job is wrong; nothing was run.
+        NothingToDo: no case is asked for.
+        UsageError: a selector or device that means nothing.
+        DeviceError: no such device.
+        StorageError: no space, no permission.
+    """
+    with Bell() as bell:
+        return _Execution(project, request, listen, machinery or Machinery(), bell).execute()
+
+
+@dataclass(slots=True)
+class _Execution:
+    """One run while it goes on."""
+
+    project: Project
+    request: Request
+    listen: Listener
+    machinery: Machinery
+    bell: Bell
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def execute(self) -> RunSummary:
+        choice = seats.choose(self.request.device, self.request.jobs)
+        cases = self._plan()
+        wanted = [case for case in cases if choice.kind in case.devices]
+        with tempfile.TemporaryDirectory(prefix="gpuregress-") as scratch:
+            pool = Pool(choice.seats, Path(scratch), command=self.machinery.command, bell=self.bell)
+            with pool:
+                pool.warm(min(len(wanted), len(choice.seats)))
+                return self._run(cases, wanted, pool, choice)
+
+    def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
+        compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
+        programs.check_arguments(wanted, compiled.programs)
+        folder = folders.create(self.project.runs, self.started)
+        self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
+        judge = Judge(Store(self.project.baselines))
+        interrupted = False
+        try:
+            self._write_head(folder, wanted, choice)
+            self._settle_unrunnable(cases, choice, compiled)
+            tasks = self._tasks(wanted, compiled, folder, judge)
+            self._execute_tasks(tasks, compiled, pool, judge)
+        except Interrupted:
+            interrupted = True
+        summary = self._summary(cases, folder, choice, judge, interrupted=interrupted)
+        results.write(folder, summary, cases, compiled.programs)
+        folders.point_latest(self.project.runs, folder)
+        folders.retire(self.project.runs, self.project.settings.keep_runs)
+        return summary
+
+    # --- before -------------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> tuple[Case, ...]:
+        request = self.request
+        planned = self.machinery.planner(
+            self.project,
+            request.selectors,
+            name_glob=request.name_glob,
+            tags=request.tags,
+            repeat=request.repeat,
+            timeout=request.timeout,
+        )
+        self.notes += planned.notes
+        cases = tuple(planned.cases)
+        if request.rerun_failed:
+            failed = self._failed_before()
+            cases = tuple(case for case in cases if case.name in failed)
+            if not cases:
+                raise NothingToDo("every case of the last run passed: there is nothing to run again")
+        return cases
+
+    def _failed_before(self) -> set[str]:
+        document = folders.results(folders.find(self.project.runs))
+        return {entry["case"] for entry in document["cases"] if entry["verdict"] not in ("pass", "skip")}
+
+    def _write_head(self, folder: Path, cases: Sequence[Case], choice: seats.Choice) -> None:
+        facts = {
+            "gpuregress": __version__,
+            "host": f"{platform.node()}, {platform.platform()}, Python {platform.python_version()}",
+            "device": choice.name,
+            "compiler": toolchain.compiler_version(),
+        }
+        for case in cases:
+            facts[f"seed of {case.job}"] = str(case.seed)
+            for buffer in case.buffers.values():
+                if buffer.fill is not None:
+                    facts[f"seed of {case.job}.{buffer.name}"] = str(buffer.fill.seed)
+        with contextlib.closing(LaunchLog(folder / folders.LAUNCH_LOG)) as log:
+            log.head(facts)
+
+    def _settle_unrunnable(self, cases: Sequence[Case], choice: seats.Choice, compiled: programs.Compiled) -> None:
+        for case in cases:
+            if choice.kind not in case.devices:
+                self._say(verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only"), len(cases))
+            elif case.name in compiled.failures:
+                self._say(verdict.failed(case, compiled.failures[case.name]), len(cases))
+
+    def _tasks(
+        self, wanted: Sequence[Case], compiled: programs.Compiled, folder: Path, judge: Judge
+    ) -> Iterator[tuple[Case, Task]]:
+        number = 1
+        for case in wanted:
+            if case.name not in compiled.programs:
+                continue
+            known = {}
+            with contextlib.suppress(GpuregressError):  # a damaged baseline is said when the case is judged
+                known = judge.known(case)
+            log, dumps = str(folder / folders.LAUNCH_LOG), str(folder / "dumps")
+            yield case, Task(case, compiled.programs[case.name], log, number, dumps, known)
+            number += len(case.launches) * case.repeat
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def _execute_tasks(
+        self, tasks: Iterator[tuple[Case, Task]], compiled: programs.Compiled, pool: Pool, judge: Judge
+    ) -> None:
+        pairs = list(tasks)
+        by_name = {case.name: case for case, _ in pairs}
+        total = len(self.verdicts) + len(pairs)
+        if self.request.fail_fast and any(found.exit_code for found in self.verdicts.values()):
+            return
+        for event in pool.run(task for _, task in pairs):
+            if isinstance(event, Begun):
+                self.listen(Started(event.case, event.place))
+                continue
+            found = judge.verdict(by_name[event.case], compiled.programs.get(event.case), event)
+            self._say(found, total)
+            if self.request.fail_fast and found.exit_code:
+                return
+
+    def _say(self, found: Verdict, total: int) -> None:
+        self.verdicts[found.case] = found
+        self.listen(Judged(found, len(self.verdicts), total))
+
+    # --- after --------------------------------------------------------------------------------------------------------
+
+    def _summary(
+        self, cases: Sequence[Case], folder: Path, choice: seats.Choice, judge: Judge, *, interrupted: bool
+    ) -> RunSummary:
+        left = [case for case in cases if case.name not in self.verdicts]
+        if interrupted and left:
+            self.notes.append(f"interrupted: {len(left)} of {len(cases)} cases did not run to their end")
+        elif left:
+            for case in left:
+                self.verdicts[case.name] = verdict.skipped(case, "not run: an earlier case failed (--fail-fast)")
+        ordered = tuple(self.verdicts[case.name] for case in cases if case.name in self.verdicts)
+        self.notes += self._orphans(cases, judge.store)
+        code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered)
+        return RunSummary(
+            run=folder.name,
+            folder=str(folder),
+            device=choice.name,
+            started=f"{self.started:%Y-%m-%dT%H:%M:%SZ}",
+            seconds=time.perf_counter() - self.began,
+            verdicts=ordered,
+            notes=tuple(self.notes),
+            interrupted=interrupted,
+            exit_code=code,
+        )
+
+    def _orphans(self, cases: Sequence[Case], store: Store) -> Iterator[str]:
+        """Baselines whose case is gone, said aloud."""
+        here = {case.name for case in cases}
+        jobs = {case.job for case in cases}
+        gone = [name for name in store.case_names() if name not in here]
+        if not self.request.takes_all:
+            gone = [name for name in gone if any(name == job or name.startswith(f"{job}/") for job in jobs)]
+            gone = self._gone_from(jobs, gone) if gone else []
+        for name in gone:
+            yield f"the baseline {name} has no case any more (`gpuregress accept --prune` removes it)"
+
+    def _gone_from(self, jobs: set[str], names: Sequence[str]) -> list[str]:
+        planned = self.machinery.planner(self.project, sorted(jobs))
+        there = {case.name for case in planned.cases}
+        return [name for name in names if name not in there]

@@ -1,0 +1,105 @@
+"""Gold standards: the user's own function of the inputs, run here in the worker, where a crash of it harms nobody.
+
+    def block_sums(inputs: Mapping[str, Array], case: Case) -> Array
+
+`inputs` holds the filled buffers (read-only, in their storage dtypes); the result has the buffer's shape, in any
+numeric dtype: it is rounded once to the buffer's own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes
+from gpuregress.records import Case
+
+Array = npt.NDArray[np.generic]
+
+
+class ReferenceFailed(Exception):
+    """The user's function raised, is not there, or gave something that is no such buffer; the message says which."""
+
+
+def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array]) -> Array:
+    """What the function says the buffer should hold.
+
+    Args:
+        function: `/abs/module.py:name`.
+        case: handed to the function.
+        buffer: whose gold standard it is.
+        inputs: filled buffer → array.
+
+    Returns:
+        The buffer's shape, its storage dtype.
+
+    Raises:
+        ReferenceFailed: see there.
+    """
+    call = _load(function)
+    try:
+        result = call({name: _locked(array) for name, array in inputs.items()}, case)
+    except Exception as error:
+        raise ReferenceFailed(f"{_shown(function)} raised {type(error).__name__}: {_first_line(error)}") from error
+    return _shaped(result, case, buffer, function)
+
+
+def _shaped(result: Any, case: Case, buffer: str, function: str) -> Array:
+    record = case.buffers[buffer]
+    element = dtypes.parse(record.dtype)
+    try:
+        array = np.asarray(result)
+        if array.dtype.kind not in "biufcV":
+            raise ReferenceFailed(f"{_shown(function)} returned {type(result).__name__}, not an array of numbers")
+        if array.shape != record.shape:
+            raise ReferenceFailed(
+                f"{_shown(function)} returned shape {list(array.shape)}; {buffer} has {list(record.shape)}"
+            )
+        with np.errstate(all="ignore"):
+            if element.name == "bfloat16" and array.dtype.kind == "f":
+                return dtypes.from_float32(array.astype(np.float32))
+            return array.astype(element.storage, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ReferenceFailed(f"{_shown(function)} returned no {record.dtype}: {_first_line(error)}") from error
+
+
+@lru_cache(maxsize=64)
+def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
+    path, _, name = function.rpartition(":")
+    try:
+        spec = importlib.util.spec_from_file_location(f"gpuregress_user_{Path(path).stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        if str(Path(path).parent) not in sys.path:
+            sys.path.append(str(Path(path).parent))
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ReferenceFailed(f"{path} cannot be imported: {type(error).__name__}: {_first_line(error)}") from error
+    call = getattr(module, name, None)
+    if not callable(call):
+        there = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")))
+        raise ReferenceFailed(f"{path} has no function {name!r}; it has: {there or 'none'}")
+    return call  # type: ignore[no-any-return] - callable() knows no signature
+
+
+def _locked(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _shown(function: str) -> str:
+    path, _, name = function.rpartition(":")
+    return f"{Path(path).name}:{name}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0]
