@@ -14,6 +14,7 @@ from gpuregress.records import Entry, Parameter
 
 _MACHINE_CUDA = 190
 _SYMBOL_TABLE = 2
+_NOTHING_IN_THE_FILE = 8  # SHT_NOBITS
 _KPARAM_INFO = 0x17
 _KPARAM_INFO_V2 = 0x45
 _OBJECT, _FUNCTION = 1, 2
@@ -63,6 +64,11 @@ def _parse(data: bytes) -> CubinModule:
     if machine != _MACHINE_CUDA:
         raise ValueError("it is an ELF file, but not of NVIDIA's machine code")
     sections = list(_sections(data))
+    segments_at, segment_size, segments = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
+    ends = [segments_at + segment_size * segments]
+    ends += [start + size for _, kind, start, size in sections if kind != _NOTHING_IN_THE_FILE]
+    if max(ends) > len(data):
+        raise ValueError("it is cut short")
     info = {name.removeprefix(".nv.info."): (start, size) for name, _, start, size in sections if ".nv.info." in name}
     symbols = list(_symbols(data, sections))
     entries = {

@@ -48,7 +48,7 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
 
 
 def build_cubin(program: Program) -> Program:
-    """The program with a cubin, which a GPU of the program's architecture loads; from the cache where it was built before.
+    """The program with a cubin, which a GPU of its architecture loads; from the cache where it was built before.
 
     Args:
         program: from `compile`.

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.records import Parameter
+from gpuregress.toolchain import entries
+
+MODULE = """
+.version 8.0
+.target sm_90
+.address_size 64
+// .entry commented(.param .u32 x) { }
+.const .align 4 .b8 d_filter[68];
+.visible .global .align 4 .u32 counter = 5;
+.global .align 1 .b8 $str[7] = {37, 100, 0};
+.func (.param .b32 r) helper(.param .b64 a) { .reg .b64 %rd<2>; ret; }
+.visible .entry k(
+	.param .u64 .ptr .global .align 4 k_param_0,
+	.param .u64 k_param_1,
+	.param .u64 k_param_2,
+	.param .u32 k_param_3,
+	.param .f64 k_param_4,
+	.param .align 8 .b8 k_param_5[24],
+	.param .u8 k_param_6,
+	.param .u64 k_param_7
+)
+.maxntid 256, 1, 1
+{
+	ld.param.u64 %rd1, [k_param_1];
+	ld.param.u64 %rd2, [k_param_2];
+	ld.param.u64 %rd7, [k_param_7];
+	ld.param.u64 %rd5, [k_param_5+8];
+	mov.u64 %rd8, %rd7;
+	{ .reg .b32 t; }
+	cvta.to.global.u64 %rd3, %rd1;
+	cvta.to.global.u64 %rd9, %rd8;
+	ld.global.u64 %rd4, [%rd3+8];
+	ret;
+}
+.weak .entry none() { ret; }
+"""
+
+
+def test_parameters_get_size_alignment_and_kind() -> None:
+    module = entries.parse(MODULE)
+    assert list(module.entries) == ["k", "none"]
+    assert module.entries["k"].parameters == (
+        Parameter(8, 8, "pointer"),
+        Parameter(8, 8, "pointer"),
+        Parameter(8, 8, "word"),
+        Parameter(4, 4, "integer"),
+        Parameter(8, 8, "float"),
+        Parameter(24, 8, "struct"),
+        Parameter(1, 1, "integer"),
+        Parameter(8, 8, "pointer"),
+    )
+    assert module.entries["none"].parameters == ()
+
+
+def test_variables_and_target() -> None:
+    module = entries.parse(MODULE)
+    assert module.variables == ("d_filter", "counter")
+    assert module.target == "sm_90"
+
+
+@given(st.text(alphabet='.entrypam ()[]{};,k0123456789%\n"/*', max_size=200))
+def test_no_text_breaks_it(text: str) -> None:
+    entries.parse(text)

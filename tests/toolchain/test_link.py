@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.errors import CompileError
+from gpuregress.records import Parameter
+from gpuregress.toolchain import cubin, link
+
+PTX = """.version 8.0
+.target sm_90
+.address_size 64
+.const .align 4 .b8 d_filter[68];
+.visible .entry k(.param .u64 k_0, .param .u32 k_1, .param .align 8 .b8 k_2[24])
+{
+	.reg .b64 %rd<3>;
+	.reg .b32 %r<2>;
+	ld.param.u64 %rd1, [k_0];
+	ld.param.u32 %r1, [k_1];
+	cvta.to.global.u64 %rd2, %rd1;
+	st.global.u32 [%rd2], %r1;
+	ret;
+}
+"""
+NVJITLINK_LOG = """ptxas info    : 11 bytes gmem
+ptxas info    : Compiling entry function '_Z1kPf' for 'sm_90'
+ptxas info    : Function properties for _Z1kPf
+ptxas         .     16 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+ptxas info    : Used 26 registers, used 0 barriers
+info    : Function properties for '_Z1kPf':
+info    : used 28 registers, used 6 barriers, 16 stack, 512 bytes smem, 560 bytes cmem[0], 32 bytes lmem
+"""
+PTXAS_LOG = """ptxas info    : Compiling entry function 'plain' for 'sm_90'
+ptxas info    : Function properties for plain
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 12 registers, used 1 barriers, 1024 bytes smem
+"""
+
+
+def test_a_cubin_tells_its_kernels_and_variables() -> None:
+    linked = link.link(PTX, "sm_90", "k.ptx")
+    module = cubin.parse(linked.cubin)
+    assert [(p.size, p.kind) for p in module.entries["k"].parameters] == [(8, "word"), (4, "word"), (24, "struct")]
+    assert module.entries["k"].parameters[2] == Parameter(24, 8, "struct")
+    assert linked.resources["k"]["registers"] > 0
+    assert linked.resources["k"]["spill"] == 0
+
+
+def test_ptx_that_does_not_assemble_says_where() -> None:
+    with pytest.raises(CompileError, match=r"(?s)k\.ptx does not assemble for sm_90.*k\.ptx:12.*globul"):
+        link.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
+
+
+def test_the_logs_of_both_assemblers_are_read() -> None:
+    assert link.parse_resources(NVJITLINK_LOG) == {
+        "_Z1kPf": {"stack": 16, "spill": 8, "registers": 28, "shared": 512, "constant": 560, "local": 32},
+    }
+    assert link.parse_resources(PTXAS_LOG) == {"plain": {"stack": 0, "spill": 0, "registers": 12, "shared": 1024}}
+    assert link.parse_resources("nothing of it") == {}
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF\x02\x01" + bytes(80), b"#!/bin/sh\n" * 20])
+def test_what_is_no_cubin_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="it is"):
+        cubin.parse(data)
+
+
+def test_a_cubin_cut_short_is_refused() -> None:
+    data = link.link(PTX, "sm_90", "k.ptx").cubin
+    for length in (70, len(data) // 2, len(data) - 8):
+        with pytest.raises(ValueError, match="cut short"):
+            cubin.parse(data[:length])

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuregress import toolchain
+from gpuregress.errors import CompileError, HarnessError
+from gpuregress.records import Source, to_json
+from gpuregress.toolchain import cache, nvrtc, programs
+from tests.toolchain.conftest import Write
+
+TEXT = """
+#include "scale.h"
+__constant__ float d_filter[4];
+template <class T> __global__ void scaled(T* y, const T* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = SCALE * x[i] * d_filter[i % 4] + x[0];
+}
+"""
+
+
+@pytest.fixture
+def source(write: Write) -> Source:
+    write("#define SCALE 3\n", "scale.h")
+    return write(TEXT, kernels=("scaled<float>",), symbols=("d_filter",))
+
+
+def test_a_program_has_pinned_ptx_and_named_parameters(source: Source) -> None:
+    program = toolchain.compile(source)
+    ptx = Path(program.ptx).read_text()
+    assert "mul.rn.f32" in ptx
+    assert "mul.f32" not in ptx
+    entry = program.entries["scaled<float>"]
+    assert entry.mangled in ptx
+    assert [(p.name, p.kind, p.size) for p in entry.parameters] == [
+        ("y", "pointer", 8),
+        ("x", "pointer", 8),
+        ("n", "integer", 4),
+    ]
+    assert program.symbols["d_filter"] == "d_filter"
+    assert program.arch == "sm_90"
+    assert program.compiler.startswith("nvrtc 13.5")
+
+
+def test_native_leaves_the_ptx_alone(source: Source) -> None:
+    ptx = Path(toolchain.compile(replace(source, contract="native")).ptx).read_text()
+    assert "mul.f32" in ptx
+    assert "mul.rn.f32" not in ptx
+
+
+def test_the_second_time_nothing_is_compiled(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = toolchain.compile(source)
+    monkeypatch.setattr(nvrtc, "compile_source", None)
+    assert toolchain.compile(source) == first
+
+
+def test_a_warm_start_loads_no_compiler(source: Source) -> None:
+    toolchain.compile(source)
+    script = (
+        "import json, sys\n"
+        "from gpuregress import toolchain\n"
+        "from gpuregress.records import Source, from_json\n"
+        "toolchain.compile(from_json(Source, json.loads(sys.argv[1])))\n"
+        "assert not [name for name in sys.modules if name.split('.')[0] == 'cuda'], sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script, json.dumps(to_json(source))], check=True)
+
+
+@pytest.mark.parametrize("change", ["source", "header", "option", "define", "contract", "arch", "kernel"])
+def test_whatever_decides_the_bits_decides_the_key(source: Source, change: str) -> None:
+    first = toolchain.compile(source)
+    folder = Path(source.path).parent
+    changed = {
+        "option": replace(source, options=("--use_fast_math",)),
+        "define": replace(source, defines={"UNUSED": "1"}),
+        "contract": replace(source, contract="native"),
+        "arch": replace(source, arch="sm_80"),
+        "kernel": replace(source, kernels=("scaled<double>",)),
+    }.get(change, source)
+    if change == "source":
+        (folder / "k.cu").write_text(f"{TEXT}// more\n")
+    if change == "header":
+        (folder / "scale.h").write_text("#define SCALE 5\n")
+    assert toolchain.compile(changed).key != first.key
+
+
+def test_the_key_does_not_depend_on_where_the_project_lies(source: Source, tmp_path: Path) -> None:
+    first = toolchain.compile(source)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    for name in ("k.cu", "scale.h"):
+        (other / name).write_bytes((Path(source.path).parent / name).read_bytes())
+    assert toolchain.compile(replace(source, path=str(other / "k.cu"))) == first
+
+
+def test_a_damaged_entry_is_compiled_again(source: Source) -> None:
+    first = toolchain.compile(source)
+    whole = Path(first.ptx).read_bytes()
+    Path(first.ptx).write_bytes(whole[:100])
+    assert toolchain.compile(source) == first
+    assert Path(first.ptx).read_bytes() == whole
+
+
+def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    (built,) = toolchain.build((source, source), "sm_90")
+    assert Path(built.cubin).read_bytes()[:4] == b"\x7fELF"
+    monkeypatch.setattr(programs, "_installed", lambda: "")
+    monkeypatch.setattr(nvrtc, "_bindings", lambda: pytest.fail("the compiler was asked for"))
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    program = toolchain.compile(source)
+    assert program == built
+    assert toolchain.build_cubin(program) == built
+    assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
+    assert toolchain.compiler_version() == f"nvrtc {programs.PINNED} (not installed)"
+
+
+def test_an_older_compiler_here_does_not_replace_the_pinned_result(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = toolchain.compile(source)
+    monkeypatch.setattr(programs, "_installed", lambda: "13.0.88")
+    assert toolchain.compile(source) == built
+    Path(source.path).write_text(f"{TEXT}// new\n")
+    assert toolchain.compile(source).key != built.key
+
+
+def test_no_compiler_and_nothing_cached_says_what_to_do(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    with pytest.raises(HarnessError, match="gpuregress build"):
+        toolchain.compile(source)
+
+
+def test_ptx_is_taken_as_it_is_but_for_the_pin(source: Source, tmp_path: Path) -> None:
+    native = toolchain.compile(replace(source, contract="native"))
+    path = tmp_path / "k.ptx"
+    path.write_bytes(Path(native.ptx).read_bytes())
+    given = Source(str(path), kernels=("scaled<float>",), symbols=("d_filter",))
+    program = toolchain.compile(given)
+    assert Path(program.ptx).read_bytes() == Path(toolchain.compile(source).ptx).read_bytes()
+    assert [p.kind for p in program.entries["scaled<float>"].parameters] == ["pointer", "pointer", "integer"]
+    assert toolchain.compile(replace(given, kernels=("scaled",))).entries["scaled"] == program.entries["scaled<float>"]
+    with pytest.raises(CompileError, match="has no kernel 'other'; it has scaled<float>"):
+        toolchain.compile(replace(given, kernels=("other",)))
+    with pytest.raises(CompileError, match="has no variable 'x'; it has d_filter"):
+        toolchain.compile(replace(given, symbols=("x",)))
+
+
+def test_a_cubin_is_taken_as_it_is(source: Source, tmp_path: Path) -> None:
+    built = toolchain.build_cubin(toolchain.compile(source))
+    path = tmp_path / "k.cubin"
+    path.write_bytes(Path(built.cubin).read_bytes())
+    program = toolchain.compile(Source(str(path), kernels=("scaled<float>",), symbols=("d_filter",)))
+    assert (program.ptx, program.cubin) == ("", str(path))
+    assert [p.size for p in program.entries["scaled<float>"].parameters] == [8, 8, 4]
+    path.write_bytes(b"no cubin")
+    with pytest.raises(CompileError, match=r"k\.cubin cannot be used"):
+        toolchain.compile(Source(str(path)))
+
+
+def test_a_source_that_is_not_there(tmp_path: Path) -> None:
+    for name in ("gone.cu", "gone.ptx", "gone.cubin"):
+        with pytest.raises(CompileError, match=f"{name}: No such file"):
+            toolchain.compile(Source(str(tmp_path / name)))
+
+
+def test_ptx_without_a_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(".version 8.0\n.target sm_90\n.address_size 64\n")
+    with pytest.raises(CompileError, match=r"no \.entry"):
+        toolchain.compile(Source(str(path)))
+
+
+def test_the_cache_is_written_where_it_should_be(source: Source, cache_folder: Path) -> None:
+    assert Path(toolchain.compile(source).ptx).is_relative_to(cache_folder)
+    assert cache.folder() == cache_folder
