@@ -133,7 +133,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*=")
 
 
 def _toml_lines(text: str) -> dict[Key, int]:
-    """tomllib gives no lines: the tables and assignments below [tool.gpuregress] are found by their look."""
+    """Tomllib gives no lines: the tables and assignments below [tool.gpuregress] are found by their look."""
     lines: dict[Key, int] = {}
     table: Key | None = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -151,7 +151,7 @@ def _toml_lines(text: str) -> dict[Key, int]:
 
 def _project(root: Path, document: Document | None) -> Project:
     if document is None:
-        return Project(root, *(root / name for name in FOLDERS))
+        return Project(root, root / "configs", root / "baselines", root / "runs")
     problems = Problems(document)
     if not isinstance(document.data, dict):
         problems.add((), f"is {show(document.data)}: settings are a mapping: folders, compare, limits, retention")

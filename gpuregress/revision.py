@@ -93,7 +93,7 @@ def keyword(source: Path) -> str | None:
 
 
 def git_label(dependencies: Sequence[Path]) -> str | None:
-    """`g` and the short hash of the last commit that touched these files, None where git cannot vouch for all of them."""
+    """`g` and the short hash of the last commit that touched these files, None where git cannot vouch for all."""
     folder = dependencies[0].parent
     names = [str(path) for path in dependencies]
     top = _git(folder, "rev-parse", "--show-toplevel")
@@ -108,7 +108,7 @@ def git_label(dependencies: Sequence[Path]) -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """git's answer, None where there is no git, no repository or an error."""
+    """Git's answer, None where there is no git, no repository or an error."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     command = ["git", "-C", str(folder), "--literal-pathspecs", *arguments]

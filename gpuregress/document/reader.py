@@ -1,7 +1,7 @@
 """YAML → plain values and the line of every key.
 
-The scalars are YAML 1.2's: `1e-5` is a number, `on`, `off`, `yes`, `no` and `1:30` are text. A key that stands twice, a tag,
-a value that contains itself or grows without bound through aliases: errors.
+The scalars are YAML 1.2's: `1e-5` is a number, `on`, `off`, `yes`, `no` and `1:30` are text. A key that stands twice,
+a tag, a value that contains itself or grows without bound through aliases: errors.
 """
 
 from __future__ import annotations

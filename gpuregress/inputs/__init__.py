@@ -1,8 +1,8 @@
 """The fills: what a buffer holds before the first launch.
 
 A fill is a pure function of seed, name, shape and dtype, the same on every machine and numpy version: random ones draw
-raw 64-bit words from Philox4x64-10, whose stream numpy promises to keep, and turn them into numbers by the exact steps in
-`inputs.streams`. A vector's or record's parts are the last axis: all parts of an element, then the next element.
+raw 64-bit words from Philox4x64-10, whose stream numpy promises to keep, and turn them into numbers by the exact steps
+in `inputs.streams`. A vector's or record's parts are the last axis: all parts of an element, then the next element.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
     result = np.zeros(buffer.shape, element.storage)
     columns = element.columns(result)
     if made.kind == "value":
-        values = [*made.options["values"]] * (parts if len(made.options["values"]) == 1 else 1)
-        for column, part, value in zip(columns, element.parts, values, strict=True):
+        given = [*made.options["values"]] * (parts if len(made.options["values"]) == 1 else 1)
+        for column, part, value in zip(columns, element.parts, given, strict=True):
             column[...] = to_scalar(np.array([value]), part.scalar)[0]
         return result
     make = FILLS[made.kind]
@@ -143,8 +143,8 @@ def _converted(made: Fill, values: Values, scalar: Scalar) -> Array:
 
 
 def _below(column: Array, scalar: Scalar, high: float) -> Array:
-    """Rounding to a narrower float can reach `high`, which is above every value: such an element gets the float before."""
-    numbers = dtypes.to_float(column, scalar)
+    """Rounding to a narrower float can reach `high`; such an element gets the float before, so that all stay below."""
+    numbers: Array = dtypes.to_float(column, scalar)
     reached = numbers >= high
     if not reached.any():
         return column
@@ -195,5 +195,5 @@ def _part_problem(buffer: Buffer, made: Fill, scalar: Scalar, at: int) -> str | 
         values = options["values"]
         return bounds_problem([values[at]] if made.kind == "value" and len(values) > 1 else values, scalar)
     if made.kind in ("uniform", "normal"):
-        return bounds_problem([number for number in options.values()], scalar)
+        return bounds_problem(list(options.values()), scalar)
     return None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError
 from gpuregress.inputs.convert import bounds_problem, to_scalar
@@ -36,7 +37,16 @@ def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] 
         raise HarnessError(f"buffer {buffer.name}: {path} cannot be read: {error}") from None
     if read_dump is None:
         raise HarnessError(f"buffer {buffer.name}: {path} is no .npy and no .bin, and dumps cannot be read here")
-    return shaped(buffer, element, read_dump(path).array, str(path))
+    loaded = read_dump(path)
+    held = loaded.header.element_type
+    array = loaded.array if held.name == element.name else _numbers(loaded.array, held)
+    return shaped(buffer, element, array, str(path))
+
+
+def _numbers(array: Array, held: ElementType) -> Array:
+    """An array as plain numbers, the parts as the last axis."""
+    columns = zip(held.columns(array), held.parts, strict=True)
+    return np.stack([dtypes.to_float(column, part.scalar) for column, part in columns], axis=-1)
 
 
 def call(buffer: Buffer, element: ElementType) -> Array:
@@ -79,7 +89,7 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str) -> A
     """
     count, parts = math.prod(buffer.shape), len(element.parts)
     result = np.zeros(buffer.shape, element.storage)
-    if array.dtype == element.storage:
+    if array.dtype == element.storage and array.size == count:
         _check_count(buffer, array.size, count, origin)
         for column, given in zip(element.columns(result), element.columns(array), strict=True):
             column[...] = given.reshape(buffer.shape)

@@ -24,7 +24,7 @@ def words(seed: int, count: int) -> Words:
 
 
 def uniform(seed: int, count: int, low: float, high: float) -> Floats:
-    """low + u (high - low), u = (word >> 11) / 2^53."""
+    """Low + u (high - low), u = (word >> 11) / 2^53."""
     steps = (words(seed, count) >> np.uint64(11)).astype(np.float64)
     return low + steps * 2.0**-53 * (high - low)
 
@@ -40,10 +40,7 @@ def integers(seed: int, count: int, low: int, high: int) -> npt.NDArray[np.int64
     """
     span = high - low
     bits = (span - 1).bit_length()
-    if bits == 0:
-        drawn = np.zeros(count, np.uint64)
-    else:
-        drawn = _rejected(seed, count, span, bits)
+    drawn = _rejected(seed, count, span, bits) if bits else np.zeros(count, np.uint64)
     if low >= 0:
         return drawn + np.uint64(low) if high > 2**63 else (drawn + np.uint64(low)).astype(np.int64)
     # Two's complement: adding modulo 2^64 and reading as signed gives low + drawn.
@@ -111,7 +108,7 @@ _SQRT_HALF = 0.7071067811865476
 
 
 def normal(seed: int, count: int, mean: float, std: float) -> Floats:
-    """mean + std Φ⁻¹(u), u = ((word >> 12) + 1/2) / 2^52, Φ⁻¹ by Wichura's AS 241."""
+    """Mean + std Φ⁻¹(u), u = ((word >> 12) + 1/2) / 2^52, Φ⁻¹ by Wichura's AS 241."""
     result = np.empty(count)
     source = np.random.Philox(key=seed)
     for start in range(0, count, _BLOCK):
@@ -145,7 +142,7 @@ def _tail(probability: Floats) -> Floats:
 
 
 def _log(values: Floats) -> Floats:
-    """ln x = e ln 2 + 2 atanh((m-1)/(m+1)), x = m 2^e, √½ <= m < √2; the series to s^21, beyond which nothing is left."""
+    """The natural logarithm: e ln 2 + 2 atanh((m-1)/(m+1)) for x = m 2^e, √½ <= m < √2; the series to s^21."""
     mantissa, exponent = np.frexp(values)
     small = mantissa < _SQRT_HALF
     mantissa = np.where(small, mantissa * 2.0, mantissa)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress import dtypes, inputs, records
+from gpuregress.compare import validate
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
-from gpuregress.plan import names, sources, usage
+from gpuregress.dump import reader
+from gpuregress.errors import GpuregressError
+from gpuregress.plan import names, sources, status, usage
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.spec import buffers as spec_buffers
@@ -71,6 +75,9 @@ class _JobPlan:
         facts = sources.facts(self.file, name, self.project, self.problems)
         if facts is not None and facts.note:
             self.notes = (facts.note,)
+        self.file = status.with_status(self.file, facts.path if facts else None, self.problems)
+        assert self.file.model is not None
+        self.job = self.file.model
         dump = usage.dumped(self.file, self.problems)
         usage.check(self.file, self.problems, dump)
         self._check_devices(facts)
@@ -108,7 +115,7 @@ class _JobPlan:
             seed_for=lambda buffer: inputs.seed_for(seed, buffer),
             fill_problem=_fill_problem,
         )
-        self._check_status(scope, buffers)
+        self._prepare_status(scope, buffers)
         launches = spec_launches.launches(self.file, scope, buffers)
         compare = self._rules(scope, buffers, dump)
         checks = {
@@ -151,12 +158,15 @@ class _JobPlan:
             settings=settings,
         )
 
-    def _check_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
-        status = buffers.get(self.job.status or "")
-        if status is not None and not all(
-            part.scalar.kind in ("int", "uint") for part in dtypes.parse(status.dtype).parts
+    def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
+        """Integers only; zeroed before the launch, for poison would be an error code."""
+        buffer = buffers.get(self.job.status or "")
+        if buffer is not None and buffer.fill is None:
+            buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", {}, 0))
+        if buffer is not None and not all(
+            part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
         ):
-            scope.problems.add(("status",), f"{status.name} is {status.dtype}: a status buffer holds integers")
+            scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
 
     def _rules(
         self, scope: Scope, buffers: dict[str, records.Buffer], dump: tuple[str, ...]
@@ -168,8 +178,7 @@ class _JobPlan:
             element = dtypes.parse(buffers[name].dtype)
             default = self.project.settings.compare.get(element.name)
             if name in self.job.compare:
-                rule = rules.rule(scope, self.job.compare[name], element, ("compare", name))
-                found[name] = dataclasses.replace(rule, verify=self.verify.get(name, rule.verify))
+                found[name] = self._given_rule(scope, name, element)
             elif name in self.verify:
                 found[name] = records.Rule(verify=self.verify[name])
             elif default is not None:
@@ -177,6 +186,14 @@ class _JobPlan:
             else:
                 found[name] = records.Rule()
         return found
+
+    def _given_rule(self, scope: Scope, name: str, element: dtypes.ElementType) -> records.Rule:
+        before = len(self.problems)
+        rule = rules.rule(scope, self.job.compare[name], element, ("compare", name))
+        if len(self.problems) == before:
+            for message in validate.validate_rule(rule, element):
+                scope.error(("compare", name), message)
+        return dataclasses.replace(rule, verify=self.verify.get(name, rule.verify))
 
     def _settings(self, scope: Scope) -> dict[str, Any]:
         """The keys of later rooms, their numbers worked out."""
@@ -195,7 +212,22 @@ class _JobPlan:
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:
-    return inputs.fill_problem(buffer)
+    """Why a fill cannot go into its buffer; of a dump only the header is read."""
+    path = Path(str(buffer.fill.options.get("path", ""))) if buffer.fill and buffer.fill.kind == "file" else None
+    if path is None or path.suffix in (".npy", ".bin"):
+        return inputs.fill_problem(buffer)
+    try:
+        header = reader.read_header(path)
+    except GpuregressError as error:
+        return str(error)
+    held, needed = math.prod(header.shape), math.prod(buffer.shape)
+    values = held * len(header.element_type.parts), needed * len(dtypes.parse(buffer.dtype).parts)
+    if values[0] != values[1] and not (header.element_type.name == buffer.dtype and held == needed):
+        shape = ",".join(map(str, header.shape))
+        return (
+            f"{path} holds {header.element_type.name} [{shape}], and {list(buffer.shape)} of {buffer.dtype} is needed"
+        )
+    return None
 
 
 def default_memory() -> int:

@@ -127,7 +127,7 @@ def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[reco
         path=str(known.path),
         options=tuple(job.compile.options),
         include=tuple(str(folder) for folder in known.include),
-        defines={name: text for name, text in _defines(job.compile.defines, scope)},
+        defines=dict(_defines(job.compile.defines, scope)),
         contract=job.compile.contract,
         arch=job.compile.arch,
         kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),

@@ -56,8 +56,6 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
     for section in ("compare", "checks", "reference", "verify"):
         for name in getattr(job, section):
             known(file, problems, name, (section, name))
-    if job.status is not None:
-        known(file, problems, job.status, ("status",))
     if not file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
         used = set(_used(job))
         for name in job.buffers:
@@ -67,7 +65,7 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
         problems.add(
             ("dump",),
-            "nothing is dumped, checked or expected, so this job can never fail: name the buffers to dump, as dump: [x]",
+            "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump, as dump: [x]",
         )
 
 

@@ -1,4 +1,4 @@
-"""Parameters × where → the combinations, in a stable order: the last parameter changes fastest."""
+"""Parameters and where → the combinations, in a stable order: the last parameter changes fastest."""
 
 from __future__ import annotations
 

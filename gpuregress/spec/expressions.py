@@ -1,7 +1,7 @@
 """The small arithmetic that stands wherever a job may hold a number.
 
-Numbers, parameters, `+ - * / // % **`, comparisons, `and or not`, `ceil floor min max sizeof log2`: Python's own meaning and
-precedence, and nothing else. It is read by a precedence-climbing parser of its own, so that no text reaches `eval`.
+Numbers, parameters, `+ - * / // % **`, comparisons, `and or not`, `ceil floor min max sizeof log2`: Python's meaning
+and precedence, and nothing else. It is read by a precedence-climbing parser of its own, so that no text reaches `eval`.
 Whole numbers stay exact: `ceil(n / tile)` and `ceil(log2(n))` of whole numbers are worked out without rounding.
 """
 
@@ -46,7 +46,7 @@ class ExpressionError(ValueError):
     """An expression that cannot be read or worked out; the message quotes it and says why."""
 
 
-class _Wrong(Exception):  # noqa: N818 - never leaves this module
+class _Wrong(Exception):
     """The reason alone; the expression's text is added where it is known."""
 
 
@@ -385,7 +385,7 @@ def _power(base: Number, exponent: Number) -> Number:
         if abs(base) > 1 and (abs(base).bit_length() - 1) * exponent > MAX_BITS:
             raise _Wrong(f"a number in it is larger than 2**{MAX_BITS}")
         if abs(base) <= 1 and exponent >= 0:
-            return base ** (exponent % 2 if base < 0 else min(exponent, 1))
+            return int(base ** (exponent % 2 if base < 0 else min(exponent, 1)))
     result: Number = _arithmetic(operator.pow)(base, exponent)
     return result
 

@@ -200,7 +200,7 @@ def _scalar(scope: Scope, item: model.Argument, key: Key) -> records.Argument | 
 def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
     """Whether a buffer is there; it is named in an error if not, unless it was itself wrong."""
     assert file.model is not None
-    if name in buffers or name in file.model.buffers or file.is_broken("buffers") and name in _written(file):
+    if name in buffers or name in file.model.buffers or (file.is_broken("buffers") and name in _written(file)):
         return True
     hint = suggestion(name, file.model.buffers)
     scope.problems.add(key, f"there is no buffer {name!r}{hint}{_scalar_hint(scope, name)}")

@@ -1,7 +1,7 @@
 """A job file → its model, with every error of the file at once.
 
-A part that is wrong is taken out and the rest is judged further, so that an unknown key in line 3 does not hide a block of
-2048 threads in line 20. What was taken out is remembered, so that nothing is reported that only follows from it.
+A part that is wrong is taken out and the rest is judged further, so that an unknown key in line 3 does not hide a block
+of 2048 threads in line 20. What was taken out is remembered, so that nothing is reported that only follows from it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _remove_all(data: dict[str, Any], broken: Iterable[Key]) -> None:
 
 def _remove(data: Any, key: Key) -> None:
     for part in key[:-1]:
-        data = data[part] if isinstance(data, list) or part in data else {}
+        data = data[part] if isinstance(data, list) or part in data else {}  # type: ignore[index] # int for lists
     if isinstance(data, dict):
         data.pop(key[-1], None)
     elif isinstance(key[-1], int) and key[-1] < len(data):

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     PlainValidator,
     ValidationInfo,
@@ -22,24 +20,19 @@ from gpuregress import dtypes
 from gpuregress.document.problems import show, suggestion
 from gpuregress.records import FAULT_KINDS
 from gpuregress.spec.expressions import parse
+from gpuregress.spec.judged import Check, Rule
 from gpuregress.spec.scalars import (
     Expr,
     FunctionPath,
-    LiteralOrList,
     Literal_,
+    LiteralOrList,
     Name,
     ParameterName,
     Seconds,
     Size,
     Text,
 )
-
-
-class Model(BaseModel):
-    """A mapping whose keys are all known."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+from gpuregress.spec.strict import Model
 
 # --- compile ----------------------------------------------------------------------------------------------------------
 
@@ -100,7 +93,7 @@ class Compile(Model):
 
 
 class Arange(Model):
-    """0, 1, 2, …"""
+    """The numbers 0, 1, 2 and so on."""
 
     start: Expr = Field(0, description="the first value")
     step: Expr = Field(1, description="from one value to the next")
@@ -263,15 +256,14 @@ class Grid(Model):
         if isinstance(value, list):
             return {"blocks": value}
         if not isinstance(value, dict):
-            raise ValueError(
-                f"is {show(value)}: a list of 1 to 3 numbers is needed, or {{problem: [...], divide: [...]}}"
-            )  # noqa: TRY004
+            wanted = "a list of 1 to 3 numbers, or {problem: [...], divide: [...]}, is needed"
+            raise ValueError(f"is {show(value)}: {wanted}")  # noqa: TRY004 - pydantic wants ValueError
         if "problem" not in value:
             raise ValueError("the problem's size is missing: {problem: [n, m], divide: [[block_x], [block_y]]}")
         if isinstance(value.get("divide"), list) and isinstance(value["problem"], list):
-            given, wanted = len(value["divide"]), len(value["problem"])
-            if given > wanted:
-                raise ValueError(f"divide has {given} axes and problem has {wanted}")
+            given, axes = len(value["divide"]), len(value["problem"])
+            if given > axes:
+                raise ValueError(f"divide has {given} axes and problem has {axes}")
         return value
 
     @classmethod
@@ -291,8 +283,8 @@ class Argument(Model):
     kind: Literal["buffer", "scalar", "null", "struct"]
     buffer: str = ""
     dtype: str = ""
-    values: list[Literal_] = []
-    fields: list[Argument] = []
+    values: list[Literal_] = Field([])
+    fields: list[Argument] = Field([])
 
     @model_validator(mode="before")
     @classmethod
@@ -344,111 +336,7 @@ class Launch(Model):
     )
 
 
-# --- what correct means -----------------------------------------------------------------------------------------------
-
-
-class Outliers(Model):
-    """So many elements may miss the first bound, none this second one."""
-
-    fraction: Expr = Field(description="the share of the elements, 0 to 1")
-    rtol: Expr = Field(0.0, description="the second bound, relative")
-    atol: Expr = Field(0.0, description="the second bound, absolute")
-
-
-class Metric(Model):
-    """Bounds of the whole buffer."""
-
-    rms: Expr | None = Field(None, description="root of the mean squared difference")
-    max: Expr | None = Field(None, description="largest difference")
-    mean: Expr | None = Field(None, description="mean absolute difference")
-    l2: Expr | None = Field(None, description="norm of the difference over the norm of the baseline")
-
-
-class Sigmas(Model):
-    """How many standard errors a statistic may be off."""
-
-    sigmas: Expr = Field(description="standard errors")
-
-
-class Statistics(Model):
-    """For results that are random by design."""
-
-    mean: Sigmas | None = None
-    variance: Sigmas | None = None
-    ks: Expr | None = Field(None, description="Kolmogorov-Smirnov: the smallest p-value that passes")
-
-
-class Rule(Model):
-    """When a buffer is the same as its baseline; nothing said: every bit equal, in order."""
-
-    rtol: Expr | None = Field(None, description="|actual - baseline| <= atol + rtol * |baseline|")
-    atol: Expr | None = Field(None, description="see rtol; one given means that the other is 0")
-    ulp: Expr | None = Field(None, description="steps between floats of the dtype")
-    nan: Literal["equal", "never"] = Field("equal", description="is a NaN the same as a NaN")
-    signed_zero: Literal["distinct", "equal"] = Field("distinct", description="is -0 the same as 0")
-    outliers: Outliers | None = None
-    metric: Metric | None = None
-    order: Literal["indexed", "any"] = Field("indexed", description="any: the values as a multiset")
-    key: list[Text] = Field([], description="a record's columns that find its partner")
-    statistics: Statistics | None = None
-    verify: FunctionPath | None = Field(None, description="your own f(expected, actual, case), in place of all this")
-
-
-class Sum(Model):
-    """A bound on the sum of all elements."""
-
-    value: Expr = Field(description="what the sum must be")
-    rtol: Expr = Field(0.0, description="relative tolerance")
-    atol: Expr = Field(0.0, description="absolute tolerance")
-
-
-CHECK_WORDS = ("finite", "nonzero", "unique", "sorted", "monotone", "all_equal", "permutation")
-
-
-class Check(Model):
-    """A property that a buffer must have by itself: one of these."""
-
-    finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
-    nonzero: Expr | None = Field(None, description="at least so many elements are not 0")
-    range: Annotated[list[Expr], Field(min_length=2, max_length=2)] | None = Field(None, description="[low, high]")
-    sum: Sum | None = Field(None, description="what all elements add up to")
-    unique: Literal[True] | None = Field(None, description="no value stands twice")
-    sorted: Literal["ascending", "descending"] | None = None
-    monotone: Literal["increasing", "decreasing"] | None = Field(None, description="strictly")
-    all_equal: Literal[True] | None = Field(None, description="every element is the same")
-    equals: Text | None = Field(None, description="the same as this buffer was before the first launch")
-    permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
-    python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _words(cls, value: Any) -> Any:
-        kinds = list(cls.model_fields)
-        defaults: dict[str, Any] = {
-            "finite": True,
-            "unique": True,
-            "all_equal": True,
-            "nonzero": 1,
-            "sorted": "ascending",
-            "monotone": "increasing",
-        }
-        if isinstance(value, str):
-            if value in defaults:
-                return {value: defaults[value]}
-            if value in kinds:
-                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
-            raise ValueError(f"{value!r} is no check{suggestion(value, kinds)}")
-        if not isinstance(value, dict) or len(value) != 1:
-            raise ValueError(f"is {show(value)}: one check is needed, as finite or {{nonzero: 8}}")
-        ((kind, setting),) = value.items()
-        if kind == "sum" and not isinstance(setting, dict):
-            return {"sum": {"value": setting}}
-        return value
-
-    @property
-    def kind(self) -> str:
-        """The one that is given."""
-        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+# --- limits and the rest ----------------------------------------------------------------------------------------------
 
 
 class Limits(Model):
@@ -479,7 +367,7 @@ class Resources(Model):
 
 
 def _dump(value: Any) -> Any:
-    if value == "all" or isinstance(value, list) and all(isinstance(item, str) for item in value):
+    if value == "all" or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         return value
     raise ValueError(f"is {show(value)}: `all` or a list of buffers is needed, as [sum]")
 
@@ -507,7 +395,7 @@ class Job(Model):
     job: Text | None = Field(None, description="its name; default: the file's name without .yaml")
     source: Text = Field(description="relative to this file; .cu is compiled, .ptx and .cubin are taken as they are")
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
-    compile: Compile = Field(default_factory=Compile)
+    compile: Compile = Compile.model_validate({})
     seed: Expr = Field(0, description="every random fill derives from it and the buffer's name")
     parameters: dict[ParameterName, Annotated[list[Expr], Field(min_length=1)]] = Field(
         {}, description="every combination is a case"
@@ -528,7 +416,7 @@ class Job(Model):
     reference: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, a gold standard")
     verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, your own comparison")
     repeat: Expr = Field(1, description="run the case so often and compare the runs with each other")
-    limits: Limits = Field(default_factory=Limits)
+    limits: Limits = Limits.model_validate({})
     devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
         ["cpu", "cuda"], description="where it can run"
     )

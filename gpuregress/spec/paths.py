@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.document.problems import Problems, suggestion
@@ -53,11 +54,10 @@ def existing_function(problems: Problems, key: Key, text: str) -> str | None:
     if path is None:
         return None
     try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
+        names = _top_names(path, path.stat().st_mtime_ns)
     except (OSError, SyntaxError, ValueError) as error:
         problems.add(key, f"{path} is not Python: {error}")
         return None
-    names = _top_names(tree)
     if name not in names and "*" not in names:
         problems.add(key, f"{path} has no function {name!r}{suggestion(name, sorted(names))}")
         return None
@@ -78,13 +78,15 @@ def _near(path: Path) -> str:
     return suggestion(path.name, files, there_are="the folder holds")
 
 
-def _top_names(tree: ast.Module) -> set[str]:
+@lru_cache(maxsize=64)
+def _top_names(path: Path, _changed_ns: int) -> frozenset[str]:
+    """What a module defines, without running it; read again when the file changes."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names.update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-    return names
+    return frozenset(names)

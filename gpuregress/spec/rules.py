@@ -10,14 +10,14 @@ from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType
-from gpuregress.spec import model, paths, scalar_bytes
+from gpuregress.spec import judged, paths, scalar_bytes
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.scope import Scope
 
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 
 
-def rule(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> records.Rule:
+def rule(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> records.Rule:
     """One buffer's rule with its numbers.
 
     Args:
@@ -46,7 +46,7 @@ def rule(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> reco
     return result
 
 
-def _tolerances(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> tuple[float | None, float | None]:
+def _tolerances(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> tuple[float | None, float | None]:
     if item.rtol is None and item.atol is None:
         return None, None
     rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
@@ -72,7 +72,7 @@ def _span(element: ElementType) -> float:
     return max(spans)
 
 
-def _ulp(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> int | None:
+def _ulp(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> int | None:
     if item.ulp is None:
         return None
     if not element.is_float:
@@ -82,7 +82,7 @@ def _ulp(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> int 
     return scope.whole(item.ulp, (*key, "ulp"), low=0, high=2 ** (bits - 1) - 1, what="ulp")
 
 
-def _outliers(scope: Scope, item: model.Rule, key: Key) -> records.Outliers | None:
+def _outliers(scope: Scope, item: judged.Rule, key: Key) -> records.Outliers | None:
     if item.outliers is None:
         return None
     place = (*key, "outliers")
@@ -98,7 +98,7 @@ def _outliers(scope: Scope, item: model.Rule, key: Key) -> records.Outliers | No
     return records.Outliers(fraction or 0.0, rtol or 0.0, atol or 0.0)
 
 
-def _metric(scope: Scope, item: model.Rule, key: Key) -> dict[str, float]:
+def _metric(scope: Scope, item: judged.Rule, key: Key) -> dict[str, float]:
     if item.metric is None:
         return {}
     given = {name: getattr(item.metric, name) for name in type(item.metric).model_fields}
@@ -110,7 +110,7 @@ def _metric(scope: Scope, item: model.Rule, key: Key) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _columns(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> tuple[str, ...]:
+def _columns(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> tuple[str, ...]:
     columns = [part.name for part in element.parts if part.name]
     for position, column in enumerate(item.key):
         if column not in columns:
@@ -122,7 +122,7 @@ def _columns(scope: Scope, item: model.Rule, element: ElementType, key: Key) -> 
     return tuple(item.key)
 
 
-def _statistics(scope: Scope, item: model.Rule, key: Key) -> dict[str, Any]:
+def _statistics(scope: Scope, item: judged.Rule, key: Key) -> dict[str, Any]:
     if item.statistics is None:
         return {}
     place = (*key, "statistics")
@@ -140,7 +140,7 @@ def _statistics(scope: Scope, item: model.Rule, key: Key) -> dict[str, Any]:
 
 
 def checks(
-    scope: Scope, items: list[model.Check], buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+    scope: Scope, items: list[judged.Check], buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
 ) -> tuple[records.Check, ...]:
     """One buffer's checks with their numbers.
 
@@ -156,7 +156,7 @@ def checks(
 
 
 def _check(
-    scope: Scope, item: model.Check, buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+    scope: Scope, item: judged.Check, buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
 ) -> records.Check | None:
     kind = item.kind
     setting = getattr(item, kind)
@@ -182,6 +182,8 @@ def _check(
         return _partner(scope, kind, setting, buffer, buffers, place)
     if kind == "python":
         return records.Check(kind, paths.existing_function(scope.problems, place, setting))
+    if kind == "all_equal" and setting is not True:
+        return records.Check(kind, scope.number(setting, place))
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
         scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
     return records.Check(kind, None if setting is True else setting)

@@ -57,7 +57,7 @@ class Scope:
         except ExpressionError as error:
             self.error(key, str(error))
             return None
-        if number < low or high is not None and number > high:
+        if number < low or (high is not None and number > high):
             bounds = f"at least {low}" if high is None else f"{low} to {high}"
             self.error(key, f"{shown(value, number)}: {bounds} {what} are possible")
             return None

@@ -20,19 +20,21 @@ _KINDS = {"dict": "a mapping", "list": "a list", "str": "text"}
 def key_of(data: Any, error: ErrorDetails) -> Key:
     """The error's place as the file has it: what the models insert on their way is left out."""
     key: list[str | int] = []
-    place = data
+    place: Any = data
     parts = [part for part in error["loc"] if part != "[key]"]
     for position, part in enumerate(parts):
-        if (
-            isinstance(place, dict)
-            and part in place
-            or (isinstance(place, list) and isinstance(part, int) and part < len(place))
-        ):
+        if _follows(place, part):
             place = place[part]
             key.append(part)
         elif position == len(parts) - 1 and error["type"] == "missing":
             key.append(part)
     return tuple(key)
+
+
+def _follows(place: Any, part: int | str) -> bool:
+    if isinstance(place, list):
+        return isinstance(part, int) and part < len(place)
+    return isinstance(place, dict) and part in place
 
 
 def message_of(error: ErrorDetails) -> str:
@@ -72,10 +74,6 @@ def _unwrapped(annotation: Any) -> Any:
 def _unknown(error: ErrorDetails) -> str:
     known = known_keys(error["loc"][:-1])
     return f"no such key{suggestion(str(error['loc'][-1]), known, there_are='the keys are')}"
-
-
-def _missing(error: ErrorDetails) -> str:
-    return "this key is missing"
 
 
 def _wanted(what: str) -> Callable[[ErrorDetails], str]:
@@ -125,14 +123,14 @@ def _own(error: ErrorDetails) -> str:
 
 _WORDINGS: dict[str, Callable[[ErrorDetails], str]] = {
     "extra_forbidden": _unknown,
-    "missing": _missing,
+    "missing": lambda _: "this key is missing",
     "model_type": _mapping,
     "model_attributes_type": _mapping,
     "dict_type": _mapping,
     "list_type": _list,
     "string_type": _wanted("text"),
     "string_too_short": _wanted("text"),
-    "string_too_long": lambda error: "is too long for a name",
+    "string_too_long": lambda _: "is too long for a name",
     "string_pattern_mismatch": _wanted("an architecture, as sm_90,"),
     "too_short": _too_short,
     "too_long": _too_long,

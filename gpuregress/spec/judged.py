@@ -1,0 +1,115 @@
+"""What a job calls correct: rules and checks, as pydantic models that do not leave `plan`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from gpuregress.document.problems import show, suggestion
+from gpuregress.spec.scalars import Expr, FunctionPath, Literal_, Text
+from gpuregress.spec.strict import Model
+
+
+class Outliers(Model):
+    """So many elements may miss the first bound, none this second one."""
+
+    fraction: Expr = Field(description="the share of the elements, 0 to 1")
+    rtol: Expr = Field(0.0, description="the second bound, relative")
+    atol: Expr = Field(0.0, description="the second bound, absolute")
+
+
+class Metric(Model):
+    """Bounds of the whole buffer."""
+
+    rms: Expr | None = Field(None, description="root of the mean squared difference")
+    max: Expr | None = Field(None, description="largest difference")
+    mean: Expr | None = Field(None, description="mean absolute difference")
+    l2: Expr | None = Field(None, description="norm of the difference over the norm of the baseline")
+
+
+class Sigmas(Model):
+    """How many standard errors a statistic may be off."""
+
+    sigmas: Expr = Field(description="standard errors")
+
+
+class Statistics(Model):
+    """For results that are random by design."""
+
+    mean: Sigmas | None = None
+    variance: Sigmas | None = None
+    ks: Expr | None = Field(None, description="Kolmogorov-Smirnov: the smallest p-value that passes")
+
+
+class Rule(Model):
+    """When a buffer is the same as its baseline; nothing said: every bit equal, in order."""
+
+    rtol: Expr | None = Field(None, description="|actual - baseline| <= atol + rtol * |baseline|")
+    atol: Expr | None = Field(None, description="see rtol; one given means that the other is 0")
+    ulp: Expr | None = Field(None, description="steps between floats of the dtype")
+    nan: Literal["equal", "never"] = Field("equal", description="is a NaN the same as a NaN")
+    signed_zero: Literal["distinct", "equal"] = Field("distinct", description="is -0 the same as 0")
+    outliers: Outliers | None = None
+    metric: Metric | None = None
+    order: Literal["indexed", "any"] = Field("indexed", description="any: the values as a multiset")
+    key: list[Text] = Field([], description="a record's columns that find its partner")
+    statistics: Statistics | None = None
+    verify: FunctionPath | None = Field(None, description="your own f(expected, actual, case), in place of all this")
+
+
+class Sum(Model):
+    """A bound on the sum of all elements."""
+
+    value: Expr = Field(description="what the sum must be")
+    rtol: Expr = Field(0.0, description="relative tolerance")
+    atol: Expr = Field(0.0, description="absolute tolerance")
+
+
+CHECK_WORDS = ("finite", "nonzero", "unique", "sorted", "monotone", "all_equal", "permutation")
+
+
+class Check(Model):
+    """A property that a buffer must have by itself: one of these."""
+
+    finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
+    nonzero: Expr | None = Field(None, description="at least so many elements are not 0")
+    range: Annotated[list[Literal_], Field(min_length=2, max_length=2)] | None = Field(None, description="[low, high]")
+    sum: Sum | None = Field(None, description="what all elements add up to")
+    unique: Literal[True] | None = Field(None, description="no value stands twice")
+    sorted: Literal["ascending", "descending"] | None = None
+    monotone: Literal["increasing", "decreasing"] | None = Field(None, description="strictly")
+    all_equal: Literal_ | None = Field(None, description="every element is the same; or this very value")
+    equals: Text | None = Field(None, description="the same as this buffer was before the first launch")
+    permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
+    python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        kinds = list(cls.model_fields)
+        defaults: dict[str, Any] = {
+            "finite": True,
+            "unique": True,
+            "all_equal": True,
+            "nonzero": 1,
+            "sorted": "ascending",
+            "monotone": "increasing",
+        }
+        if isinstance(value, str):
+            if value in defaults:
+                return {value: defaults[value]}
+            if value in kinds:
+                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
+            raise ValueError(f"{value!r} is no check{suggestion(value, kinds)}")
+        if not isinstance(value, dict) or len(value) != 1:
+            raise ValueError(f"is {show(value)}: one check is needed, as finite or {{nonzero: 8}}")
+        ((kind, setting),) = value.items()
+        if kind == "sum" and not isinstance(setting, dict):
+            return {"sum": {"value": setting}}
+        return value
+
+    @property
+    def kind(self) -> str:
+        """The one that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
