@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from gpuregress.devices import registry
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A cache for the session, unless one was carried here with programs built elsewhere."""
+    os.environ.setdefault("GPUREGRESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def gpu() -> str:
+    """A GPU's name; skips where there is none."""
+    names = [name for name in registry.available() if name.startswith("cuda")]
+    if not names:
+        pytest.skip("no NVIDIA GPU, or no pycuda, on this machine")
+    return names[0]

@@ -1,0 +1,43 @@
+"""Runs one faulty kernel in a process of its own and says as JSON what came of it: a fault may end the process's GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from gpuregress.devices import registry
+from gpuregress.errors import GpuregressError, KernelFault
+from tests.devices.bench import Bench
+
+
+def run(device_name: str, kernel: str) -> dict[str, Any]:
+    """Launches `kernel` of the program `faults`, then tries the device again."""
+    with registry.open_device(device_name) as device, TemporaryDirectory() as folder:
+        bench = Bench(device, Path(folder), "faults")
+        x, y = bench.put("x", np.zeros(64, np.int32)), bench.put("y", np.zeros(64, np.int32))
+        print("launching", flush=True)
+        found: dict[str, Any] = {"kind": "none"}
+        try:
+            bench.launch(kernel, 1, 32, y, x)
+        except KernelFault as fault:
+            found = {"kind": fault.kind, "message": str(fault), "details": fault.details, "sticky": fault.sticky}
+        try:
+            device.allocate("again", 4).read()
+            found["again"] = "works"
+        except GpuregressError as error:
+            found["again"] = str(error)
+        device.free_all()
+        found["marked"] = bool(device.info.extra.get("sticky"))
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(sys.argv[1], sys.argv[2])), flush=True)
+    if "--leave-at-once" in sys.argv:
+        os._exit(0)
