@@ -15,9 +15,11 @@ from gpuregress.devices.cpu.lower.directed import directed
 from gpuregress.devices.cpu.lower.emit import Emit, Lowering, unsupported
 from gpuregress.devices.cpu.lower.ieee import (
     NAN_F32,
+    NAN_F64,
     bits_of,
     canonical,
     constant_f32,
+    constant_f64,
     float_of,
     flush,
     flush_by,
@@ -187,23 +189,43 @@ def _quotient(emit: Emit, instruction: Instruction, values: list[ir.Value]) -> N
 
 
 def _sqrt(emit: Emit, instruction: Instruction) -> None:
+    """The square root.
+
+    LLVM takes `x < 0 ? NaN : sqrt(x)` for `sqrt(x)`, whatever the NaN's bits, and sees through most disguises; so the
+    root is taken of |x|, and x puts in its sign, which only a zero keeps, and the NaN.
+    """
     if "approx" in instruction.modifiers:
         approx.sqrt(emit, instruction)
         return
-    rounding = rounding_of(instruction)
+    builder, rounding = emit.builder, rounding_of(instruction)
     if type_of(instruction) == "f64":
         (a,) = read_all(emit, instruction, "f64")
-        root = emit.intrinsic("llvm.sqrt.f64", F64, a) if rounding == "rn" else directed(emit, "sqrt", rounding, a)
+        size = magnitude(emit, a)
+        root = (
+            emit.intrinsic("llvm.sqrt.f64", F64, size) if rounding == "rn" else directed(emit, "sqrt", rounding, size)
+        )
+        root = builder.select(
+            builder.fcmp_unordered("<", a, F64(0.0)), constant_f64(NAN_F64), _signed_as(emit, root, a)
+        )
         emit.write(instruction.operands[0], propagate(emit, root, a), "f64")
         return
-    values = _operands(emit, instruction)
+    (a,) = _operands(emit, instruction)
+    size = magnitude(emit, a)
     if _simple(instruction):
-        result = emit.intrinsic("llvm.sqrt.f32", F32, *values)
+        root = emit.intrinsic("llvm.sqrt.f32", F32, size)
     else:
-        result = _through_double(
-            emit, instruction, values, lambda emit, wide: emit.intrinsic("llvm.sqrt.f64", F64, *wide)
+        root = _through_double(
+            emit, instruction, [size], lambda emit, wide: emit.intrinsic("llvm.sqrt.f64", F64, *wide)
         )
-    _finish(emit, instruction, result)
+    invalid = builder.fcmp_unordered("<", a, F32(0.0))
+    _finish(emit, instruction, builder.select(invalid, constant_f32(NAN_F32), _signed_as(emit, root, a)))
+
+
+def _signed_as(emit: Emit, size: ir.Value, a: ir.Value) -> ir.Value:
+    """A number of no sign yet, with the sign of another."""
+    bits = bits_of(emit, a)
+    sign = emit.builder.and_(bits, sign_bit(bits.type))
+    return float_of(emit, emit.builder.or_(bits_of(emit, size), sign))
 
 
 # --- signs, order, classes ------------------------------------------------------------------------------------------

@@ -114,7 +114,9 @@ def encode(number: Num, name: str, rounding: str = "rn", *, flush: bool = False,
     whole += _up(steps - whole, bool(whole & 1), number.negative, rounding)
     code = ((exponent - (1 - form.bias)) << form.mantissa) + whole
     if code > largest:
-        inward = rounding == "rz" or (rounding == "rp" and number.negative) or (rounding == "rm" and not number.negative)
+        inward = (
+            rounding == "rz" or (rounding == "rp" and number.negative) or (rounding == "rm" and not number.negative)
+        )
         code = largest if finite or inward or not has_infinity else form.infinity
     return sign | code
 
@@ -189,7 +191,5 @@ def compare(a: Num, b: Num) -> int | None:
     """-1, 0 or 1; None where one is a NaN."""
     if a.is_nan or b.is_nan:
         return None
-    x, y = (
-        (float("-inf") if n.negative else float("inf")) if n.size is None else n.value for n in (a, b)
-    )
+    x, y = ((float("-inf") if n.negative else float("inf")) if n.size is None else n.value for n in (a, b))
     return (x > y) - (x < y)

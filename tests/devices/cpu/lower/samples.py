@@ -27,7 +27,18 @@ def edges(kind: str) -> list[int]:
     bits = width(kind)
     top = 1 << (bits - 1)
     values = {0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000}
-    values |= {top - 1, top, top + 1, 2 * top - 1, 2 * top - 2, 2 * top - 8, top // 2, 0x00FFFFFF, 0x01000000, 0x01000001}
+    values |= {
+        top - 1,
+        top,
+        top + 1,
+        2 * top - 1,
+        2 * top - 2,
+        2 * top - 8,
+        top // 2,
+        0x00FFFFFF,
+        0x01000000,
+        0x01000001,
+    }
     return sorted(value % (2 * top) for value in values)
 
 
@@ -42,7 +53,12 @@ def _float_edges(kind: str) -> list[int]:
             sizes += [(bias + power << mantissa) - 1, bias + power << mantissa]
         drop = mantissa - 10
         sizes += [one + (1 << drop - 1), one + (3 << drop - 1), one + (1 << drop - 1) + 1, (bias - 14 << mantissa) - 1]
-        sizes += [(bias - 24 << mantissa), (bias - 25 << mantissa), (bias - 25 << mantissa) + 1, (bias - 133 << mantissa) % infinity]
+        sizes += [
+            (bias - 24 << mantissa),
+            (bias - 25 << mantissa),
+            (bias - 25 << mantissa) + 1,
+            (bias - 133 << mantissa) % infinity,
+        ]
     sign = 1 << (mantissa + (4 if bias == 15 else 7 if bias == 127 else 10) + 1)
     return [size | extra for size in sizes for extra in (0, sign)]
 

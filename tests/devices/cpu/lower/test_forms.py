@@ -23,7 +23,9 @@ _BATCHES = [
 def test_a_form_gives_what_the_oracle_says(family: str, start: int) -> None:
     chosen = forms(family)[start : start + _BATCH]
     lanes = Lanes({f"f{place}": (form.text, form.inputs, form.outputs) for place, form in enumerate(chosen)})
-    failures = [line for place, form in enumerate(chosen) for line in _mismatches(lanes, f"f{place}", form, start + place)]
+    failures = [
+        line for place, form in enumerate(chosen) for line in _mismatches(lanes, f"f{place}", form, start + place)
+    ]
     assert not failures, "\n".join(failures)
 
 
