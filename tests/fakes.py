@@ -10,11 +10,11 @@ import signal
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from gpuregress.devices.base import Bytes, KernelInfo, LaunchReport
+from gpuregress.devices.base import Bytes, KernelInfo, LaunchReport, Module
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.records import (
     Argument,
@@ -88,7 +88,7 @@ class FakeDevice:
 
     def launch(
         self,
-        module: FakeModule,
+        module: Module,
         kernel: str,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
@@ -115,6 +115,16 @@ def _double(device: FakeDevice, out: bytes, source: bytes) -> None:
     """out[i] = 2 * x[i], all but the last element of out."""
     values = device.at(source).data.view(np.float32)
     device.at(out).data.view(np.float32)[: values.size - 1] = 2 * values[:-1]
+
+
+def _scale(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: bytes) -> None:
+    """out[i] = factor * x[i]."""
+    values = device.at(source).data.view(np.float32)
+    device.at(out).data.view(np.float32)[:] = np.frombuffer(factor, np.float32) * values
+
+
+def _slow(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: bytes) -> None:
+    time.sleep(60)
 
 
 def _count(device: FakeDevice, out: bytes, source: bytes) -> None:
@@ -164,6 +174,8 @@ def _noise(device: FakeDevice, out: bytes, source: bytes) -> str:
 
 KERNELS: dict[str, Callable[..., str | None]] = {
     "double": _double,
+    "scale": _scale,
+    "slow": _slow,
     "count": _count,
     "status": _status,
     "fault": _fault,
@@ -182,12 +194,12 @@ def program() -> Program:
     return Program("key", "", "", entries, {"d_table": "d_table"}, "none", (), "sm_90")
 
 
-def case(*kernels: str, name: str = "", count: int = 8, timeout: float = 30.0, **changes: object) -> Case:
+def case(*kernels: str, name: str = "", count: int = 8, timeout: float = 30.0, **changes: Any) -> Case:
     """A case `fake/KERNEL` that launches the kernels in order on an input `x` and an output `out` of float32."""
 
     arguments = tuple(Argument("buffer", buffer=buffer) for buffer in ("out", "x"))
     launches = tuple(Launch(kernel, (1, 1, 1), (32, 1, 1), 0, arguments) for kernel in kernels)
-    values: dict[str, object] = {
+    values: dict[str, Any] = {
         "job": "fake",
         "name": name or f"fake/{'+'.join(kernels)}",
         "path": "/nowhere/fake.yaml",
@@ -205,7 +217,7 @@ def case(*kernels: str, name: str = "", count: int = 8, timeout: float = 30.0, *
         "compare": {"out": Rule()},
         "limits": Limits(timeout=timeout),
     }
-    return Case(**{**values, **changes})  # type: ignore[arg-type] - a test names the fields it changes
+    return Case(**{**values, **changes})
 
 
 def open_device(name: str) -> FakeDevice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -56,10 +57,14 @@ class Commands(click.Group):
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Runs a command and leaves with its exit code; every error is one line on stderr."""
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+            return self._plain_main(*args, **extra)
         from gpuregress.cli import errors
 
-        sys.exit(errors.guard(lambda: super(Commands, self).main(*args, standalone_mode=False, **extra)))
+        sys.exit(errors.guard(lambda: self._plain_main(*args, **extra)))
+
+    def _plain_main(self, *args: Any, **extra: Any) -> Any:
+        plain: Callable[..., Any] = super().main
+        return plain(*args, standalone_mode=False, **extra)
 
 
 @click.group(

@@ -48,7 +48,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
         click.echo(f"gpuregress: {text}", err=True)
     if failures:
         return 3
-    click.echo(f"{len(names)} job{'s' if len(names) != 1 else ''}, {len(cases)} cases: no errors")
+    click.echo(f"{_count(len(names), 'job')}, {_count(len(cases), 'case')}: no errors")
     return 0
 
 
@@ -68,6 +68,10 @@ def _compile(cases: Any) -> dict[str, str]:
             click.echo(f"note: the sources were not compiled: {error}", err=True)
             break
     return failures
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _document(error: JobError) -> dict[str, Any]:

@@ -103,10 +103,9 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def style(word: str, text: str) -> str:
     """A text in a verdict's colour; plain where stdout is no terminal (click strips it there)."""
-    from gpuregress.report.terminal import COLOURS
+    from gpuregress.report import terminal
 
-    colours: dict[str, str] = {**COLOURS}
-    return click.style(text, fg=colours.get(word))
+    return click.style(text, fg=terminal.colour(word))
 
 
 def is_terminal() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import GpuregressError, JobError, JobErrors
 
 BROKEN_PIPE = 141
 INTERRUPTED = 130
@@ -32,6 +33,10 @@ def guard(command: Callable[[], Any]) -> int:
         return 2
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted", INTERRUPTED)
+    except JobErrors as error:
+        for one in error.errors:
+            click.echo(f"gpuregress: {_relative(one)}", err=True)
+        return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
     except BrokenPipeError:
@@ -46,6 +51,12 @@ def guard(command: Callable[[], Any]) -> int:
     except Exception as error:  # noqa: BLE001 - a bug of ours: its traceback goes to a file
         return _say(_report_bug(error), BUG)
     return code if isinstance(code, int) else 0
+
+
+def _relative(error: JobError) -> JobError:
+    """The error with its file named as one would from the current folder."""
+    here = Path.cwd()
+    return dataclasses.replace(error, path=error.path.relative_to(here)) if error.path.is_relative_to(here) else error
 
 
 def _say(message: str, code: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -102,7 +103,7 @@ class Bar:
 
 def listener(verbosity: int, *, to_stderr: bool = False) -> Plain | Bar:
     """The bar where somebody looks, else plain lines."""
-    looked_at = click.get_text_stream("stderr" if to_stderr else "stdout").isatty()
+    looked_at = (sys.stderr if to_stderr else sys.stdout).isatty()
     if looked_at and verbosity >= 0:
         return Bar(verbosity, to_stderr=to_stderr)
     return Plain(verbosity, to_stderr=to_stderr)

@@ -13,7 +13,7 @@ from gpuregress.errors import NothingToDo
 from gpuregress.pipeline import findings, folders
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.project import Project
-from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Verdict
+from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Verdict, Word
 
 BASELINE = "baseline"
 
@@ -98,14 +98,14 @@ def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool) -> B
     then, now = record(name, before), record(name, after)
     pair = Pair(case, "baseline", after, now, before, then, Rule() if raw else None)
     compared = findings.explain(pair, pair.compare(), Outcome(case.name, "done"))
-    word = "pass" if compared.same else "differ"
+    word: Word = "pass" if compared.same else "differ"
     return BufferVerdict(name, word, str(after), str(before), (compared,))
 
 
 def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after: str) -> Verdict:
     differing = [buffer.name for buffer in buffers if buffer.word == "differ"]
     reason = f"{', '.join(differing)}: not the same in {before} and {after}" if differing else ""
-    word = "differ" if differing else "pass"
+    word: Word = "differ" if differing else "pass"
     return Verdict(case.job, case.name, word, reason, after, before, buffers=buffers, exit_code=1 if differing else 0)
 
 

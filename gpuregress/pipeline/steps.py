@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import platform
 import tempfile
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from gpuregress import __version__, plan, toolchain, verdict
 from gpuregress.baselines import Store
-from gpuregress.errors import GpuregressError, Interrupted, NothingToDo
+from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.pipeline import folders, programs, results, seats
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
@@ -141,10 +142,7 @@ class _Execution:
         except Interrupted:
             interrupted = True
         summary = self._summary(cases, folder, choice, judge, interrupted=interrupted)
-        results.write(folder, summary, cases, compiled.programs)
-        folders.point_latest(self.project.runs, folder)
-        folders.retire(self.project.runs, self.project.settings.keep_runs)
-        return summary
+        return self._leave(folder, summary, cases, compiled)
 
     # --- before -------------------------------------------------------------------------------------------------------
 
@@ -255,6 +253,19 @@ class _Execution:
             interrupted=interrupted,
             exit_code=code,
         )
+
+    def _leave(
+        self, folder: Path, summary: RunSummary, cases: Sequence[Case], compiled: programs.Compiled
+    ) -> RunSummary:
+        """Writes what stays of the run; where the disk refuses, the verdicts are still reported, and the refusal."""
+        try:
+            results.write(folder, summary, cases, compiled.programs)
+            folders.point_latest(self.project.runs, folder)
+            folders.retire(self.project.runs, self.project.settings.keep_runs)
+        except StorageError as error:
+            code = summary.exit_code if summary.interrupted else StorageError.exit_code
+            return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=code)
+        return summary
 
     def _orphans(self, cases: Sequence[Case], store: Store) -> Iterator[str]:
         """Baselines whose case is gone, said aloud."""

@@ -21,6 +21,11 @@ _MOST_NAMED = 6
 _MOST_SHOWN = 5
 
 
+def colour(word: str) -> str | None:
+    """The colour of a verdict; None for what is none."""
+    return next((colour for known, colour in COLOURS.items() if known == word), None)
+
+
 def case_line(verdict: Verdict) -> str:
     """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
     line = f"{verdict.word:<8} {verdict.case}  {verdict.seconds:.3f} s"
@@ -42,7 +47,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         yield from table(("case", "buffer", "differing", "worst", "looks like"), rows)
     for verdict in troubled if not verbose else summary.verdicts:
         lines = details(verdict, root)
-        if lines:
+        if lines and lines != [verdict.reason]:  # a lone reason stands in its case's line already
             yield ""
             yield f"{verdict.word} {verdict.case}"
             yield from (f"  {line}" for line in lines)

@@ -83,11 +83,11 @@ def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise ReferenceFailed(f"{path} cannot be imported: {type(error).__name__}: {_first_line(error)}") from error
-    call = getattr(module, name, None)
-    if not callable(call):
+    call: Callable[[Mapping[str, Array], Case], Any] | None = getattr(module, name, None)
+    if call is None or not callable(call):
         there = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")))
         raise ReferenceFailed(f"{path} has no function {name!r}; it has: {there or 'none'}")
-    return call  # type: ignore[no-any-return] - callable() knows no signature
+    return call
 
 
 def _locked(array: Array) -> Array:

@@ -1,0 +1,143 @@
+"""Each bad input: one clear line that names the place, the right exit code, nothing run, nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.workshop import KERNEL, Workshop
+
+OUT = "  out: {dtype: float32, shape: [n]}"
+GRID = "grid: [ceil(n / 32)]"
+ARGS = "args: [out, x, {float32: 2.0}, {int32: n}]"
+
+WRONG_JOBS = {
+    "an unknown key": (("launches:", "lanches:"), "launches"),
+    "a wrong type": (("block: [32]", "block: many"), "block"),
+    "a division by zero": ((GRID, "grid: [n // 0]"), "grid"),
+    "more than arithmetic": ((GRID, "grid: ['__import__(\"os\").getpid()']"), "grid"),
+    "a missing source": (("scale.cu", "scal.cu"), "scal.cu"),
+    "a grid of 0": ((GRID, "grid: [n - 100]"), "grid"),
+    "a block over the limits": (("block: [32]", "block: [2048]"), "1024"),
+    "a shape of 0": ((OUT, "  out: {dtype: float32, shape: [n - 100]}"), "shape"),
+    "a shape too large": ((OUT, "  out: {dtype: float32, shape: [n * 10**12]}"), "out"),
+    "a buffer never used": ((OUT, f"{OUT}\n  spare: {{dtype: int32, shape: [n]}}"), "spare"),
+    "an unknown dtype": ((OUT, "  out: {dtype: flaot32, shape: [n]}"), "float32"),
+    "an argument that is no buffer": ((ARGS, "args: [out, y, {float32: 2.0}, {int32: n}]"), "y"),
+    "an argument too few": ((ARGS, "args: [out, x, {float32: 2.0}]"), "scale"),
+    "a scalar of the wrong width": ((ARGS, "args: [out, x, {float64: 2.0}, {int32: n}]"), "float64"),
+    "a buffer for a scalar": ((ARGS, "args: [out, x, x, {int32: n}]"), "args"),
+    "a job name that leaves the project": (("source:", "job: ../../away\nsource:"), "job"),
+    "a source that leaves the project": (("../kernels/scale.cu", "../../../../../../../etc/passwd"), "source"),
+    "an unknown parameter": ((GRID, "grid: [ceil(m / 32)]"), "m"),
+}
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("what", WRONG_JOBS)
+def test_a_job_that_is_wrong(shop: Workshop, command: str, what: str) -> None:
+    change, named = WRONG_JOBS[what]
+    shop.job(change)
+    said = shop.fails(2, command)
+    assert "configs/scale.yaml:" in said
+    assert named in said
+    assert not (shop.root / "runs").exists()
+
+
+def test_yaml_that_does_not_parse(shop: Workshop) -> None:
+    shop.job(("shape: [n]}\nlaunches", "shape: [n}\nlaunches"))
+    said = shop.fails(2, "run")
+    assert "configs/scale.yaml:6" in said
+
+
+def test_every_error_of_a_file_at_once(shop: Workshop) -> None:
+    shop.job(("[n], fill: arange", "[n], fil: arange"), ("block: [32]", "blok: [32]"), ("parameters", "params"))
+    said = shop.fails(2, "check")
+    assert all(word in said for word in ("'fill'", "'block'", "'parameters'"))
+
+
+def test_an_unknown_key_is_told_the_nearest_right_one(shop: Workshop) -> None:
+    shop.job(("launches:", "launchs:"))
+    assert "launches" in shop.fails(2, "check")
+
+
+def test_a_source_that_does_not_compile(shop: Workshop) -> None:
+    shop.write("kernels/scale.cu", KERNEL.replace("a * x[i];", "a * x[i]"))
+    result = shop.call("run", "--device", "cpu")
+    assert result.exit_code == 3
+    assert "scale.cu" in result.stdout
+    assert "expected a" in result.stdout
+    assert "scale.cu:6: error" in result.stdout
+    assert "scale.cu" in shop.fails(3, "check")
+
+
+def test_a_kernel_that_is_not_there_names_those_that_are(shop: Workshop) -> None:
+    shop.job(("kernel: scale", "kernel: scael"))
+    result = shop.call("check")
+    assert result.exit_code in (2, 3)
+    assert "scael" in result.stderr
+    assert "scale" in result.stderr.replace("scale.cu", "").replace("scale.yaml", "")
+
+
+def test_two_jobs_of_one_name(shop: Workshop) -> None:
+    shop.job(("source:", "job: scale\nsource:"), name="other")
+    said = shop.fails(2, "run")
+    assert "scale.yaml" in said
+    assert "other.yaml" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("run", "scael"), "scale"),
+        (("run", "configs/absent.yaml"), "absent"),
+        (("run", "--device", "gpu"), "cuda"),
+        (("run", "--jobs", "0"), "--jobs"),
+        (("run", "--timeout", "-1"), "--timeout"),
+        (("run", "--no-such-option"), "--no-such-option"),
+        (("rum",), "run"),
+        (("show", "scael"), "scale"),
+        (("log", "19990101"), "19990101"),
+        (("accept", "--run", "19990101"), "19990101"),
+        (("new", "absent.cu"), "absent.cu"),
+    ],
+)
+def test_a_command_that_is_wrong(shop: Workshop, arguments: tuple[str, ...], named: str) -> None:
+    assert named in shop.fails(2, *arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("log",),
+        ("accept",),
+        ("report",),
+        ("history",),
+        ("diff", "1.3", "1.4"),
+        ("run", "--tag", "none"),
+        ("run", "-k", "x*"),
+    ],
+)
+def test_nothing_to_do(shop: Workshop, arguments: tuple[str, ...]) -> None:
+    assert len(shop.fails(5, *arguments).splitlines()) == 1
+
+
+def test_a_device_that_is_not_there(shop: Workshop) -> None:
+    assert "cuda:17" in shop.fails(4, "run", "--device", "cuda:17")
+
+
+def test_no_project(shop: Workshop) -> None:
+    empty = shop.root.parent / "empty"
+    empty.mkdir(exist_ok=True)
+    assert "configs" in Workshop(empty).fails(2, "run")
+
+
+def test_a_runs_folder_that_cannot_be_written(shop: Workshop) -> None:
+    shop.write("runs", "a file is in the way")
+    assert "runs" in shop.fails(4, "run", "--device", "cpu")
+
+
+def test_new_never_overwrites(shop: Workshop) -> None:
+    before = (shop.root / "configs/scale.yaml").read_text()
+    said = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
+    assert "already there" in said
+    assert (shop.root / "configs/scale.yaml").read_text() == before
