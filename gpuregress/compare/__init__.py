@@ -2,6 +2,7 @@
 
 from gpuregress.compare.entry import (
     WAYS,
+    breaks,
     compare,
     compare_sparse,
     identical,
@@ -15,6 +16,7 @@ from gpuregress.compare.validate import validate_rule
 __all__ = [
     "WAYS",
     "Request",
+    "breaks",
     "compare",
     "compare_sparse",
     "identical",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.compare import custom, describe, indexed, multiset, records_matched, sampling
+from gpuregress.compare import bounds, custom, describe, indexed, multiset, records_matched, sampling
 from gpuregress.compare.request import Request
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
@@ -105,6 +105,22 @@ def identical(request: Request, actual: Array | None = None) -> Comparison:
             raise ValueError("this rule must see the array even where the bytes are the same")
         return compare(request, actual, actual)
     return request.result(same=True, rule=describe.rule(request.rule), identical=True, multiset_same=True)
+
+
+def breaks(request: Request, expected_rows: Array, actual_rows: Array) -> npt.NDArray[np.bool_]:
+    """Which rows break the rule's bound for elements, in order: what a diagnosis is made from.
+
+    Args:
+        request: what to compare and how; only its bound counts.
+        expected_rows: one dimension, `request.element_type.storage`.
+        actual_rows: the same.
+    """
+    kind, bound = request.element_type, bounds.of_rule(request.rule)
+    broken = np.zeros(len(expected_rows), np.bool_)
+    columns = zip(kind.columns(expected_rows), kind.columns(actual_rows), strict=True)
+    for part, (e, a) in zip(kind.parts, columns, strict=True):
+        broken |= bounds.broken(e, a, part.scalar, bound)
+    return broken
 
 
 def mismatch(request: Request, expected_type: ElementType, expected_shape: tuple[int, ...]) -> Comparison | None:

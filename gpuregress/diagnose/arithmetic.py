@@ -1,0 +1,121 @@
+"""Patterns in how the values are wrong: a factor, an offset, a sign, rounding, precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpuregress import ordinals
+from gpuregress.diagnose.evidence import Column, Floats, share
+from gpuregress.records import Finding
+
+ENOUGH = 0.95
+FEW_ULPS = 16
+_NAMED = {math.pi: "pi", 180 / math.pi: "180/pi", math.pi / 180: "pi/180", math.e: "e", math.log(2): "ln 2"}
+
+
+def rounding(column: Column) -> Finding | None:
+    """Every difference is of 16 steps between floats at most, and of one sign."""
+    if not column.is_float or not column.finite.all():
+        return None
+    steps = int(column.steps.max())
+    crosses = np.signbit(column.e) != np.signbit(column.a)
+    if steps > FEW_ULPS or (crosses & (column.steps == 0)).all():
+        return None
+    return Finding("rounding", f"rounding only: all {column.count} differences are of at most {steps} ulp")
+
+
+def sign(column: Column) -> Finding | None:
+    """The magnitude is right and the sign is not: 95 %, and two elements."""
+    if column.is_float and not column.e.any() and not column.a.any():
+        return Finding("sign", f"all {column.count} differing elements are 0, but for the sign of the zero")
+    good = column.finite & (column.a == -column.e) & (column.e != 0)
+    count = int(np.count_nonzero(good))
+    if count < 2 or count < ENOUGH * column.count or (not column.is_float and count < 4):
+        return None
+    return Finding("sign", f"{share(count, column.count)} differing elements have the other sign", count / column.count)
+
+
+def factor(column: Column) -> Finding | None:
+    """One factor f, actual = f * expected to within 8 roundings: 95 %, three elements of two values (four integers)."""
+    usable = column.finite & (column.e != 0) & (column.a != 0)
+    e, a = column.e[usable], column.a[usable]
+    if len(e) < (3 if column.is_float else 4) or len(np.unique(e)) < 2 or len(e) < ENOUGH * column.count:
+        return None
+    with np.errstate(over="ignore"):
+        ratio = float(np.median(a / e))
+        room = 8 * max(column.epsilon, 2**-50)
+        if not math.isfinite(ratio) or abs(ratio - 1) < 64 * room or abs(ratio + 1) < room:
+            return None
+        hits = np.abs(a - ratio * e) <= room * np.abs(a)
+    count = int(np.count_nonzero(hits))
+    if count < ENOUGH * column.count:
+        return None
+    message = f"{share(count, column.count)} differing elements are {_number(ratio, column)} times what they should be"
+    return Finding("factor", message, count / column.count)
+
+
+def _number(value: float, column: Column) -> str:
+    """A factor by its name where it has one: a whole number, one over it, pi."""
+    room = 16 * max(column.epsilon, 2**-50)
+    if abs(value) > 0.9 and abs(value - round(value)) <= room * abs(value):
+        return str(round(value))
+    if abs(1 / value - round(1 / value)) <= room / abs(value):
+        return f"1/{round(1 / value)}"
+    for known, name in _NAMED.items():
+        if abs(value - known) <= room * known:
+            return name
+    return f"{value:.6g}"
+
+
+def offset(column: Column) -> Finding | None:
+    """One offset c, actual = expected + c to within 4 roundings and c well above them: 95 %, as for a factor."""
+    usable = column.finite
+    e, a = column.e[usable], column.a[usable]
+    if len(e) < (3 if column.is_float else 4) or len(np.unique(e)) < 2 or len(e) < ENOUGH * column.count:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = a - e
+        constant = float(np.median(off))
+        room = 4 * max(column.epsilon, 2**-52) * np.maximum(np.abs(a), np.abs(e))
+        if not math.isfinite(constant) or constant == 0:
+            return None
+        hits = (np.abs(off - constant) <= room) & (room < 0.01 * abs(constant))
+    count = int(np.count_nonzero(hits))
+    if count < ENOUGH * column.count:
+        return None
+    message = f"{share(count, column.count)} differing elements are off by {constant:+.6g}"
+    return Finding("offset", message, count / column.count)
+
+
+def precision(column: Column) -> Finding | None:
+    """The low bits of every wrong value are 0, as after a narrower type, and the high ones right: two elements."""
+    name = column.part.scalar.name
+    if name not in _NARROWER or column.count < 2 or not column.finite.all():
+        return None
+    bits = ordinals.bits(column.actual, column.part.scalar).astype(np.uint64)
+    wanted = ordinals.bits(column.expected, column.part.scalar).astype(np.uint64)
+    if (column.a == 0).mean() > 0.5:
+        return None
+    for narrow, cleared, kept in _NARROWER[name]:
+        low = np.uint64((1 << cleared) - 1)
+        trimmed = (bits & low) == 0
+        was_full = ((wanted & low) != 0).mean() > 0.5
+        near = _relative(column) <= 2.0 ** -(kept - 4)
+        if trimmed.all() and was_full and near.mean() >= ENOUGH:
+            message = f"all {column.count} differing elements have the precision of {narrow} where {name} was expected"
+            return Finding("precision", message)
+    return None
+
+
+# Storage type → the narrower types, the coarsest first: name, low bits that are then 0, significant bits.
+_NARROWER: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "float32": (("bfloat16", 16, 8), ("half (or tf32)", 13, 11)),
+    "float64": (("half", 42, 11), ("single", 29, 24)),
+}
+
+
+def _relative(column: Column) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.abs(column.a - column.e) / np.abs(column.e))

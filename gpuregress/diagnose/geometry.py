@@ -1,0 +1,103 @@
+"""Which block, warp and lane an element belongs to, where the launch's sizes say so.
+
+A launch does not tell which thread writes which element, so this is the field's usual layout, and only where the sizes
+fit:
+
+* one element a block, where there are as many blocks as elements (block sums);
+* for two dimensions, block and grid tile rows (y) and columns (x);
+* element i is global thread i, where the threads are enough and the blocks no more than needed;
+* several elements a thread: each block has one stretch of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.records import Launch
+
+Indices = npt.NDArray[np.int64]
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How elements map to blocks and threads.
+
+    Attributes:
+        kind: `block`, `tile`, `thread` or `stretch`.
+        blocks: in the launch.
+        threads: in a block.
+        per_block: elements of a whole block.
+        width: of a row, for `tile`.
+        tile: (rows, columns) of a block, for `tile`.
+        across: blocks along a row, for `tile`.
+    """
+
+    kind: str
+    blocks: int
+    threads: int
+    per_block: int
+    width: int = 1
+    tile: tuple[int, int] = (1, 1)
+    across: int = 1
+
+    def block_of(self, indices: Indices) -> Indices:
+        """The block's linear number of each element."""
+        if self.kind != "tile":
+            return indices // self.per_block
+        row, column = indices // self.width, indices % self.width
+        return (row // self.tile[0]) * self.across + column // self.tile[1]
+
+    def thread_of(self, indices: Indices) -> Indices | None:
+        """The thread's linear number inside its block; None where the layout does not say."""
+        if self.kind == "thread":
+            return indices % self.threads
+        if self.kind == "tile":
+            row, column = indices // self.width, indices % self.width
+            return (row % self.tile[0]) * self.tile[1] + column % self.tile[1]
+        return None
+
+    def place(self, index: int) -> str:
+        """An element's place in words: `block 7, thread 44 (warp 1, lane 12)`."""
+        at = np.array([index], np.int64)
+        block, thread = int(self.block_of(at)[0]), self.thread_of(at)
+        if thread is None:
+            return f"block {block}"
+        number = int(thread[0])
+        return f"block {block}, thread {number} (warp {number // WARP}, lane {number % WARP})"
+
+
+def layout(launch: Launch, shape: tuple[int, ...]) -> Layout | None:
+    """The layout that fits a launch and a buffer, or None.
+
+    Args:
+        launch: the one that writes the buffer.
+        shape: elements along each axis.
+    """
+    total = int(np.prod(shape, dtype=np.int64))
+    blocks, threads = int(np.prod(launch.grid)), int(np.prod(launch.block))
+    if not total:
+        return None
+    if len(shape) >= 2 and launch.block[1] > 1:
+        return _tiles(launch, shape, blocks, threads)
+    if launch.block[1] > 1 or launch.block[2] > 1:
+        return None
+    if total == blocks and blocks > 1:
+        return Layout("block", blocks, threads, 1)
+    if (blocks - 1) * threads < total <= blocks * threads:
+        return Layout("thread", blocks, threads, threads)
+    if total > blocks * threads:
+        return Layout("stretch", blocks, threads, -(-total // blocks))
+    return None
+
+
+def _tiles(launch: Launch, shape: tuple[int, ...], blocks: int, threads: int) -> Layout | None:
+    width = shape[-1]
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    columns_done, rows_done = launch.grid[0] * launch.block[0], launch.grid[1] * launch.block[1]
+    if columns_done < width or rows_done < rows or launch.grid[2] * launch.block[2] > 1:
+        return None
+    return Layout("tile", blocks, threads, threads, width, (launch.block[1], launch.block[0]), launch.grid[0])

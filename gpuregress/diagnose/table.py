@@ -1,0 +1,74 @@
+"""The patterns, the more telling ones first, and the search for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.diagnose import arithmetic, bits, moved, places, terms, unwritten
+from gpuregress.diagnose.evidence import Evidence, Pattern, per_part
+from gpuregress.diagnose.geometry import layout
+from gpuregress.records import Finding, Launch
+
+PATTERNS: dict[str, Pattern] = {
+    "never written": unwritten.never_written,
+    "nan": per_part(unwritten.nan),
+    "zeros": per_part(unwritten.zeros),
+    "rounding": per_part(arithmetic.rounding),
+    "sign": per_part(arithmetic.sign),
+    "byte order": per_part(bits.byte_order),
+    "bit": per_part(bits.flipped),
+    "wrap-around": per_part(bits.wrapped),
+    "signed shift": per_part(bits.shifted_sign),
+    "permutation": per_part(moved.permuted),
+    "shift": per_part(moved.shift),
+    "factor": per_part(arithmetic.factor),
+    "offset": per_part(arithmetic.offset),
+    "precision": per_part(arithmetic.precision),
+    "loop count": per_part(terms.one_term),
+    "outer product": per_part(terms.outer_product),
+    "tail": places.tail,
+    "blocks": places.whole_blocks,
+    "thread": places.thread,
+    "rows and columns": places.rows_and_columns,
+    "stride": places.stride,
+    "stretch": places.stretch,
+}
+MOST_FINDINGS = 5
+
+
+def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
+    """What a difference looks like: the patterns that are there, those that explain most first.
+
+    Patterns that explain equally much keep the order of the table. A difference without a pattern gets none.
+
+    Args:
+        evidence: the elements that break the rule, and what is known around them.
+    """
+    if not evidence.count:
+        return ()
+    with np.errstate(all="ignore"):
+        found = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
+    found.sort(key=lambda finding: -round(finding.weight, 2))
+    return tuple(found[:MOST_FINDINGS])
+
+
+def place_of(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
+    """An element's block, thread, warp and lane in words, "" where the launch does not say.
+
+    Args:
+        index: of the element, row-major.
+        launch: the one that writes the buffer.
+        shape: of the buffer.
+    """
+    found = layout(launch, shape)
+    return found.place(index) if found is not None else ""
+
+
+def coordinates(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """An element's place along each axis.
+
+    Args:
+        index: row-major.
+        shape: of the buffer.
+    """
+    return tuple(int(at) for at in np.unravel_index(index, shape))

@@ -1,0 +1,102 @@
+"""A loop that runs once too few or too often: the difference is one term of a sum.
+
+What a sum's terms are is not known, so only what can be shown is said: each output differs by the input element at one
+fixed place of its chunk, or the difference of a whole matrix has rank one, which is what one missing term of a product
+leaves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.diagnose.evidence import Column, Floats, Mask, share
+from gpuregress.records import Finding
+
+ENOUGH = 0.9
+
+
+def one_term(column: Column) -> Finding | None:
+    """The difference of output i is the input's element at a fixed place of chunk i: 90 %, three elements.
+
+    Tried are the first and last two places of the chunk and the first of the next one.
+    """
+    if column.count < 3 or not column.finite.all():
+        return None
+    off = column.a - column.e
+    for name, values in column.evidence.inputs.items():
+        if values.dtype.kind not in "iuf" or len(values) < 2 * column.evidence.total:
+            continue
+        chunk = -(-len(values) // column.evidence.total)
+        for place, words in _places(chunk):
+            found = _explains(column, off, values, chunk, place)
+            if found:
+                often = _often(column, off, values, chunk, place)
+                message = f"{share(found, column.count)} differences are one term, {words} of each chunk of {chunk} of "
+                return Finding("loop count", f"{message}{name}: a loop runs once too {often}")
+    return None
+
+
+def _places(chunk: int) -> list[tuple[int, str]]:
+    return [
+        (chunk - 1, "the last"),
+        (0, "the first"),
+        (chunk, "the one after the end"),
+        (chunk - 2, "the last but one"),
+    ]
+
+
+def _terms(column: Column, values: Floats, chunk: int, place: int) -> tuple[Floats, Mask]:
+    """The input's terms for the differing outputs that have one, and which have."""
+    at = column.indices * chunk + place
+    inside = at < len(values)
+    return values[np.minimum(at, len(values) - 1)].astype(np.float64), inside
+
+
+def _explains(column: Column, off: Floats, values: Floats, chunk: int, place: int) -> int:
+    terms, inside = _terms(column, values, chunk, place)
+    room = 64 * max(column.epsilon, 2**-52) * np.maximum(np.abs(column.a), np.abs(column.e))
+    hits = inside & (np.abs(np.abs(off) - np.abs(terms)) <= room) & (np.abs(terms) > 16 * room)
+    one_way = np.sign(off[hits]) * np.sign(terms[hits])
+    count = int(np.count_nonzero(hits))
+    if count < max(3, ENOUGH * column.count) or len(np.unique(one_way)) != 1:
+        return 0
+    return count if len(np.unique(terms[hits])) > 2 else 0
+
+
+def _often(column: Column, off: Floats, values: Floats, chunk: int, place: int) -> str:
+    terms, _ = _terms(column, values, chunk, place)
+    return "often" if float(np.sign(off * terms).sum()) > 0 else "few"
+
+
+def outer_product(column: Column) -> Finding | None:
+    """The difference of a matrix has rank one: four rows and columns, both varying, 95 % within rounding.
+
+    D[i, j] D[p, q] = D[i, q] D[p, j] is checked against the row and column of the largest difference.
+    """
+    shape = column.evidence.shape
+    expected, actual = column.whole("expected"), column.whole("actual")
+    if len(shape) != 2 or min(shape) < 4 or expected is None or actual is None or not column.is_float:
+        return None
+    if column.count < ENOUGH * column.evidence.total or not column.finite.all():
+        return None
+    off = np.zeros(column.evidence.total)
+    off[column.indices] = column.a - column.e
+    size = np.zeros(column.evidence.total)
+    size[column.indices] = np.maximum(np.abs(column.a), np.abs(column.e))
+    matrix, scale = off.reshape(shape), float(size.max())
+    p, q = np.unravel_index(int(np.abs(matrix).argmax()), shape)
+    pivot = matrix[p, q]
+    rebuilt = np.outer(matrix[:, q], matrix[p, :]) / pivot
+    room = 256 * column.epsilon * scale
+    if abs(pivot) < 64 * room or _is_flat(matrix[:, q], room) or _is_flat(matrix[p, :], room):
+        return None
+    near = np.abs(rebuilt - matrix) <= room
+    if near.mean() < 0.95:
+        return None
+    message = "the difference is the product of a column and a row: one term of the inner loop is missing or extra"
+    return Finding("loop count", message, float(near.mean()))
+
+
+def _is_flat(line: Floats, room: float) -> bool:
+    """A constant line is an offset or factor, not a term."""
+    return bool(np.ptp(line) <= 4 * room)

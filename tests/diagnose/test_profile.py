@@ -1,0 +1,38 @@
+"""Bins of errors: every element in one bin, every bin its share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress import diagnose
+
+
+@given(st.integers(1, 500), st.integers(1, 120), st.integers(0, 2**32))
+def test_a_strip_counts_every_element_once(total: int, bins: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    at = np.flatnonzero(rng.random(total) < 0.5)
+    errors = rng.random(len(at))
+    found = diagnose.profile(at, errors, total, bins)
+    assert sum(found.of) == total
+    assert min(found.of) >= 1
+    assert sum(found.differing) == len(at)
+    assert max(found.largest) == pytest.approx(errors.max() if len(at) else 0.0)
+    assert all(some <= of for some, of in zip(found.differing, found.of, strict=True))
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 8), st.integers(1, 8))
+def test_a_map_counts_every_element_once(height: int, width: int, rows: int, columns: int) -> None:
+    at = np.arange(height * width)
+    found = diagnose.heat_map(at, np.ones(len(at)), (height, width), rows, columns)
+    assert found.of == found.differing
+    assert found.shape == (min(rows, height), min(columns, width))
+
+
+def test_where_errors_are() -> None:
+    found = diagnose.profile(np.array([0, 95]), np.array([1.0, np.nan]), 100, 10)
+    assert found.largest == (1.0, *[0.0] * 8, np.inf)
+    cells = diagnose.heat_map(np.array([4 * 10 + 9]), np.array([2.0]), (5, 10), 5, 2)
+    assert cells.largest == (*[0.0] * 9, 2.0)
