@@ -21,7 +21,7 @@ def never_written(evidence: Evidence) -> Finding | None:
     raw = np.ascontiguousarray(evidence.actual).view(np.uint8).reshape(evidence.count, size)
     still = _poisoned(raw, evidence)
     count = int(np.count_nonzero(still))
-    if count < _FEWEST.get(size, 1) + 8 * evidence.count / 256**size:
+    if count < _FEWEST.get(size, 1) + 8 * evidence.count // 256**size:
         return None
     places = evidence.indices[still]
     where = f"elements {places[0]} to {places[-1]}" if count > 1 else f"element {places[0]}"
