@@ -14,6 +14,7 @@ import numpy.typing as npt
 from gpuregress.devices.base import Bytes
 
 POISON = bytes.fromhex("fd7f")
+MOST_RANGES = 2048
 Array = npt.NDArray[np.generic]
 
 
@@ -30,7 +31,7 @@ def unwritten(array: Array) -> dict[str, Any] | None:
         array: any shape and storage dtype, as it was read from the device.
 
     Returns:
-        `{"elements": 3, "of": 8, "ranges": [[5, 8]]}`, ranges half open; where there are more than 16, the first 16.
+        `{"elements": 3, "of": 8, "ranges": [[5, 8]]}`, ranges half open; where there are more, the first MOST_RANGES.
     """
     if array.size == 0:
         return None
@@ -39,7 +40,7 @@ def unwritten(array: Array) -> dict[str, Any] | None:
         return None
     edges = np.flatnonzero(np.diff(np.concatenate(([False], untouched, [False])).astype(np.int8)))
     ranges = edges.reshape(-1, 2)
-    return {"elements": int(untouched.sum()), "of": int(array.size), "ranges": ranges[:16].tolist()}
+    return {"elements": int(untouched.sum()), "of": int(array.size), "ranges": ranges[:MOST_RANGES].tolist()}
 
 
 def _holds_poison(array: Array) -> npt.NDArray[np.bool_]:
