@@ -1,9 +1,8 @@
-"""Runs one faulty kernel in a process of its own and says as JSON what came of it: a fault may end the process's GPU."""
+"""Runs one faulty kernel in a process of its own, since a fault may end its use of the GPU; says as JSON what came."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +20,7 @@ def run(device_name: str, kernel: str) -> dict[str, Any]:
     with registry.open_device(device_name) as device, TemporaryDirectory() as folder:
         bench = Bench(device, Path(folder), "faults")
         x, y = bench.put("x", np.zeros(64, np.int32)), bench.put("y", np.zeros(64, np.int32))
-        print("launching", flush=True)
+        _say("launching")
         found: dict[str, Any] = {"kind": "none"}
         try:
             bench.launch(kernel, 1, 32, y, x)
@@ -37,7 +36,10 @@ def run(device_name: str, kernel: str) -> dict[str, Any]:
     return found
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    print(json.dumps(run(sys.argv[1], sys.argv[2])), flush=True)
-    if "--leave-at-once" in sys.argv:
-        os._exit(0)
+    _say(json.dumps(run(sys.argv[1], sys.argv[2])))

@@ -67,7 +67,8 @@ def describe(breach: Breach, name: str, size: int, itemsize: int) -> str:
     """`4 bytes written behind x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f`."""
     side = "behind" if breach.first >= size else "before"
     span = breach.last - breach.first + 1
-    what = f"{breach.changed} bytes" if breach.changed == span else f"{breach.changed} of {span} bytes"
+    noun = "byte" if span == 1 else "bytes"
+    what = f"{breach.changed} {noun}" if breach.changed == span else f"{breach.changed} of {span} bytes"
     places = f"byte {breach.first}" if span == 1 else f"bytes {breach.first} to {breach.last}"
     index = breach.first // itemsize
     shown = " ".join(f"{byte:02x}" for byte in breach.found[: min(span, 16)])

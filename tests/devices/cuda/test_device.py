@@ -1,0 +1,241 @@
+"""Our side of the boundary to pycuda, with a fake card behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress import toolchain
+from gpuregress.devices.cuda import canary, driver, nvml, redzone
+from gpuregress.devices.cuda.device import CudaDevice, CudaModule
+from gpuregress.errors import DeviceError, KernelFault
+from gpuregress.records import Entry, Parameter, Program
+from tests.devices.cuda.fake_api import Error, FakeApi, Fault, pointer
+
+POINTER = Parameter(8, 8, "pointer")
+
+
+def _write(offset: int, count: int) -> object:
+    def kernel(api: FakeApi, packed: bytes) -> None:
+        start = pointer(packed) + offset
+        api.memory[start : start + count] = 255
+
+    return kernel
+
+
+def _illegal(api: FakeApi, packed: bytes) -> None:
+    raise Fault("an illegal memory access was encountered")
+
+
+def _assert(api: FakeApi, packed: bytes) -> None:
+    os.write(2, b"k.cu:7: void k(int*): block: [0,0,0], thread: [3,0,0] Assertion `x` failed.\nmore\n")
+    raise Fault("device-side assert triggered")
+
+
+def _refused(api: FakeApi, packed: bytes) -> None:
+    raise Error("cuLaunchKernel failed: too many resources requested for launch")
+
+
+def _canary(api: FakeApi, packed: bytes) -> None:
+    api.memcpy_htod(pointer(packed), canary.expected())
+
+
+def _speak(api: FakeApi, packed: bytes) -> None:
+    os.write(1, b"spoken\n")
+
+
+KERNELS = {
+    "fill": _write(0, 400),
+    "past": _write(400, 4),
+    "before": _write(-8, 3),
+    "illegal": _illegal,
+    "asserts": _assert,
+    "refused": _refused,
+    "speak": _speak,
+    canary.KERNEL: _canary,
+}
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
+    fake = FakeApi(KERNELS)  # type: ignore[arg-type] # functions of the right shape
+    monkeypatch.setattr(driver, "api", lambda: fake)
+    monkeypatch.setattr(nvml, "cards", lambda _bus: ({"uuid": "GPU-1", "driver": "580.1"},))
+    monkeypatch.setattr(toolchain, "resources", lambda _program: {"fill": {"spill": 12}})
+    return fake
+
+
+@pytest.fixture
+def device(api: FakeApi) -> Iterator[CudaDevice]:
+    with CudaDevice(0) as opened:
+        yield opened
+
+
+@pytest.fixture
+def module(device: CudaDevice, tmp_path: Path) -> CudaModule:
+    cubin = tmp_path / "k.cubin"
+    cubin.write_bytes(b"an image with vprintf in it")
+    entries = {name: Entry(name, (POINTER,)) for name in KERNELS}
+    return device.load(Program("key", "", str(cubin), entries, {}, "none", (), "sm_90"))
+
+
+def _launch(device: CudaDevice, module: CudaModule, kernel: str, shared: int = 0) -> str:
+    memory = device.allocate("y", 400, itemsize=4)
+    report = device.launch(module, kernel, (1, 1, 1), (32, 1, 1), shared, (memory.address.to_bytes(8, "little"),))
+    return report.output
+
+
+def test_it_describes_the_card(device: CudaDevice) -> None:
+    info = device.info
+    assert (info.name, info.model, info.arch) == ("cuda:0", "NVIDIA Fake", "sm_90")
+    assert info.driver == "driver 580.1, CUDA 13.0"
+    assert info.limits["max_threads"] == 1024
+    assert info.extra["uuid"] == "GPU-1"
+
+
+def test_a_buffer_is_written_and_its_zones_are_whole(device: CudaDevice, module: CudaModule) -> None:
+    memory = device.allocate("y", 400, itemsize=4)
+    device.launch(module, "fill", (1, 1, 1), (32, 1, 1), 0, (memory.address.to_bytes(8, "little"),))
+    assert (memory.read() == 255).all()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ("past", "4 bytes written behind y: bytes 400 to 403, at y[100] (y has 100), now ff ff ff ff, in past"),
+        ("before", "3 bytes written before y: bytes -8 to -6, at y[-2] (y has 100), now ff ff ff, in before"),
+    ],
+)
+def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, kernel: str, message: str) -> None:
+    with pytest.raises(KernelFault) as caught:
+        _launch(device, module, kernel)
+    assert caught.value.kind == "red-zone"
+    assert str(caught.value) == message
+    assert not caught.value.sticky
+    device.free_all()
+    _launch(device, module, "fill")
+
+
+def test_a_sticky_fault_ends_the_use_of_the_device(api: FakeApi, module: CudaModule, device: CudaDevice) -> None:
+    with pytest.raises(KernelFault) as caught:
+        _launch(device, module, "illegal")
+    assert caught.value.kind == "illegal-access"
+    assert caught.value.sticky
+    assert device.info.extra["sticky"] == "yes"
+    device.free_all()
+    assert api.freed == []  # a dead context is left alone
+    with pytest.raises(DeviceError, match="cannot be used by this process any more"):
+        device.allocate("x", 4)
+
+
+def test_a_dead_context_is_popped_without_a_word(
+    api: FakeApi, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with CudaDevice(0) as opened:
+        api.pending = "unspecified launch failure"
+        with pytest.raises(DeviceError):
+            opened.allocate("x", 4)
+    assert api.contexts == ["made", "popped"]
+    assert capfd.readouterr().err == ""
+
+
+def test_an_assert_tells_its_file_and_line(device: CudaDevice, module: CudaModule) -> None:
+    with pytest.raises(KernelFault, match=r"^k\.cu:7: void k.*Assertion `x` failed\.$") as caught:
+        _launch(device, module, "asserts")
+    assert caught.value.kind == "assert"
+    assert caught.value.details[0] == "more"
+
+
+def test_a_refusal_is_not_sticky(device: CudaDevice, module: CudaModule) -> None:
+    with pytest.raises(KernelFault, match="too many resources") as caught:
+        _launch(device, module, "refused")
+    assert caught.value.kind == "launch"
+    assert not caught.value.sticky
+    _launch(device, module, "fill")
+
+
+def test_what_a_kernel_prints_is_kept(
+    device: CudaDevice, module: CudaModule, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert _launch(device, module, "speak") == "spoken\n"
+    assert capfd.readouterr().out == ""
+
+
+def test_shared_memory_over_48_kib_is_opted_into(
+    api: FakeApi, device: CudaDevice, module: CudaModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _launch(device, module, "fill", shared=48 * 1024)
+    assert api.attributes_set == []
+    monkeypatch.setitem(device._info.limits, "max_shared_optin", 100_000)
+    _launch(device, module, "fill", shared=60_000)
+    assert api.attributes_set == [("dynamic shared", 60_000)]
+
+
+def test_memory_is_checked_before_it_is_asked_for(api: FakeApi, device: CudaDevice) -> None:
+    with pytest.raises(DeviceError, match=r"buffer big needs 200\.0 MiB; cuda:0 has 256\.0 MiB of 512\.0 MiB free"):
+        device.allocate("big", 200 << 20)
+    assert api.next_address == 1 << 20
+
+
+def test_buffers_are_freed_at_the_end_of_a_case(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
+    _launch(device, module, "fill")
+    device.free_all()
+    assert len(api.freed) == 1
+
+
+def test_a_large_read_comes_in_pieces(device: CudaDevice) -> None:
+    data = np.arange(20 << 20, dtype=np.uint32).view(np.uint8)[: (33 << 20) + 5]
+    memory = device.allocate("x", data.size)
+    memory.write(data)
+    assert np.array_equal(memory.read(), data)
+    assert [piece.size for piece in memory.read_pieces(5)] == [16 << 20, 16 << 20, 1 << 20]
+
+
+def test_spills_come_from_the_assembler(module: CudaModule) -> None:
+    assert module.kernel("fill").spill == 12
+    assert module.kernel("past").spill == 0
+
+
+def test_names_that_are_not_there(device: CudaDevice, module: CudaModule) -> None:
+    with pytest.raises(DeviceError, match="no kernel nothing in this program; there are: fill"):
+        module.kernel("nothing")
+    with pytest.raises(DeviceError, match="no variable nowhere"):
+        module.symbol("nowhere")
+    assert module.symbol("taps").size == 16
+
+
+def test_the_wrong_number_of_arguments(device: CudaDevice, module: CudaModule) -> None:
+    with pytest.raises(DeviceError, match="takes 1 arguments; 0 were given"):
+        device.launch(module, "fill", (1, 1, 1), (32, 1, 1), 0, ())
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_100", "sm_90a"])
+def test_the_architecture_must_fit(device: CudaDevice, tmp_path: Path, arch: str) -> None:
+    program = Program("key", "", str(tmp_path / "k.cubin"), {}, {}, "none", (), arch)
+    with pytest.raises(DeviceError, match="k.cubin" if arch == "sm_90a" else f"built for {arch}"):
+        device.load(program)
+
+
+def test_the_canary_checks_what_it_wrote(api: FakeApi, device: CudaDevice) -> None:
+    device.canary()
+
+    def wrong(fake: FakeApi, packed: bytes) -> None:
+        fake.memcpy_htod(pointer(packed), canary.expected() ^ np.uint8(1))
+
+    api.kernels[canary.KERNEL] = wrong
+    with pytest.raises(DeviceError, match="calculates wrong"):
+        device.canary()
+
+
+def test_there_is_no_second_card(api: FakeApi) -> None:
+    with pytest.raises(DeviceError, match="there is no cuda:1; this machine has cuda:0"):
+        CudaDevice(1)
+
+
+def test_zones_are_as_long_as_a_block(device: CudaDevice) -> None:
+    assert redzone.SIZE == 4096
+    assert device.allocate("x", 4).address % 256 == 0

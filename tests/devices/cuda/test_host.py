@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from gpuregress.devices.cuda import canary, host, nvml
+from gpuregress.toolchain import entries, link
+
+
+def _with(monkeypatch: pytest.MonkeyPatch, status: int | None, count: int = 0) -> None:
+    monkeypatch.setattr(host, "_cuda", lambda: (status, count))
+
+
+@pytest.mark.parametrize(
+    ("status", "count", "piece", "mend"),
+    [
+        (None, 0, "driver", "install NVIDIA's driver"),
+        (34, 0, "driver", "LD_LIBRARY_PATH"),
+        (803, 0, "driver", "reboot"),
+        (100, 0, "gpu", "nvidia-smi"),
+        (0, 0, "gpu", "nvidia-smi"),
+        (999, 0, "driver", "nvidia-smi"),
+    ],
+)
+def test_each_lack_has_what_mends_it(
+    monkeypatch: pytest.MonkeyPatch, status: int | None, count: int, piece: str, mend: str
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    _with(monkeypatch, status, count)
+    finding = host.findings()[0]
+    assert (finding.piece, finding.needed) == (piece, True)
+    assert finding.problem
+    assert mend in finding.mend
+    assert host.explain_init("whatever") == f"{finding.problem}: {finding.mend}"
+
+
+def test_a_card_hidden_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    _with(monkeypatch, 100)
+    assert host.findings()[0].mend == "unset CUDA_VISIBLE_DEVICES"
+
+
+def test_nothing_is_wrong_where_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    _with(monkeypatch, 0, 2)
+    monkeypatch.setattr(nvml, "cards", lambda: ({"compute_mode": "default", "persistence": "on"},) * 2)
+    assert not [finding for finding in host.findings() if finding.problem and finding.piece != "pycuda"]
+
+
+def test_modes_of_the_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "cards", lambda: ({}, {"compute_mode": "prohibited", "persistence": "off"}))
+    mends = [finding.mend for finding in host.findings()]
+    assert "sudo nvidia-smi -i 1 -c DEFAULT" in mends
+    assert "sudo nvidia-smi -i 1 -pm 1" in mends
+
+
+def test_no_pycuda_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    _with(monkeypatch, 0, 4)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    assert host.usable_gpus() == 0
+    assert "pip install 'gpuregress[cuda]'" in host.explain_import(ImportError("no module"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
+    assert host.usable_gpus() == 4
+    assert "no NVIDIA driver" in host.explain_import(ImportError("libcuda.so.1: cannot open shared object file"))
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"), [(0, "none"), (0x1, "idle"), (0x44, "power cap, hardware thermal slowdown"), (0x1000, "0x1000")]
+)
+def test_throttle_reasons(mask: int, words: str) -> None:
+    assert nvml.throttle_reasons(mask) == words
+
+
+def test_the_canary_assembles() -> None:
+    assert list(entries.parse(canary.PTX).entries) == [canary.KERNEL]
+    assert link.link(canary.PTX, "sm_90", "canary.ptx").cubin[:4] == b"\x7fELF"
+    assert canary.expected().size == 4 * canary.THREADS

@@ -1,0 +1,64 @@
+# ruff: noqa: RUF001 - the messages write a product with its sign
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices.base import KernelInfo
+from gpuregress.devices.cuda.limits import check_launch
+from gpuregress.errors import DeviceError
+from gpuregress.records import DeviceInfo, Dim3
+
+H200 = DeviceInfo(
+    "cuda:0",
+    "NVIDIA H200",
+    "sm_90",
+    "",
+    1,
+    {
+        "max_threads": 1024,
+        "max_block_x": 1024,
+        "max_block_y": 1024,
+        "max_block_z": 64,
+        "max_grid_x": 2147483647,
+        "max_grid_y": 65535,
+        "max_grid_z": 65535,
+        "max_shared": 49152,
+        "max_shared_optin": 232448,
+        "registers": 65536,
+        "warp_size": 32,
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared", "message"),
+    [
+        ((1, 1, 1), (2048, 1, 1), 0, "block 2048 × 1 × 1 has 2048 threads; this device takes 1024"),
+        ((1, 1, 1), (32, 32, 2), 0, "block 32 × 32 × 2 has 2048 threads; this device takes 1024"),
+        ((1, 1, 1), (1, 1, 65), 0, "block 1 × 1 × 65 has 65 threads along z; this device takes 64"),
+        ((1, 1, 1), (0, 1, 1), 0, "block 0 × 1 × 1 has 0 threads along x; there must be at least 1"),
+        ((1, 0, 1), (1, 1, 1), 0, "grid 1 × 0 × 1 has 0 blocks along y; there must be at least 1"),
+        ((1, 65536, 1), (1, 1, 1), 0, "grid 1 × 65536 × 1 has 65536 blocks along y; this device takes 65535"),
+        ((1, 1, 1), (1, 1, 1), 232448, "232448 bytes of dynamic shared memory beside the kernel's own 16; this"),
+        ((1, 1, 1), (1, 1, 1), -4, "-4 bytes of dynamic shared memory"),
+    ],
+)  # fmt: skip
+def test_the_number_that_is_wrong_is_said(grid: Dim3, block: Dim3, shared: int, message: str) -> None:
+    with pytest.raises(DeviceError, match="k cannot be launched on cuda:0: ") as caught:
+        check_launch(H200, KernelInfo("k", registers=16, shared=16), grid, block, shared)
+    assert message in str(caught.value)
+
+
+def test_registers_are_counted_by_warps() -> None:
+    check_launch(H200, KernelInfo("k", registers=64), (1, 1, 1), (1024, 1, 1), 0)
+    with pytest.raises(DeviceError, match="65 registers for each thread of 32 warps are 73728; this device has 65536"):
+        check_launch(H200, KernelInfo("k", registers=65), (1, 1, 1), (1024, 1, 1), 0)
+
+
+def test_the_kernels_own_limit() -> None:
+    with pytest.raises(DeviceError, match=r"512 threads; this kernel takes 256 \(its __launch_bounds__, or its 80"):
+        check_launch(H200, KernelInfo("k", registers=80, max_threads=256), (1, 1, 1), (512, 1, 1), 0)
+
+
+def test_what_fits_is_let_through() -> None:
+    check_launch(H200, KernelInfo("k", registers=32), (2147483647, 65535, 65535), (16, 16, 4), 232448)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.devices.cuda import redzone
+
+
+def test_untouched_zones_are_whole() -> None:
+    assert redzone.check(redzone.pattern().copy(), redzone.pattern().copy(), 40) is None
+
+
+def test_the_pattern_repeats_nowhere() -> None:
+    words = redzone.pattern().view(np.uint64)
+    assert len(set(words.tolist())) == words.size
+
+
+@given(
+    st.booleans(),
+    st.integers(0, redzone.SIZE - 1),
+    st.integers(1, 32),
+    st.integers(0, 10_000),
+    st.integers(1, 255),
+)
+def test_every_changed_byte_is_found(behind: bool, at: int, count: int, size: int, change: int) -> None:  # noqa: FBT001
+    zones = [redzone.pattern().copy(), redzone.pattern().copy()]
+    last = min(at + count, redzone.SIZE)
+    zones[behind][at:last] ^= np.uint8(change)
+    breach = redzone.check(zones[0], zones[1], size)
+    start = size if behind else -redzone.SIZE
+    assert breach is not None
+    assert (breach.first, breach.last, breach.changed) == (start + at, start + last - 1, last - at)
+    assert breach.found == zones[behind][at : at + 16].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("breach", "message"),
+    [
+        (
+            redzone.Breach(4000, 4003, 4, bytes.fromhex("0000803f1111")),
+            "4 bytes written behind x: bytes 4000 to 4003, at x[1000] (x has 1000), now 00 00 80 3f",
+        ),
+        (redzone.Breach(-1, -1, 1, b"\1"), "1 byte written before x: byte -1, at x[-1] (x has 1000), now 01"),
+        (
+            redzone.Breach(4004, 4013, 3, bytes(16)),
+            "3 of 10 bytes written behind x: bytes 4004 to 4013, at x[1001] (x has 1000), now " + " ".join(["00"] * 10),
+        ),
+    ],
+)
+def test_a_breach_in_words(breach: redzone.Breach, message: str) -> None:
+    assert redzone.describe(breach, "x", 4000, 4) == message
