@@ -13,7 +13,6 @@ from gpuregress.devices.cpu.lower.emit import Emit, Lowering, unsupported
 from gpuregress.devices.cpu.lower.ieee import (
     canonical,
     flush,
-    flush_by,
     is_nan,
     magnitude,
     narrow,
@@ -230,7 +229,7 @@ def _to_single(emit: Emit, instruction: Instruction, value: ir.Value, source: st
         exact = value
         value = narrow(emit, exact, rounding_of(instruction))
         if "ftz" in instruction.modifiers:
-            value = flush_by(emit, value, exact)
+            value = _flushed_single(emit, value, exact, rounding_of(instruction))
     if "sat" in instruction.modifiers:
         return saturate(emit, value)
     if source == "bf16" and _whole_rounding(instruction) is None:
@@ -240,21 +239,54 @@ def _to_single(emit: Emit, instruction: Instruction, value: ir.Value, source: st
     return canonical(emit, value)
 
 
+def _flushed_single(emit: Emit, value: ir.Value, exact: ir.Value, rounding: str) -> ir.Value:
+    """An f32 rounded from f64, made zero where it is tiny after rounding to 24 bits of any exponent.
+
+    Unlike arithmetic, which judges before rounding: ptxas (CUDA 13.0, sm_90) compares the f64 with what would round
+    up to the smallest normal number.
+    """
+    builder = emit.builder
+    inward, nearest, outward = (F64(2.0**-126 * (1 - lost)) for lost in (0.0, 2.0**-25, 2.0**-24))
+    negative = builder.fcmp_ordered("<", exact, F64(0.0))
+    limit: ir.Value = inward if rounding == "rz" else nearest
+    if rounding == "rm":
+        limit = builder.select(negative, outward, inward)
+    elif rounding == "rp":
+        limit = builder.select(negative, inward, outward)
+    tiny = builder.fcmp_ordered("<", magnitude(emit, exact), limit)
+    zero = builder.fmul(value, F32(0.0))  # keeps the sign
+    return builder.select(tiny, zero, value)
+
+
 def _to_tf32(emit: Emit, instruction: Instruction) -> None:
     builder, words = emit.builder, instruction.modifiers
     value = emit.read(instruction.operands[1], "f32")
     if "relu" in words:
         value = builder.select(builder.fcmp_ordered("<=", value, F32(0.0)), F32(0.0), value)
-    if words[0] == "rna" and "satfinite" not in words:
-        # ptxas (CUDA 13.0, sm_90) writes this one out: half a step added to what is finite, the low bits cut off.
-        bits = builder.bitcast(value, I32)
-        finite = builder.fcmp_ordered("<", magnitude(emit, value), F32(float("inf")))
-        added = builder.select(finite, builder.add(bits, I32(0x1000)), bits)
-        emit.write(instruction.operands[0], builder.and_(added, I32(0xFFFFE000)), "b32")
+    if words[0] == "rna":
+        emit.write(instruction.operands[0], _tf32_away(emit, value, finite="satfinite" in words), "b32")
         return
-    rounding = "rna" if words[0] == "rna" else rounding_of(instruction)
-    bits = round_to(emit, value, TF32, rounding, finite="satfinite" in words)
+    bits = round_to(emit, value, TF32, rounding_of(instruction))
     emit.write(instruction.operands[0], builder.shl(builder.zext(bits, I32), I32(13)), "b32")
+
+
+def _tf32_away(emit: Emit, value: ir.Value, *, finite: bool) -> ir.Value:
+    """`cvt.rna{.satfinite}.tf32`: half a step added to what is finite, the low bits cut off.
+
+    As ptxas (CUDA 13.0, sm_90) writes it out, so that a NaN keeps some of its payload; `.satfinite` takes one step off
+    what is not finite.
+    """
+    builder = emit.builder
+    infinity = F32(float("inf"))
+    bits = builder.bitcast(value, I32)
+    added = builder.select(
+        builder.fcmp_ordered("<", magnitude(emit, value), infinity), builder.add(bits, I32(0x1000)), bits
+    )
+    cut = builder.and_(added, I32(0xFFFFE000))
+    if not finite:
+        return cut
+    over = builder.fcmp_unordered(">=", magnitude(emit, builder.bitcast(cut, F32)), infinity)
+    return builder.select(over, builder.sub(cut, I32(0x2000)), cut)
 
 
 def _to_halves(emit: Emit, instruction: Instruction) -> None:

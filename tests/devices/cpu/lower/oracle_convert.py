@@ -67,15 +67,22 @@ def _small(ins: Instruction, value: Num, target: str) -> int:
     if "relu" in words:
         value = exact.relu(value)
     rounding = next((word for word in words if word in ("rn", "rz", "rm", "rp", "rna")), "rn")
-    flush = "ftz" in words and target == "f32"
-    return encode(value, target, rounding, finite="satfinite" in words, flush=flush)
+    if "ftz" in words and target == "f32" and value.size is not None:
+        # The limits as ptxas has them: the f64 from which on this rounding reaches the smallest normal number.
+        outward = rounding == ("rm" if value.negative else "rp")
+        limit = 0x380FFFFFE0000000 if outward else 0x380FFFFFF0000000 if rounding == "rn" else 0x3810000000000000
+        if encode(Num(False, value.size), "f64") < limit:
+            return FORMS["f32"].sign if value.negative else 0
+    return encode(value, target, rounding, finite="satfinite" in words)
 
 
 def _tf32(ins: Instruction, bits: int) -> int:
     words = ins.modifiers
     value = decode(bits, "f32")
-    if words[0] == "rna" and "satfinite" not in words:
-        return (bits + 0x1000 if value.size is not None else bits) & 0xFFFFE000
+    if words[0] == "rna":
+        cut = (bits + 0x1000 if value.size is not None else bits) & 0xFFFFE000
+        over = cut & 0x7FFFFFFF >= 0x7F800000
+        return cut - 0x2000 if "satfinite" in words and over else cut
     return _small(ins, value, "tf32") << 13
 
 

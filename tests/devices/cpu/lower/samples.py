@@ -59,12 +59,14 @@ def _float_edges(kind: str) -> list[int]:
             (bias - 25 << mantissa) + 1,
             (bias - 133 << mantissa) % infinity,
         ]
+    if kind == "f64":  # about f32's smallest normal number
+        sizes += [0x3810000000000000 - (1 << 29 - lost) + step for lost in (0, 1, 2) for step in (-1, 0, 1)]
     sign = 1 << (mantissa + (4 if bias == 15 else 7 if bias == 127 else 10) + 1)
     return [size | extra for size in sizes for extra in (0, sign)]
 
 
 def operands(form: Form, seed: int, count: int, random: int) -> list[Array]:
-    """Arrays of bits for a form's inputs: about `count` tuples of edges, all of them if there are no more, then random ones.
+    """Arrays of bits for a form's inputs: about `count` tuples of edges, then `random` random ones.
 
     One input: all edges. Several: a sample of all tuples of edges, chosen by the seed.
     """
