@@ -16,16 +16,21 @@ class Problems:
     Args:
         document: the file they are in.
         errors: those that are known already.
+
+    Attributes:
+        reported: how often `add` was called, also for what was dropped: has a step found anything wrong?
     """
 
     def __init__(self, document: Document, errors: Iterable[JobError] = ()) -> None:
         self.document = document
         self._errors: dict[str, JobError] = {}
+        self.reported = 0
         for error in errors:
             self._errors.setdefault(error.key, error)
 
     def add(self, key: Key, message: str) -> None:
         """Notes an error; a second one at the same key is dropped, for it is the same mistake in another case."""
+        self.reported += 1
         error = self.document.error(key, message)
         self._errors.setdefault(error.key, error)
 

@@ -163,7 +163,7 @@ class _Builder:
         if self.count > MAX_VALUES or len(key) > MAX_DEPTH:
             limit = f"{MAX_VALUES} values" if self.count > MAX_VALUES else f"{MAX_DEPTH} levels"
             message = f"grows past {limit} (an alias that refers to itself or to many others?)"
-            raise JobErrors((JobError(self.path, node.start_mark.line + 1, dotted(key[:6]), message),))
+            raise JobErrors((JobError(self.path, node.start_mark.line + 1, dotted(key[:1]), message),))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, key)
         if isinstance(node, yaml.SequenceNode):

@@ -47,13 +47,15 @@ def size(value: float | str) -> int:
 
 
 def size_text(count: int) -> str:
-    """`4.0 GiB`."""
+    """`4.0 GiB`; a few kilobytes to the byte."""
+    if count < 10 * 1024:
+        return f"{count} bytes"
     amount = float(count)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+    for unit in ("KiB", "MiB", "GiB"):
         amount /= 1024
-    return f"{amount:.1f} TiB"
+        if amount < 1024:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1024:.1f} TiB"
 
 
 def _amount(value: float | str, units: dict[str, float] | dict[str, int], wanted: str) -> float:

@@ -89,6 +89,8 @@ class _JobPlan:
             case = self._case(scope, name, facts, dump)
             if case is not None:
                 found.append(case)
+        if not any(error.key.startswith("launches") for error in self.problems.errors):
+            usage.check_used(self.file, self.problems)
         return tuple(found)
 
     def _name(self) -> str:
@@ -188,9 +190,9 @@ class _JobPlan:
         return found
 
     def _given_rule(self, scope: Scope, name: str, element: dtypes.ElementType) -> records.Rule:
-        before = len(self.problems)
+        before = self.problems.reported
         rule = rules.rule(scope, self.job.compare[name], element, ("compare", name))
-        if len(self.problems) == before:
+        if self.problems.reported == before:
             for message in validate.validate_rule(rule, element):
                 scope.error(("compare", name), message)
         return dataclasses.replace(rule, verify=self.verify.get(name, rule.verify))

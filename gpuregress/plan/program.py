@@ -47,7 +47,7 @@ def _document(path: Path) -> Document:
 
 def _launch_problems(launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
     if len(launch.args) != len(entry.parameters):
-        return [(None, f"{launch.kernel} takes {len(entry.parameters)} arguments, not {len(launch.args)}")]
+        return [(None, f"{launch.kernel} takes {_count(len(entry.parameters), 'argument')}, not {len(launch.args)}")]
     pairs = zip(launch.args, entry.parameters, strict=True)
     judged = ((position, _problem(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
     return [(position, message) for position, message in judged if message]
@@ -96,7 +96,11 @@ def _parameter_text(parameter: Parameter) -> str:
 
 
 def _bytes(count: int) -> str:
-    return f"{count} byte" if count == 1 else f"{count} bytes"
+    return _count(count, "byte")
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _scalar_hint(parameter: Parameter) -> str:

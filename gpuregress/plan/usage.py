@@ -44,7 +44,7 @@ def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
 
 
 def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
-    """Buffers that are named and not there or there and not used; a job that can never fail.
+    """Buffers that are named and not there; a job that can never fail.
 
     Args:
         file: the job.
@@ -56,17 +56,24 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
     for section in ("compare", "checks", "reference", "verify"):
         for name in getattr(job, section):
             known(file, problems, name, (section, name))
-    if not file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
-        used = set(_used(job))
-        for name in job.buffers:
-            if name not in used:
-                problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is no symbol")
     can_fail = dump or job.checks or job.expect or job.status
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
         problems.add(
             ("dump",),
             "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump, as dump: [x]",
         )
+
+
+def check_used(file: JobFile, problems: Problems) -> None:
+    """Notes each buffer that nothing uses, where no error elsewhere can be the reason."""
+    job = file.model
+    assert job is not None
+    if file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
+        return
+    used = set(_used(job))
+    for name in job.buffers:
+        if name not in used:
+            problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is no symbol")
 
 
 def _judged(job: model.Job) -> set[str]:

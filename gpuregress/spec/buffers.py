@@ -43,15 +43,19 @@ def buffers(
         total += size
         if size > memory:
             text = f"{list(shape)} of {item.dtype} is {units.size_text(size)}: {_over(memory)}"
-            scope.error((*key, "shape"), text)
+            scope.error((*key, "shape"), text, *item.shape)
             continue
         problem = fill_problem(buffer) if fill else None
         if problem:
-            scope.error((*key, "fill"), problem)
+            scope.error((*key, "fill"), problem, *item.shape)
             continue
         result[name] = buffer
     if total > memory and len(result) == len(file.model.buffers):
-        scope.error(("buffers",), f"take {units.size_text(total)} together: {_over(memory)}")
+        scope.error(
+            ("buffers",),
+            f"take {units.size_text(total)} together: {_over(memory)}",
+            *(text for item in file.model.buffers.values() for text in item.shape),
+        )
     return result
 
 
@@ -71,9 +75,9 @@ def _shape(scope: Scope, item: model.Buffer, key: Key) -> tuple[int, ...] | None
 def _fill(scope: Scope, fill: model.Fill, key: Key, seed: int) -> records.Fill | None:
     kind = fill.kind
     setting = getattr(fill, kind)
-    before = len(scope.problems)
+    before = scope.problems.reported
     options = _options(scope, kind, setting, (*key, kind))
-    return records.Fill(kind, options, seed) if len(scope.problems) == before else None
+    return records.Fill(kind, options, seed) if scope.problems.reported == before else None
 
 
 def _options(scope: Scope, kind: str, setting: Any, key: Key) -> dict[str, Any]:

@@ -117,10 +117,10 @@ class _Maker:
         """ceil(problem / product of its divisors), exactly."""
         grid, key = self.launch.grid, (*self.key, "grid")
         assert grid.problem is not None
-        size = scope.whole(grid.problem[axis], (*key, "problem", axis), low=1, what="elements")
+        size = scope.whole(grid.problem[axis], (*key, "problem", axis), low=1, what="the size")
         divisors = grid.divide[axis] if axis < len(grid.divide) else []
         factors = [
-            scope.whole(value, (*key, "divide", axis, at), low=1, what="elements") for at, value in enumerate(divisors)
+            scope.whole(value, (*key, "divide", axis, at), low=1, what="a divisor") for at, value in enumerate(divisors)
         ]
         if size is None or None in factors:
             return None
@@ -138,12 +138,14 @@ class _Maker:
         threads = math.prod(block)
         shape = " x ".join(str(count) for count in block)
         if threads > MAX_THREADS:
-            scope.error(key, f"{shape} has {threads} threads: a block has at most {MAX_THREADS}")
+            scope.error(key, f"{shape} has {threads} threads: a block has at most {MAX_THREADS}", *self.launch.block)
             return None
         for axis, count in enumerate(block):
             if count > MAX_BLOCK[axis]:
                 scope.error(
-                    (*key, axis), f"{shape}: at most {MAX_BLOCK[axis]} threads along {_AXES[axis]} are possible"
+                    (*key, axis),
+                    f"{shape}: at most {MAX_BLOCK[axis]} threads along {_AXES[axis]} are possible",
+                    *self.launch.block,
                 )
                 return None
         return block
@@ -191,7 +193,7 @@ def _scalar(scope: Scope, item: model.Argument, key: Key) -> records.Argument | 
     try:
         data, text = scalar_bytes.pack(dtypes.parse(item.dtype), values)
     except ValueError as error:
-        scope.error(key, str(error))
+        scope.error(key, str(error), *(value for value in item.values if not isinstance(value, bool)))
         return None
     label = expressions.label(item.values[0]) if len(item.values) == 1 else ""
     return records.Argument("scalar", dtype=item.dtype, data=data.hex(), text=text, label=label)

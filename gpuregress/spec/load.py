@@ -23,7 +23,20 @@ from gpuregress.spec.model import Job
 
 _AS_WRITTEN = ("job", "revision", "tags")
 # Sections whose entries can be taken out one by one.
-_SECTIONS = ("buffers", "launches", "parameters", "where", "compare", "checks", "reference", "verify")
+_SECTIONS = (
+    "buffers",
+    "launches",
+    "parameters",
+    "where",
+    "compare",
+    "checks",
+    "reference",
+    "verify",
+    "compile",
+    "limits",
+    "timing",
+    "resources",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,16 +30,23 @@ class Scope:
         """The same in one step of a repeated launch."""
         return Scope({**self.names, "step": step}, self.problems, self.case)
 
-    def error(self, key: Key, message: str) -> None:
-        """Notes an error that depends on the parameters."""
-        self.problems.add(key, f"{message} (in case {self.case})" if self.case else message)
+    def error(self, key: Key, message: str, *values: float | str) -> None:
+        """Notes an error.
+
+        Args:
+            key: where it is.
+            message: what is wrong.
+            values: what it comes from; where one of them has a parameter in it, the message says in which case.
+        """
+        names = {name for value in values if isinstance(value, str) for name in _names(value)}
+        self.problems.add(key, f"{message} (in case {self.case})" if self.case and names & {*self.names} else message)
 
     def number(self, value: float | str, key: Key) -> Number | None:
         """The value, None where it was wrong."""
         try:
             return expressions.evaluate(value, self.names)
         except ExpressionError as error:
-            self.error(key, str(error))
+            self.error(key, str(error), value)
             return None
 
     def whole(self, value: float | str, key: Key, *, low: int, high: int | None = None, what: str) -> int | None:
@@ -55,11 +62,11 @@ class Scope:
         try:
             number = expressions.evaluate_whole(value, self.names)
         except ExpressionError as error:
-            self.error(key, str(error))
+            self.error(key, str(error), value)
             return None
         if number < low or (high is not None and number > high):
-            bounds = f"at least {low}" if high is None else f"{low} to {high}"
-            self.error(key, f"{shown(value, number)}: {bounds} {what} are possible")
+            bound = f"at least {low}" if number < low else f"at most {high}"
+            self.error(key, f"{shown(value, number)}: {what or 'it'} must be {bound}", value)
             return None
         return number
 
@@ -73,9 +80,16 @@ class Scope:
         if number < low or (above and number == low) or number > high:
             bounds = f"{'above' if above else 'at least'} {low:g}" if math.isfinite(low) else ""
             bounds += (" and " if bounds else "") + f"at most {high:g}" if math.isfinite(high) else ""
-            self.error(key, f"{shown(value, number)}: it must be {bounds}")
+            self.error(key, f"{shown(value, number)}: it must be {bounds}", value)
             return None
         return float(number)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    try:
+        return expressions.parse(text).names
+    except ExpressionError:
+        return ()
 
 
 def shown(value: float | str, number: Number) -> str:

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpuregress.document import units
+
+
+@pytest.mark.parametrize(("value", "seconds"), [(30, 30.0), ("30s", 30.0), ("2 min", 120.0), ("500ms", 0.5), ("1h", 3600)])
+def test_seconds(value: Any, seconds: float) -> None:
+    assert units.seconds(value) == seconds
+
+
+@pytest.mark.parametrize("value", [0, -1, "30", "30x", "s", True, None, float("nan"), "999999999h", []])
+def test_no_seconds(value: Any) -> None:
+    with pytest.raises(ValueError, match="is no time"):
+        units.seconds(value)
+
+
+@pytest.mark.parametrize(("value", "size"), [(100, 100), ("4GiB", 4 << 30), ("512MB", 512_000_000), ("1.5 KiB", 1536)])
+def test_size(value: Any, size: int) -> None:
+    assert units.size(value) == size
+
+
+@pytest.mark.parametrize("value", [0, "0B", "4GB8", "4 gib", "-1MB", True, float("inf"), "99999999TiB"])
+def test_no_size(value: Any) -> None:
+    with pytest.raises(ValueError, match="is no size"):
+        units.size(value)
+
+
+@pytest.mark.parametrize(("count", "text"), [(5, "5 bytes"), (10240, "10.0 KiB"), (4 << 30, "4.0 GiB"), (3 << 40, "3.0 TiB")])
+def test_size_text(count: int, text: str) -> None:
+    assert units.size_text(count) == text

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuregress import dtypes, inputs
+from gpuregress.dump import reader
+from gpuregress.errors import HarnessError
+from gpuregress.records import Buffer, Fill
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "zeros": {},
+    "ones": {},
+    "arange": {},
+    "permutation": {},
+    "value": {"values": [3]},
+    "uniform": {"low": 2.0, "high": 3.0},
+    "normal": {"mean": 0.0, "std": 1.0},
+    "integers": {"low": 3, "high": 9},
+    "choice": {"values": [1, 5, 7]},
+    "park_miller": {"seed": 1},
+}
+FLOATS_ONLY = ("uniform", "normal")
+# SHA-256 of the bytes of fill(seed_for(42, "x"), 1000 elements): a change here changes every user's baselines.
+PINNED = {
+    ("zeros", "int32"): "fc19b19971194257",
+    ("arange", "float16"): "69902e3b403c1d33",
+    ("permutation", "int32"): "41488e6174ff8b5d",
+    ("uniform", "float32"): "4214338b5d9fdff6",
+    ("uniform", "float64"): "057d6d6999ee066b",
+    ("uniform", "bfloat16"): "a573aab1d8206659",
+    ("normal", "float32"): "837df76a6db950ae",
+    ("normal", "float64"): "b7c3d3efc11a94ea",
+    ("normal", "float4"): "df6f98d0c4fdb500",
+    ("integers", "uint8"): "e7e046aef5669842",
+    ("integers", "int64"): "9d1515cc4fa82b6d",
+    ("choice", "float32"): "cbfbfb02ef3d71b1",
+    ("park_miller", "int32"): "ab6b536d774499ab",
+    ("park_miller", "float32"): "adb685c56ca1868d",
+}
+
+
+def buffer(kind: str, dtype: str, *shape: int, seed: int = 7, **options: Any) -> Buffer:
+    return Buffer("x", dtype, shape, Fill(kind, options or OPTIONS[kind], seed))
+
+
+def numbers(array: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+    """Every number of an array as float64, parts last."""
+    element = dtypes.parse(dtype)
+    columns = zip(element.columns(array), element.parts, strict=True)
+    return np.stack([dtypes.to_float(column, part.scalar).astype(np.float64) for column, part in columns], axis=-1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    kind=st.sampled_from(sorted(OPTIONS)),
+    dtype=st.sampled_from([*dtypes.known_names(), "{id:int32,score:float32}"]),
+    shape=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+)
+def test_pure_and_of_the_right_shape_and_type(kind: str, dtype: str, shape: list[int]) -> None:
+    made = buffer(kind, dtype, *shape)
+    element = dtypes.parse(dtype)
+    if inputs.fill_problem(made):
+        narrow = {"bool", "int", "uint", "float", "bfloat"}
+        assert any(part.scalar.kind in narrow for part in element.parts)
+        with pytest.raises(HarnessError):
+            inputs.fill(made)
+        return
+    first, second = inputs.fill(made), inputs.fill(made)
+    assert first.shape == tuple(shape)
+    assert first.dtype == element.storage
+    assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["uniform", "normal", "integers", "choice", "permutation"])
+def test_seeds_differ(kind: str) -> None:
+    assert inputs.fill(buffer(kind, "float64", 100)).tobytes() != inputs.fill(buffer(kind, "float64", 100, seed=8)).tobytes()
+
+
+def test_seed_of_a_buffer() -> None:
+    assert inputs.seed_for(42, "x") == int.from_bytes(hashlib.sha256(b"42:x").digest()[:8], "little")
+    assert len({inputs.seed_for(seed, name) for seed in range(5) for name in "xyz"}) == 15
+
+
+@pytest.mark.parametrize(("kind", "dtype"), sorted(PINNED))
+def test_bytes_never_change(kind: str, dtype: str) -> None:
+    array = inputs.fill(buffer(kind, dtype, 1000, seed=inputs.seed_for(42, "x")))
+    assert hashlib.sha256(array.tobytes()).hexdigest()[:16] == PINNED[kind, dtype]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_uniform_stays_below_high(dtype: str) -> None:
+    for low, high in ((0.0, 1.0), (-1.0, 0.0), (1.0, 1.03), (-3.0, -2.9)):
+        values = numbers(inputs.fill(buffer("uniform", dtype, 20_000, low=low, high=high)), dtype)
+        assert values.max() < high
+        assert values.min() >= np.float64(low) - 0.01
+        assert abs(values.mean() - (low + high) / 2) < (high - low) * 0.05 + 0.01
+
+
+def test_vectors_are_filled_part_by_part() -> None:
+    array = inputs.fill(buffer("arange", "float2", 3))
+    assert [tuple(row) for row in array.tolist()] == [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]
+    record = inputs.fill(buffer("value", "{id:int32,score:float32}", 2, values=[7, 0.5]))
+    assert record.tolist() == [(7, 0.5), (7, 0.5)]
+
+
+def test_permutation_holds_every_number_once() -> None:
+    assert np.array_equal(np.sort(inputs.fill(buffer("permutation", "int32", 999))), np.arange(999))
+
+
+def test_park_miller_is_the_published_sequence() -> None:
+    array = inputs.fill(buffer("park_miller", "int32", 10_000))
+    assert array[:3].tolist() == [16807, 282475249, 1622650073]
+    assert array[9999] == 1043618065
+    assert inputs.fill(buffer("park_miller", "float64", 1))[0] == 16807 / (2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "options", "problem"),
+    [
+        ("normal", "int32", {}, "normal fills floats, and int32 is none"),
+        ("uniform", "{id:int32,score:float32}", {}, r"uniform fills floats, and int32 is none: .* \(part id\)"),
+        ("permutation", "uint8", {}, "999 does not fit uint8: 0 to 255"),
+        ("arange", "int8", {}, "999 does not fit int8"),
+        ("integers", "uint8", {"low": -1, "high": 5}, "-1 does not fit uint8"),
+        ("park_miller", "int16", {}, "too large for int16"),
+        ("value", "bool", {"values": [2]}, "2 does not fit bool: 0 to 1"),
+        ("value", "int32", {"values": [0.5]}, "0.5 is no whole number"),
+        ("value", "int32", {"values": [math.nan]}, "nan is no whole number"),
+        ("value", "float2", {"values": [1, 2, 3]}, "value has 3 numbers and float2 has 2 parts"),
+        ("value", "float16", {"values": [1e6]}, "1000000.0 is too large for float16"),
+        ("choice", "int8", {"values": [1, 300]}, "300 does not fit int8"),
+    ],
+)
+def test_what_does_not_fit(kind: str, dtype: str, options: dict[str, Any], problem: str) -> None:
+    made = buffer(kind, dtype, 1000, **options)
+    found = inputs.fill_problem(made)
+    assert found is not None
+    with pytest.raises(HarnessError, match=f"buffer x: .*{problem}"):
+        inputs.fill(made)
+
+
+def file(path: Path, dtype: str, *shape: int) -> Buffer:
+    return Buffer("x", dtype, shape, Fill("file", {"path": str(path)}, 0))
+
+
+def test_npy(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(6).reshape(2, 3))
+    assert inputs.fill(file(path, "float32", 6)).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert inputs.fill(file(path, "float2", 3)).tolist() == [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]
+    with pytest.raises(HarnessError, match="holds 6 values and"):
+        inputs.fill(file(path, "int32", 5))
+    assert inputs.fill_problem(file(path, "int32", 5)) is not None
+    np.save(path, np.array([0.5]))
+    with pytest.raises(HarnessError, match="numbers that are not whole"):
+        inputs.fill(file(path, "int32", 1))
+    np.save(path, np.array([300]))
+    with pytest.raises(HarnessError, match="300 does not fit uint8"):
+        inputs.fill(file(path, "uint8", 1))
+    path.write_bytes(b"nonsense")
+    with pytest.raises(HarnessError, match="cannot be read"):
+        inputs.fill(file(path, "uint8", 1))
+
+
+def test_npy_never_unpickles(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(HarnessError, match="cannot be read"):
+        inputs.fill(file(path, "int32", 1))
+
+
+def test_bin(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(np.array([1.5, 2.5], "<f4").tobytes())
+    assert inputs.fill(file(path, "float32", 2)).tolist() == [1.5, 2.5]
+    with pytest.raises(HarnessError, match="has 8 bytes and 12 are needed"):
+        inputs.fill(file(path, "float32", 3))
+
+
+def test_dump(tmp_path: Path) -> None:
+    path = tmp_path / "x.1.4"
+    path.write_text("# gpuregress 1 bfloat16 [2]\n1.5\n-2.0\n")
+    for dtype in ("bfloat16", "float32"):
+        array = inputs.fill(file(path, dtype, 2), read_dump=reader.read)
+        assert numbers(array, dtype).ravel().tolist() == [1.5, -2.0]
+    with pytest.raises(HarnessError, match="dumps cannot be read here"):
+        inputs.fill(file(path, "float32", 2))
+
+
+def python(path: Path, text: str, dtype: str = "float32", *shape: int) -> npt.NDArray[Any]:
+    path.write_text(text)
+    return inputs.fill(Buffer("x", dtype, shape or (2,), Fill("python", {"function": f"{path}:make"}, 5)))
+
+
+def test_python(tmp_path: Path) -> None:
+    path = tmp_path / "fills.py"
+    assert python(path, "def make(seed, shape):\n    return [seed, shape[0]]\n").tolist() == [5.0, 2.0]
+    assert python(path, "def make(**given):\n    return [len(given), 0]\n").tolist() == [4.0, 0.0]
+    for text, message in (
+        ("def make():\n    return None\n", "returned nothing"),
+        ("def make():\n    return [1, 2, 3]\n", "holds 3 values"),
+        ("def make():\n    return 1 / 0\n", "failed: ZeroDivisionError"),
+        ("def make():\n    return ['a', 'b']\n", "holds <U1"),
+        ("x = 1\n", "cannot be imported: AttributeError"),
+        ("make = 5\n", "is no function"),
+        ("import nothing_of_this_name\n", "cannot be imported: ModuleNotFoundError"),
+    ):
+        with pytest.raises(HarnessError, match=message):
+            python(path, text)

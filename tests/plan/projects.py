@@ -1,0 +1,43 @@
+"""Small projects to plan in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress.project import Project, find
+
+SOURCE = """__device__ int d_status[2];
+__constant__ float d_filter[17];
+template <typename T>
+__global__ void block_sum(T* sum, const T* x, int n)
+{
+    if (threadIdx.x == 0) sum[blockIdx.x] = x[0] * d_filter[0] + n;
+}
+"""
+JOB = """source: ../kernels/reduce.cu
+parameters:
+  n: [1000, 65536]
+  tile: [128, 256]
+buffers:
+  x:   {dtype: float32, shape: [n], fill: {normal: {std: 2.0}}}
+  sum: {dtype: float32, shape: [ceil(n / tile)]}
+launches:
+  - kernel: block_sum<float>
+    grid: [ceil(n / tile)]
+    block: [tile]
+    shared: 4 * tile
+    args: [sum, x, {int32: n}]
+"""
+REFERENCE = "def block_sums(inputs, case):\n    return None\n\n\ndef totals_agree(expected, actual, case):\n    return True\n"
+
+
+def project(root: Path, **jobs: str) -> Project:
+    """A project in `root` with these jobs (file name without .yaml → text)."""
+    (root / "configs").mkdir(parents=True)
+    (root / "kernels" / "include").mkdir(parents=True)
+    (root / "kernels" / "reduce.cu").write_text(SOURCE)
+    (root / "configs" / "reference.py").write_text(REFERENCE)
+    (root / "configs" / "eight.bin").write_bytes(bytes(8))
+    for name, text in jobs.items():
+        (root / "configs" / f"{name}.yaml").write_text(text)
+    return find(root)

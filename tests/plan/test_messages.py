@@ -1,0 +1,54 @@
+"""Every mistake that a job can hold, and the very words that answer it: messages/NAME.yaml → messages/NAME.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress import plan
+from gpuregress.errors import JobErrors
+from tests.plan.projects import project
+
+MESSAGES = Path(__file__).parent / "messages"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in MESSAGES.glob("*.yaml")))
+def test_message(name: str, tmp_path: Path) -> None:
+    place = project(tmp_path, job=(MESSAGES / f"{name}.yaml").read_text())
+    with pytest.raises(JobErrors) as caught:
+        plan.make(place, [])
+    said = str(caught.value).replace(str(tmp_path), "PROJECT").replace("PROJECT/configs/job.yaml", "job.yaml")
+    assert said + "\n" == (MESSAGES / f"{name}.txt").read_text()
+    assert caught.value.exit_code == 2
+    assert "Traceback" not in said
+    assert "pydantic" not in said
+
+
+def test_two_jobs_of_one_name(tmp_path: Path) -> None:
+    text = (MESSAGES / "unknown_key.yaml").read_text()
+    place = project(tmp_path, first=f"job: Same\n{text}", second=f"# a comment\njob: same  # again\n{text}")
+    with pytest.raises(JobErrors) as caught:
+        plan.make(place, [])
+    configs = tmp_path / "configs"
+    assert str(caught.value) == (
+        f"{configs}/second.yaml:2: job: 'same' is also the name of the job in {configs}/first.yaml: "
+        "every job of a project needs its own"
+    )
+
+
+def test_no_permission_and_not_utf8(tmp_path: Path) -> None:
+    place = project(tmp_path, job="")
+    (tmp_path / "configs" / "job.yaml").write_bytes(b"source: x\ntags: [\xff]\n")
+    with pytest.raises(JobErrors, match=r"job.yaml:2: is not YAML: .*save the file as UTF-8"):
+        plan.make(place, [])
+    (tmp_path / "configs" / "job.yaml").write_bytes("source: x\n".encode("utf-16"))
+    with pytest.raises(JobErrors, match="is written in UTF-16"):
+        plan.make(place, [])
+
+
+def test_errors_of_all_jobs_come_together(tmp_path: Path) -> None:
+    text = (MESSAGES / "unknown_key.yaml").read_text()
+    with pytest.raises(JobErrors) as caught:
+        plan.make(project(tmp_path, first=text, second=text), [])
+    assert {error.path.name for error in caught.value.errors} == {"first.yaml", "second.yaml"}

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.spec import expressions
+from gpuregress.spec.expressions import ExpressionError, evaluate, evaluate_whole
+
+NAMES = {"n": 1000, "tile": 128, "x": 0.5, "big": 2**60}
+
+
+def python(text: str) -> Any:
+    """Python's own answer, the oracle."""
+    functions = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max, "log2": math.log2}
+    return eval(text, {"__builtins__": {}}, {**NAMES, **functions})  # noqa: S307 - the texts are made here
+
+
+ATOMS = st.one_of(
+    st.integers(0, 10**6).map(str),
+    st.floats(0, 1e6, allow_nan=False).map(repr),
+    st.sampled_from(sorted(NAMES)),
+)
+
+
+def compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    binary = st.sampled_from(["+", "-", "*", "/", "//", "%", "<", "<=", ">", ">=", "==", "!=", "and", "or"])
+    return st.one_of(
+        st.tuples(inner, binary, inner).map(" ".join),
+        st.tuples(inner, st.sampled_from(["0", "1", "2", "3"])).map(lambda pair: f"({pair[0]}) ** {pair[1]}"),
+        inner.map(lambda text: f"({text})"),
+        inner.map(lambda text: f"-{text}"),
+        inner.map(lambda text: f"(not {text})"),
+        inner.map(lambda text: f"floor({text})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda items: f"max({', '.join(items)})"),
+        st.tuples(inner, inner, inner).map(lambda items: f"{items[0]} < {items[1]} <= {items[2]}"),
+    )
+
+
+@given(st.recursive(ATOMS, compound, max_leaves=8))
+def test_means_what_python_means(text: str) -> None:
+    try:
+        expected = python(text)
+    except (ZeroDivisionError, OverflowError):
+        with pytest.raises(ExpressionError):
+            evaluate(text, NAMES)
+        return
+    try:
+        found = evaluate(text, NAMES)
+    except ExpressionError as error:
+        # Only what is larger than the limit may be refused where Python answers.
+        assert "larger than 2**128" in str(error) or "too large" in str(error) or "divides by zero" in str(error)
+        return
+    assert found == expected
+    assert isinstance(found, float) == isinstance(expected, float)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        evaluate(text, NAMES)
+    except ExpressionError as error:
+        assert str(error)  # noqa: PT017 - either way is right
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2 + 3 * 4", 14),
+        ("-2 ** 2", -4),
+        ("2 ** 3 ** 2", 512),
+        ("2 ** -1", 0.5),
+        ("7 // -2", -4),
+        ("-7 % 3", 2),
+        ("ceil(n / tile)", 8),
+        ("ceil((big * 8 + 1) / 8)", 2**60 + 1),
+        ("floor((big + 1) / 1)", 2**60 + 1),
+        ("ceil(log2(big + 1))", 61),
+        ("floor(log2(big - 1))", 59),
+        ("log2(1024)", 10),
+        ("sizeof(float4) * 2", 32),
+        ("min(3, n, x)", 0.5),
+        ("1_000", 1000),
+        ("0x1F", 31),
+        ("1e3", 1000.0),
+        ("n == 1000 and tile != 3", True),
+        ("0 or tile", 128),
+        ("n == 0 and 1 / 0 > 0", False),
+        ("not n", False),
+    ],
+)
+def test_values(text: str, value: float) -> None:
+    found = evaluate(text, NAMES)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is empty"),
+        ("n +", "it ends too early"),
+        ("(n", "')' is missing at the end"),
+        ("n m", "'m' is not expected there"),
+        ("n.real", "'.' is not allowed"),
+        ("'a'", '"\'" is not allowed'),
+        ("[1]", "'[' is not allowed"),
+        ("n if n else 2", "'if' is not expected there"),
+        ("open(n)", "there is no function 'open'"),
+        ("ciel(n)", "there is no function 'ciel'; did you mean 'ceil'?"),
+        ("ceil", "'ceil' is a function: write ceil(…)"),
+        ("ceil(1, 2)", "ceil takes one number"),
+        ("min(1)", "min takes two or more numbers"),
+        ("sizeof(float)", "sizeof takes a dtype, and 'float' is none"),
+        ("1x", "'1x' is no number"),
+        ("n / 0", "it divides by zero"),
+        ("n // 0", "it divides by zero"),
+        ("n % 0", "it divides by zero"),
+        ("0 ** -1", "it divides by zero"),
+        ("9 ** 9 ** 9 ** 9", "larger than 2**128"),
+        ("2 ** 64 * 2 ** 64 * 2", "larger than 2**128"),
+        ("10.0 ** 400", "too large"),
+        ("1e999", "too large"),
+        ("(-8) ** 0.5", "a root of a negative number"),
+        ("log2(0)", "the logarithm of a number that is not above 0"),
+        ("tlie", "there is no parameter 'tlie'; did you mean 'tile'?"),
+        ("(" * 200 + "1" + ")" * 200, "nested deeper than 60 levels"),
+        ("-" * 900 + "1", "nested deeper than 60 levels"),
+        ("1+" * 600 + "1", "longer than 1000 characters"),
+    ],
+)
+def test_what_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        evaluate(text, NAMES)
+    assert reason in str(caught.value)
+
+
+def test_a_long_sum_is_no_deep_nesting() -> None:
+    assert evaluate("1+" * 400 + "1", {}) == 401
+
+
+def test_whole_numbers() -> None:
+    assert evaluate_whole("n / 4", NAMES) == 250
+    assert type(evaluate_whole("n / 4", NAMES)) is int
+    assert evaluate_whole(2.0, {}) == 2
+    with pytest.raises(ExpressionError, match=r"'n / 3' is 333.3+\d*: a whole number is needed"):
+        evaluate_whole("n / 3", NAMES)
+
+
+def test_label_is_a_plain_name() -> None:
+    assert [expressions.label(value) for value in ("n", " n ", "n+1", 5, "4")] == ["n", "n", "", "", ""]

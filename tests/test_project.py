@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import JobErrors, UsageError
+from gpuregress.project import Tolerance, find
+
+
+def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
+    (tmp_path / "configs" / "deep").mkdir(parents=True)
+    place = find(tmp_path / "configs" / "deep")
+    assert place.root == tmp_path
+    assert (place.configs, place.baselines, place.runs) == (
+        tmp_path / "configs",
+        tmp_path / "baselines",
+        tmp_path / "runs",
+    )
+    assert (place.settings.timeout, place.settings.keep_runs) == (30.0, 30)
+
+
+def test_settings_come_before_configs(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    (inner / "configs").mkdir(parents=True)
+    (tmp_path / "gpuregress.yaml").write_text("# nothing set\n")
+    assert find(inner).root == tmp_path
+
+
+def test_yaml_settings(tmp_path: Path) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(
+        "folders: {configs: jobs, runs: /var/runs}\ncompare: {float32: {rtol: 1e-5}}\n"
+        "limits: {timeout: 2min, memory: 1GiB}\nretention: {runs: 5}\n",
+    )
+    place = find(tmp_path)
+    assert (place.configs, place.baselines, place.runs) == (
+        tmp_path / "jobs",
+        tmp_path / "baselines",
+        Path("/var/runs"),
+    )
+    settings = place.settings
+    assert (settings.timeout, settings.memory, settings.keep_runs) == (120.0, 1 << 30, 5)
+    assert settings.compare == {"float32": Tolerance(1e-5, 0.0)}
+
+
+def test_toml_settings(tmp_path: Path) -> None:
+    toml = tmp_path / "pyproject.toml"
+    toml.write_text("[project]\nname = 'x'\n[tool.gpuregress.limits]\ntimeout = 5\n")
+    assert find(tmp_path).settings.timeout == 5
+    toml.write_text("[tool.gpuregress]\nlimits = {timeout = 5, memroy = 1}\n\n[tool.gpuregress.retention]\nruns = 0\n")
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert str(caught.value) == (
+        f"{toml}:2: limits.memroy: no such key; did you mean 'memory'?\n"
+        f"{toml}:5: retention.runs: is 0: a whole number, at least 1, is needed"
+    )
+
+
+def test_a_pyproject_of_another_tool_is_no_project(tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "pyproject.toml").write_text("[tool.ruff]\n")
+    assert find(tmp_path / "inner").root == tmp_path
+    (tmp_path / "inner" / "pyproject.toml").write_text("not toml at all\n")
+    assert find(tmp_path / "inner").root == tmp_path
+
+
+def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "gpuregress.yaml"
+    path.write_text(
+        "folder: {}\nlimits:\n  timeout: soon\n  memory: 4GB8\nretention: 30\n"
+        "compare:\n  float23: {}\n  float32: {rtol: -1, ulp: 3}\nfolders: {runs: 5}\n",
+    )
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert str(caught.value).replace(str(path), "F").splitlines() == [
+        "F:1: folder: no such key; did you mean 'folders'?",
+        "F:3: limits.timeout: 'soon' is no time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min",
+        "F:4: limits.memory: '4GB8' is no size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB",
+        "F:5: retention: is 30: a mapping is needed, with the keys runs",
+        "F:7: compare.float23: no such key; did you mean 'float32'?",
+        "F:8: compare.float32.ulp: no such key; the keys are: rtol, atol",
+        "F:8: compare.float32.rtol: is -1: a number, at least 0, is needed",
+        "F:9: folders.runs: is 5: a folder is needed, as runs",
+    ]
+
+
+def test_no_project_says_what_to_make(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(tmp_path)
+    assert "make a folder configs/" in str(caught.value)
+    assert str(tmp_path) in str(caught.value)

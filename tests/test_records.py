@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuregress import records
+from gpuregress.records import (
+    Argument,
+    Buffer,
+    Case,
+    Check,
+    Fill,
+    Launch,
+    Limits,
+    Outliers,
+    Rule,
+    Source,
+    from_json,
+    to_json,
+)
+
+TEXT = st.text(max_size=8)
+PLAIN = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
+    max_leaves=5,
+)
+FLOAT = st.floats(0, 1e300)
+DIM3 = st.tuples(*(st.integers(1, 1024),) * 3)
+ARGUMENT = st.deferred(
+    lambda: st.builds(
+        Argument,
+        kind=st.sampled_from(["buffer", "scalar", "null", "struct"]),
+        buffer=TEXT,
+        data=st.binary(max_size=8).map(bytes.hex),
+        fields=st.one_of(st.just(()), st.tuples(ARGUMENT)),
+    )
+)
+BUFFER = st.builds(
+    Buffer,
+    name=TEXT,
+    dtype=st.just("float32"),
+    shape=st.lists(st.integers(1, 2**40), min_size=1, max_size=3).map(tuple),
+    fill=st.one_of(st.none(), st.builds(Fill, TEXT, st.dictionaries(TEXT, PLAIN, max_size=2), st.integers(0, 2**64 - 1))),
+    symbol=st.one_of(st.none(), TEXT),
+)
+RULE = st.builds(
+    Rule,
+    rtol=st.one_of(st.none(), FLOAT),
+    atol=st.one_of(st.none(), FLOAT),
+    ulp=st.one_of(st.none(), st.integers(0, 2**62)),
+    outliers=st.one_of(st.none(), st.builds(Outliers, FLOAT, FLOAT, FLOAT)),
+    metric=st.dictionaries(TEXT, FLOAT, max_size=2),
+    order=st.sampled_from(["indexed", "any"]),
+    key=st.lists(TEXT, max_size=2).map(tuple),
+)
+LAUNCH = st.builds(
+    Launch,
+    kernel=TEXT,
+    grid=DIM3,
+    block=DIM3,
+    shared=st.integers(0, 1000),
+    args=st.lists(ARGUMENT, max_size=3).map(tuple),
+    swap=st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple),
+)
+CASE = st.builds(
+    Case,
+    job=TEXT,
+    name=TEXT,
+    path=TEXT,
+    parameters=st.dictionaries(TEXT, st.one_of(st.integers(), st.floats(-1e9, 1e9)), max_size=2),
+    source=st.builds(Source, path=TEXT, defines=st.dictionaries(TEXT, TEXT, max_size=2)),
+    revision=TEXT,
+    source_digest=TEXT,
+    seed=st.integers(0, 2**64 - 1),
+    buffers=st.dictionaries(TEXT, BUFFER, max_size=2),
+    launches=st.lists(LAUNCH, max_size=2).map(tuple),
+    dump=st.lists(TEXT, max_size=2).map(tuple),
+    compare=st.dictionaries(TEXT, RULE, max_size=2),
+    checks=st.dictionaries(TEXT, st.lists(st.builds(Check, TEXT, PLAIN), max_size=2).map(tuple), max_size=2),
+    limits=st.builds(Limits, st.floats(0.1, 1e6), st.integers(0, 2**50)),
+    settings=st.dictionaries(TEXT, PLAIN, max_size=2),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CASE)
+def test_a_case_survives_the_wire(case: Case) -> None:
+    found = from_json(Case, json.loads(json.dumps(to_json(case))))
+    assert found == case
+    for name, value in case.parameters.items():
+        assert type(found.parameters[name]) is type(value)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_infinities_survive_the_wire(value: float) -> None:
+    check = Check("range", [0.0, value])
+    assert from_json(Check, json.loads(json.dumps(to_json(check)))) == check
+
+
+def test_a_case_can_be_changed_by_nobody() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Limits().timeout = 5.0  # type: ignore[misc] # that is the point
+
+
+@pytest.mark.parametrize("change", [{"ulp": 0}, {"rtol": 0.0}, {"nan": "never"}, {"key": ("id",)}, {"order": "any"}])
+def test_only_the_default_rule_is_exact(change: dict[str, Any]) -> None:
+    assert Rule().is_exact
+    assert not Rule(**change).is_exact
+
+
+def test_every_record_is_frozen_and_documented() -> None:
+    found = [item for _, item in inspect.getmembers(records, inspect.isclass) if dataclasses.is_dataclass(item)]
+    assert len(found) > 15
+    for item in found:
+        assert item.__doc__, item
+        assert item.__dataclass_params__.frozen, item

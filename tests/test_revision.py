@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress import revision
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels" / "k.cu"
+    path.parent.mkdir()
+    path.write_text('#include "k.h"\n__global__ void k() {}\n')
+    (tmp_path / "kernels" / "k.h").write_text("// header\n")
+    return path
+
+
+def label(source: Path) -> str:
+    return revision.label(source, revision.dependencies(source))
+
+
+def git(folder: Path, *arguments: str) -> str:
+    options = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *options, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("// $Revision: 1.266a $\n", "1.266a"),
+        ('#define Version "Revision: 1.266a "\n', "1.266a"),
+        ('#define  VersionText  "$Revision: 7 $"\n', "7"),
+        ("// $Revision$\n", None),
+        ("// Revision: 1.2\n", None),
+        ('const char* Version = "Revision: 1.2 ";\n', None),
+        ("// $Revision: ../../x $\n", None),
+        ("// $Revision: a/b $\n", None),
+        ("// $Revision: .hidden $\n", None),
+    ],
+)
+def test_keyword(text: str, found: str | None, source: Path) -> None:
+    source.write_text(text)
+    assert revision.keyword(source) == found
+
+
+def test_without_git_it_is_the_hash_of_all_files(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    first = label(source)
+    assert first == revision.digest(revision.dependencies(source))[:8]
+    (source.parent / "k.h").write_text("// changed\n")
+    assert label(source) != first
+
+
+def test_git_names_the_last_commit_that_touched_them(source: Path) -> None:
+    root = source.parent.parent
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "one")
+    first = "g" + git(root, "rev-parse", "--short", "HEAD")
+    assert label(source) == first
+    (root / "other").write_text("x")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "another file")
+    assert label(source) == first
+    (source.parent / "k.h").write_text("// a header of a later commit\n")
+    assert not label(source).startswith("g")
+    git(root, "commit", "-q", "-a", "-m", "header")
+    assert label(source) == "g" + git(root, "rev-parse", "--short", "HEAD") != first
+
+
+def test_git_does_not_vouch_for_a_file_it_does_not_know(source: Path) -> None:
+    root = source.parent.parent
+    git(root, "init", "-q")
+    git(root, "add", "kernels/k.cu")
+    git(root, "commit", "-q", "-m", "one")
+    assert not label(source).startswith("g")
+
+
+def test_a_label_stands_for_one_source() -> None:
+    assert revision.resolve("1.4", "a" * 64, lambda _: ()) == ("1.4", None)
+    assert revision.resolve("1.4", "a" * 64, lambda _: {"a" * 64}) == ("1.4", None)
+    name, note = revision.resolve("1.4", "b" * 64, lambda _: {"a" * 64})
+    assert name == "1.4+bbbbbb"
+    assert note == "revision 1.4 is already recorded for another source text: this one is 1.4+bbbbbb"
+
+
+def test_the_ledger(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    assert revision.recorded(tmp_path / "baselines", runs, "job", "1.4") == frozenset()
+    revision.record(runs, {("job", "1.4", "a" * 64), ("other", "1.4", "b" * 64)})
+    revision.record(runs, {("job", "1.4", "a" * 64), ("job", "1.5", "c" * 64)})
+    assert revision.recorded(tmp_path / "baselines", runs, "job", "1.4") == {"a" * 64}
+    assert len((runs / revision.LEDGER).read_text().splitlines()) == 3
+
+
+def test_accepted_baselines_count(tmp_path: Path) -> None:
+    from gpuregress import baselines  # noqa: PLC0415 - the writer of what is read here
+    from gpuregress.records import Acceptance, MadeOf  # noqa: PLC0415
+
+    history = (Acceptance("1.4", "a" * 64, "2026-11-20"), Acceptance("1.4+bbbbbb", "b" * 64, "2026-11-21"))
+    document = baselines.Document(baselines.VERSION, "1.4+bbbbbb", MadeOf("b" * 64), {}, {}, history)
+    folder = tmp_path / "baselines" / "job" / "n=4"
+    folder.mkdir(parents=True)
+    (folder / "baseline.yaml").write_bytes(baselines.render(document))
+    for wanted, digests in (("1.4", {"a" * 64}), ("1.4+bbbbbb", {"b" * 64}), ("1.5", set()), ("1", set())):
+        assert revision.recorded(tmp_path / "baselines", tmp_path / "runs", "job", wanted) == digests
+
+
+@given(st.text(max_size=70))
+def test_a_label_that_is_taken_is_safe_in_a_file_name(text: str) -> None:
+    if revision.problem(text) is None:
+        assert text
+        assert not set(text) & set('/\\:*?"<>| \n\0')
+        assert not text.startswith(".")
+        assert len(text) <= 60
