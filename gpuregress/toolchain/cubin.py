@@ -26,7 +26,7 @@ class CubinModule:
     """A cubin's contents by name.
 
     Attributes:
-        entries: mangled name → entry; each parameter's kind is `word`: the machine code does not tell.
+        entries: mangled name → entry; each parameter's kind is `word` (8 bytes) or `struct`, as machine code tells no more.
         variables: variables that can be looked up.
     """
 
@@ -115,7 +115,7 @@ def _parameter(offset: int, size: int) -> Parameter:
     alignment = 16
     while alignment > 1 and (offset % alignment or size % alignment):
         alignment //= 2
-    return Parameter(size, alignment, "word" if size <= 8 else "struct")
+    return Parameter(size, alignment, "word" if size == 8 else "struct")
 
 
 def _symbols(data: bytes, sections: list[tuple[str, int, int, int]]) -> Iterator[_Symbol]:

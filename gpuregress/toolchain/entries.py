@@ -107,6 +107,8 @@ def _parameter(match: re.Match[str], *, pointer: bool) -> Parameter:
         kind = "float"
     elif width == 8:
         kind = "word"
+    elif match["type"].startswith("b"):
+        kind = "struct"  # bits alone: an integer or a float, as clang and newer NVVMs write both
     else:
         kind = "integer"
     return Parameter(width, int(match["align"] or width), kind)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +103,13 @@ def _compile_cxx(source: Source) -> Program:
     files = includes.dependencies(Path(source.path), folders)
     content = _content(source, options, files)
     # The pinned compiler's result first, wherever it was made; only then what this host's compiler would give.
-    for version in dict.fromkeys((PINNED, _minor(_installed() or PINNED))):
-        record = cache.load(cache.digest(("c++", version, *content)))
-        if record is not None:
-            return _program(record)
-    key = cache.digest(("c++", _minor(_installed() or PINNED), *content))
+    key = cache.digest(("c++", PINNED, *content))
+    record = cache.load(key)
+    if record is None and _minor(_installed() or PINNED) != PINNED:
+        key = cache.digest(("c++", _minor(_installed()), *content))
+        record = cache.load(key)
+    if record is not None:
+        return _program(record)
     text = _text(Path(source.path))
     compiled = nvrtc.compile_source(source, text)
     ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
@@ -239,6 +240,8 @@ def _cubin_key(program: Program) -> str:
 @lru_cache(maxsize=1)
 def _installed() -> str:
     """NVRTC's version by its wheel, "" where there is none."""
+    from importlib import metadata  # noqa: PLC0415 - slow, and a warm start needs none of it
+
     try:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:

@@ -23,10 +23,8 @@ _ATTRIBUTES = frozenset(
     {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__", "alignas"}
 )
 _FLOATS = frozenset({"float", "double", "half", "__half", "nv_bfloat16", "__nv_bfloat16"})
-_INTEGERS = re.compile(
-    r"(?:(?:un)?signed |)(?:char|short|int|long|long long|long int|short int)?|bool|size_t|u?int(?:8|16|32|64)_t|uint"
-    r"|ushort|ulong|uchar|std::size_t|std::u?int(?:8|16|32|64)_t|ptrdiff_t|clock_t",
-)
+_INTEGER_WORDS = frozenset({"unsigned", "signed", "char", "short", "int", "long"})
+_INTEGERS = re.compile(r"bool|uint|ushort|ulong|uchar|clock_t|(?:std::)?(?:size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +154,14 @@ def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:
         kind = "pointer"
     elif written.type in _FLOATS and kind != "pointer":
         kind = "float"
-    elif kind == "word" and _INTEGERS.fullmatch(written.type):
+    elif kind in ("word", "struct") and compiled.size <= 8 and _is_integer(written.type):
         kind = "integer"
     return replace(compiled, kind=kind, name=written.name)
+
+
+def _is_integer(written: str) -> bool:
+    words = written.split()
+    return bool(_INTEGERS.fullmatch(written)) or (bool(words) and _INTEGER_WORDS.issuperset(words))
 
 
 def _template_name(text: str) -> str:

@@ -23,7 +23,8 @@ MODULE = """
 	.param .f64 k_param_4,
 	.param .align 8 .b8 k_param_5[24],
 	.param .u8 k_param_6,
-	.param .u64 k_param_7
+	.param .u64 k_param_7,
+	.param .b32 k_param_8
 )
 .maxntid 256, 1, 1
 {
@@ -54,6 +55,7 @@ def test_parameters_get_size_alignment_and_kind() -> None:
         Parameter(24, 8, "struct"),
         Parameter(1, 1, "integer"),
         Parameter(8, 8, "pointer"),
+        Parameter(4, 4, "struct"),
     )
     assert module.entries["none"].parameters == ()
 

@@ -39,7 +39,7 @@ ptxas info    : Used 12 registers, used 1 barriers, 1024 bytes smem
 def test_a_cubin_tells_its_kernels_and_variables() -> None:
     linked = link.link(PTX, "sm_90", "k.ptx")
     module = cubin.parse(linked.cubin)
-    assert [(p.size, p.kind) for p in module.entries["k"].parameters] == [(8, "word"), (4, "word"), (24, "struct")]
+    assert [(p.size, p.kind) for p in module.entries["k"].parameters] == [(8, "word"), (4, "struct"), (24, "struct")]
     assert module.entries["k"].parameters[2] == Parameter(24, 8, "struct")
     assert linked.resources["k"]["registers"] > 0
     assert linked.resources["k"]["spill"] == 0

@@ -91,6 +91,13 @@ def test_names_and_kinds_reach_the_entry() -> None:
     ]
 
 
+@pytest.mark.parametrize("written", ["unsigned", "long long unsigned int", "std::uint64_t", "size_t", "signed long"])
+def test_integers_of_eight_bytes_are_known(written: str) -> None:
+    declared = signature.declarations(f"__global__ void k({written} n, Handle h);")
+    entry = Entry("k", (Parameter(8, 8, "word"), Parameter(8, 8, "word")))
+    assert [p.kind for p in signature.name_parameters(entry, "k", declared).parameters] == ["integer", "word"]
+
+
 def test_two_candidates_name_nothing() -> None:
     entry = Entry("k", (Parameter(4, 4, "integer"),))
     declared = (

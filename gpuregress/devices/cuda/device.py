@@ -337,9 +337,12 @@ class CudaDevice:
         return self._api.Device(index)
 
     def _describe(self) -> DeviceInfo:
-        attributes = self._card.get_attributes()
-        names = {key: getattr(self._api.device_attribute, value, None) for key, value in limits.NAMES.items()}
-        found = {key: int(attributes[name]) for key, name in names.items() if name is not None and name in attributes}
+        found: dict[str, int] = {}
+        for key, name in limits.NAMES.items():
+            attribute = getattr(self._api.device_attribute, name, None)
+            with suppress(*driver.failures()):  # an older driver does not know them all
+                if attribute is not None:
+                    found[key] = int(self._card.get_attribute(attribute))
         major, minor = self._card.compute_capability()
         version = self._api.get_driver_version()
         bus = str(self._card.pci_bus_id())

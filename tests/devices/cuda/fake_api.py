@@ -104,7 +104,7 @@ class _Devices:
 
     def __call__(self, _index: int) -> Any:
         return SimpleNamespace(
-            get_attributes=lambda: {"max threads": 1024, "shared": 48 * 1024, "warp": 32},
+            get_attribute={"max threads": 1024, "shared": 48 * 1024, "warp": 32}.__getitem__,
             compute_capability=lambda: (9, 0),
             pci_bus_id=lambda: "0000:00:00.0",
             name=lambda: "NVIDIA Fake",
