@@ -62,6 +62,15 @@ class Commands(click.Group):
 
         sys.exit(errors.guard(lambda: self._plain_main(*args, **extra)))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; a reader of stdout that has left is told apart from click's own errors."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            from gpuregress.cli import errors
+
+            raise errors.ReaderLeft from error
+
     def _plain_main(self, *args: Any, **extra: Any) -> Any:
         plain: Callable[..., Any] = super().main
         return plain(*args, standalone_mode=False, **extra)

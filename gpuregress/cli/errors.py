@@ -19,6 +19,10 @@ INTERRUPTED = 130
 BUG = 4
 
 
+class ReaderLeft(Exception):
+    """stdout's reader (head, less) is gone; not an OSError, which click would turn into exit code 1."""
+
+
 def guard(command: Callable[[], Any]) -> int:
     """Runs a command; returns its exit code, or that of the error it ended with.
 
@@ -39,7 +43,9 @@ def guard(command: Callable[[], Any]) -> int:
         return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
-    except BrokenPipeError:
+    except SystemExit as error:
+        return _code(error.code)
+    except (ReaderLeft, BrokenPipeError):
         # The reader (head, less) has left: nothing more to say, also not when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
@@ -50,6 +56,10 @@ def guard(command: Callable[[], Any]) -> int:
         return _say("this machine has not enough memory for that", GpuregressError.exit_code)
     except Exception as error:  # noqa: BLE001 - a bug of ours: its traceback goes to a file
         return _say(_report_bug(error), BUG)
+    return _code(code)
+
+
+def _code(code: object) -> int:
     return code if isinstance(code, int) else 0
 
 

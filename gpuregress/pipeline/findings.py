@@ -46,13 +46,13 @@ def explain(pair: Pair, comparison: Comparison, outcome: Outcome) -> Comparison:
 def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
     request, case = pair.request, pair.case
     found = walk.differences(pair.then_path, pair.now_path)
-    first, second = found.first, _with_poison(found.second, found.indices, pair, outcome)
+    first, second = found.first, found.second
     broken = np.zeros(len(found.indices), np.bool_)
     columns = zip(request.element_type.columns(first), request.element_type.columns(second), strict=True)
     for part, (expected, actual) in zip(request.element_type.parts, columns, strict=True):
         broken |= bounds.broken(expected, actual, part.scalar, bounds.of_rule(request.rule))
     indices = found.indices[broken]
-    whole = _whole(pair, outcome) if request.total <= _WHOLE else {}
+    whole = _whole(pair) if request.total <= _WHOLE else {}
     return Evidence(
         request.element_type,
         request.shape,
@@ -66,10 +66,9 @@ def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
     )
 
 
-def _whole(pair: Pair, outcome: Outcome) -> dict[str, Array]:
-    actual = pair.loaded(pair.now_path).array.reshape(-1)
-    restored = _with_poison(actual, np.arange(actual.size), pair, outcome)
-    return {"whole_expected": pair.loaded(pair.then_path).array.reshape(-1), "whole_actual": restored}
+def _whole(pair: Pair) -> dict[str, Array]:
+    both = {"whole_expected": pair.then_path, "whole_actual": pair.now_path}
+    return {name: pair.loaded(path).array.reshape(-1) for name, path in both.items()}
 
 
 def _poison(pair: Pair, outcome: Outcome) -> bytes:
@@ -77,21 +76,6 @@ def _poison(pair: Pair, outcome: Outcome) -> bytes:
     if buffer is None or buffer.fill is not None or buffer.symbol is not None:
         return b""
     return bytes.fromhex(outcome.extra.get("poison", ""))
-
-
-def _with_poison(rows: Array, indices: npt.NDArray[np.int64], pair: Pair, outcome: Outcome) -> Array:
-    """The rows with the poison's own bits where it was never overwritten: a dump's text only says `nan` there."""
-    entry = outcome.extra.get("unwritten", {}).get(pair.now.buffer)
-    poison = _poison(pair, outcome)
-    if entry is None or not poison or rows.dtype.itemsize % len(poison):
-        return rows
-    untouched = np.zeros(len(indices), np.bool_)
-    for start, stop in entry["ranges"]:
-        untouched[np.searchsorted(indices, start) : np.searchsorted(indices, stop)] = True
-    restored = np.array(rows)
-    pattern = np.frombuffer(poison * (rows.dtype.itemsize // len(poison)), rows.dtype)
-    restored[untouched] = pattern[0]
-    return restored
 
 
 def _writer(case: Case, buffer: str) -> Launch | None:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, inputs, launchlog
+from gpuregress import dtypes, inputs, launchlog, storage
 from gpuregress.devices.base import Device, Memory, Module
 from gpuregress.dump import digest, names, reader, writer
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
@@ -64,6 +64,9 @@ def run_case(
     except GpuregressError as error:
         state = {"state": "error", "message": str(error)}
         run.extra["error"] = type(error).__name__
+    except OSError as error:
+        state = {"state": "error", "message": str(storage.explain(error, Path(error.filename or dumps)))}
+        run.extra["error"] = "StorageError"
     except MemoryError:
         state = {"state": "error", "message": f"not enough memory on {run.place} or its host for {case.name}"}
         run.extra["error"] = "DeviceError"

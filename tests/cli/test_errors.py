@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import click
+import pytest
+
+from gpuregress.cli import COMMANDS, errors, main
+from gpuregress.errors import (
+    BaselineError,
+    GpuregressError,
+    Interrupted,
+    JobError,
+    JobErrors,
+    NothingToDo,
+    RunLocked,
+    UsageError,
+)
+from tests.cli.workshop import Workshop
+
+
+def raising(error: BaseException) -> int:
+    def command() -> None:
+        raise error
+
+    return errors.guard(command)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no such thing"), 2),
+        (click.UsageError("no such option"), 2),
+        (click.BadParameter("bad"), 2),
+        (JobErrors((JobError(Path("a.yaml"), 3, "source", "missing"),)), 2),
+        (BaselineError("edited"), 4),
+        (NothingToDo("nothing"), 5),
+        (RunLocked("locked"), 75),
+        (Interrupted("interrupted"), 130),
+        (KeyboardInterrupt(), 130),
+        (MemoryError(), 4),
+        (OSError(errno.ENOSPC, "No space left on device", "/a/file"), 4),
+    ],
+)
+def test_every_error_has_its_exit_code_and_no_traceback(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raising(error) == code
+    said = capsys.readouterr().err
+    assert said
+    assert "Traceback" not in said
+
+
+def test_an_os_error_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    raising(OSError(errno.EACCES, "Permission denied", "/a/file"))
+    assert capsys.readouterr().err == "gpuregress: Permission denied: /a/file\n"
+
+
+def test_a_bug_is_one_line_and_a_crash_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path))
+    assert raising(ZeroDivisionError("division by zero")) == 4
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    (log,) = (tmp_path / "crashes").iterdir()
+    assert str(log) in said
+    text = log.read_text()
+    assert "Traceback" in text
+    assert "ZeroDivisionError" in text
+    assert "Python" in text
+
+
+def test_success_is_0_and_a_code_is_passed_on() -> None:
+    assert errors.guard(lambda: None) == 0
+    assert errors.guard(lambda: 5) == 5
+
+
+def test_every_error_class_has_an_exit_code_of_the_contract() -> None:
+    def below(kind: type[GpuregressError]) -> list[type[GpuregressError]]:
+        return [kind, *(inner for child in kind.__subclasses__() for inner in below(child))]
+
+    assert {kind.exit_code for kind in below(GpuregressError)} <= {2, 3, 4, 5, 75, 130}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, shop: Workshop) -> None:
+    result = shop.call(command, "--help")
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert f"gpuregress {command}" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("run", "nightly", "new", "schema")])
+def test_what_can_be_read_can_be_read_as_json(command: str) -> None:
+    found = main.get_command(click.Context(main), command)
+    assert found is not None
+    assert "--json" in {option for parameter in found.params for option in parameter.opts}
+
+
+def test_a_command_of_another_name_gets_the_nearest(shop: Workshop) -> None:
+    assert "did you mean 'accept'" in shop.fails(2, "acept")

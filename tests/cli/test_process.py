@@ -1,0 +1,125 @@
+"""What happens to a run's process from outside: ^C, SIGKILL, a reader that leaves, two runs at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gpuregress import launchlog
+from tests.cli.workshop import JOB, KERNEL, Workshop
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(shop: Workshop, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.cli.fake_main", "-C", str(shop.root), *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def hanging(shop: Workshop) -> None:
+    """A job that is well, and after it one that hangs."""
+    shop.write("kernels/slow.cu", KERNEL.replace("void scale", "void slow"))
+    shop.write("configs/slow.yaml", JOB.replace("scale", "slow"))
+
+
+def logs(shop: Workshop) -> list[Path]:
+    return sorted((shop.root / "runs").glob("2*/launch.log"))
+
+
+def is_hanging(shop: Workshop) -> bool:
+    return any("slow<<<" in path.read_text() for path in logs(shop))
+
+
+def test_interrupted_in_the_middle(shop: Workshop) -> None:
+    hanging(shop)
+    with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
+        wait_until(lambda: is_hanging(shop))
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "Traceback" not in err
+    assert "new      scale/n=100" in out
+    assert "interrupted" in out
+    document = json.loads((shop.root / "runs/latest/results.json").read_text())
+    assert [case["case"] for case in document["cases"]] == ["scale/n=100"]
+
+
+def test_killed_the_log_names_the_launch(shop: Workshop) -> None:
+    hanging(shop)
+    with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
+        wait_until(lambda: is_hanging(shop))
+        run.kill()
+        run.communicate(timeout=60)
+    (path,) = logs(shop)
+    (begin,) = launchlog.read(path).unfinished
+    assert begin.case == "slow/n=100"
+    with start(shop, "log", "--blame") as log:
+        out, _ = log.communicate(timeout=60)
+    assert "never came back" in out
+    assert "slow<<<" in out
+
+
+def test_two_runs_at_once_do_not_meet(shop: Workshop) -> None:
+    with start(shop, "run", "--device", "cpu") as one, start(shop, "run", "--device", "cpu") as two:
+        codes = [run.wait(60) for run in (one, two)]
+    assert codes == [1, 1]
+    assert len(logs(shop)) == 2
+    assert (shop.root / "runs/latest/results.json").is_file()
+
+
+def test_a_reader_that_leaves_is_no_error(shop: Workshop) -> None:
+    with start(shop, "schema") as run:
+        assert run.stdout is not None
+        run.stdout.close()
+        assert run.stderr is not None
+        said = run.stderr.read()
+    assert said == ""
+    assert run.returncode == 141
+
+
+def test_a_disk_that_is_full(shop: Workshop) -> None:
+    """A limit on the size of files is the nearest that a test can come to a full disk."""
+    shop.job(("n: [100]", "n: [200000]"))
+    command = [
+        "bash",
+        "-c",
+        'ulimit -f 100; trap "" XFSZ; exec "$@"',
+        "sh",
+        sys.executable,
+        "-m",
+        "tests.cli.fake_main",
+    ]
+    arguments = ["-C", str(shop.root), "run", "--device", "cpu", "--jobs", "1"]
+    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ)
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "file is larger than the system allows" in done.stdout
+    assert not list((shop.root / "runs").rglob("out.*"))
+
+
+def test_help_is_quick_to_import() -> None:
+    """`--help` loads none of the heavy packages."""
+    code = "import sys; from gpuregress.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += (
+        "print(sorted({'numpy', 'pydantic', 'rich', 'polars', 'yaml', 'llvmlite'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import ctypes
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.records import Argument
+from gpuregress.runner.arguments import pack
+from tests.fakes import FakeMemory
+
+CTYPES = {"int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64}
+MEMORY = {"x": FakeMemory("x", 4, 0x1234_5678_9ABC)}
+
+
+def scalar(dtype: str, value: int) -> Argument:
+    data = int(value).to_bytes(int(dtype[3:]) // 8, "little", signed=True).hex()
+    return Argument("scalar", dtype=dtype, data=data, text=str(value))
+
+
+def test_a_buffer_is_its_address_and_null_is_zero() -> None:
+    assert pack(Argument("buffer", buffer="x"), MEMORY) == (bytes.fromhex("bc9a785634120000"), 8)
+    assert pack(Argument("null"), MEMORY) == (bytes(8), 8)
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(CTYPES)), st.integers(-128, 127)), min_size=1, max_size=8))
+def test_a_struct_is_laid_out_as_c_does(members: list[tuple[str, int]]) -> None:
+    fields = [(f"f{number}", CTYPES[dtype]) for number, (dtype, _) in enumerate(members)]
+    layout = type("Layout", (ctypes.Structure,), {"_fields_": fields})
+    expected = bytes(layout(*(value for _, value in members)))
+    argument = Argument("struct", fields=tuple(scalar(dtype, value) for dtype, value in members))
+    assert pack(argument, MEMORY) == (expected, ctypes.alignment(layout))

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuregress import launchlog
+from gpuregress.devices.base import Module
+from gpuregress.errors import UnsupportedError
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Argument, Buffer, Case, Fill, Launch, Outcome
+from gpuregress.runner import run_case
+from tests import fakes
+
+
+def run(
+    case: Case,
+    folder: Path,
+    device: fakes.FakeDevice | None = None,
+    known: Mapping[str, Mapping[str, str]] | None = None,
+    **options: Any,
+) -> Outcome:
+    with closing(LaunchLog(folder / "launch.log")) as log:
+        return run_case(
+            device or fakes.FakeDevice(),
+            case,
+            fakes.program(),
+            log=log,
+            first_launch=7,
+            dumps=folder / "dumps",
+            known=known or {},
+            **options,
+        )
+
+
+def values(outcome: Outcome, at: int = 0) -> list[str]:
+    return Path(outcome.dumps[at].path).read_text().splitlines()[1:]
+
+
+def test_it_fills_launches_reads_and_dumps(tmp_path: Path) -> None:
+    outcome = run(fakes.case("double"), tmp_path)
+    assert outcome.state == "done"
+    assert values(outcome)[:7] == ["0.0", "2.0", "4.0", "6.0", "8.0", "10.0", "12.0"]
+    assert set(outcome.inputs) == {"x"}
+    assert [(time.number, time.kernel, time.elapsed_ms) for time in outcome.launches] == [(7, "double", 0.5)]
+    assert outcome.resources == {"double": {"registers": 8, "shared": 0, "local": 0, "spill": 0}}
+
+
+def test_each_launch_is_logged_before_it_happens(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    class Watching(fakes.FakeDevice):
+        def launch(self, *arguments: Any) -> Any:
+            seen.append(len(launchlog.read(tmp_path / "launch.log").unfinished))
+            return super().launch(*arguments)
+
+    run(fakes.case("double", "double"), tmp_path, Watching())
+    assert seen == [1, 1]
+    log = launchlog.read(tmp_path / "launch.log")
+    assert [(type(event).__name__, event.number) for event in log.events] == [
+        ("Begin", 7),
+        ("End", 7),
+        ("Begin", 8),
+        ("End", 8),
+    ]
+
+
+def test_what_was_never_written_is_counted(tmp_path: Path) -> None:
+    outcome = run(fakes.case("double"), tmp_path)
+    assert values(outcome)[-1].startswith("nan")
+    assert outcome.extra["unwritten"] == {"out": {"elements": 1, "of": 8, "ranges": [[7, 8]]}}
+
+
+def test_an_input_keeps_its_own_bytes_and_is_not_called_unwritten(tmp_path: Path) -> None:
+    outcome = run(fakes.case("double", dump=("x",), compare={}), tmp_path)
+    assert values(outcome)[:3] == ["0.0", "1.0", "2.0"]
+    assert outcome.extra["unwritten"] == {}
+
+
+def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
+    outcome = run(fakes.case("double", "fault"), tmp_path)
+    assert outcome.state == "fault"
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.launch, outcome.fault.details) == ("out-of-bounds", 8, ("more",))
+    assert not outcome.dumps
+    log = launchlog.read(tmp_path / "launch.log")
+    assert isinstance(log.events[-1], launchlog.Fault)
+    assert not log.unfinished
+
+
+def test_a_status_that_is_not_zero_is_a_fault(tmp_path: Path) -> None:
+    buffers = {**fakes.case("status").buffers, "out": Buffer("out", "int32", (8,))}
+    outcome = run(fakes.case("status", status="out", buffers=buffers), tmp_path)
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.message) == ("status", "status out[2] = 7")
+
+
+def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
+    case = fakes.case("scale", "scale")
+    args = (
+        Argument("buffer", buffer="out"),
+        Argument("buffer", buffer="x"),
+        Argument("scalar", dtype="float32", data=np.float32(3).tobytes().hex(), text="3.0"),
+        Argument("scalar", dtype="int32", data="08000000", text="8"),
+    )
+    launches = (Launch("scale", (1, 1, 1), (8, 1, 1), 0, args, (("out", "x"),)),) * 2
+    outcome = run(replace(case, launches=launches), tmp_path)
+    assert values(outcome) == [str(float(number)) if number else "0.0" for number in range(0, 24, 3)]
+
+
+def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: Path) -> None:
+    class Preset(fakes.FakeDevice):
+        def load(self, program: Any) -> Any:
+            module = super().load(program)
+            module.memory.data.view(np.float32)[:] = 5.0
+            return module
+
+    case = fakes.case("double")
+    table = Buffer("table", "float32", (16,), symbol="d_table")
+    plain = replace(case, buffers={**case.buffers, "table": table}, dump=("table",), compare={})
+    assert values(run(plain, tmp_path, Preset())) == ["5.0"] * 16
+    filled = replace(plain, buffers={**case.buffers, "table": replace(table, fill=Fill("ones", {}, 1))})
+    assert values(run(filled, tmp_path, Preset())) == ["1.0"] * 16
+
+
+def test_a_symbol_smaller_than_its_buffer_is_an_error(tmp_path: Path) -> None:
+    case = fakes.case("double")
+    table = Buffer("table", "float32", (17,), symbol="d_table")
+    outcome = run(replace(case, buffers={**case.buffers, "table": table}), tmp_path)
+    assert outcome.state == "error"
+    assert "68 bytes" in outcome.message
+    assert "64" in outcome.message
+
+
+def test_repeats_are_judged_by_digest_and_dumped_where_they_differ(tmp_path: Path) -> None:
+    same = run(fakes.case("double", repeat=3), tmp_path)
+    assert same.repeats == {"out": (same.dumps[0].digest,) * 2}
+    assert "repeat_dumps" not in same.extra
+    other = run(fakes.case("count", repeat=3), tmp_path)
+    assert set(other.extra["repeat_dumps"]["out"]) == {"2", "3"}
+    assert Path(other.extra["repeat_dumps"]["out"]["3"]).read_text().split()[-1] == "3.0"
+
+
+def test_a_known_dump_is_copied_not_formatted(tmp_path: Path) -> None:
+    first = run(fakes.case("double"), tmp_path).dumps[0]
+    known = tmp_path / "known.1"
+    text = Path(first.path).read_text()
+    known.write_text(text.replace("12.0", "12.00"))
+    again = run(fakes.case("double"), tmp_path, known={"out": {first.digest: str(known)}})
+    assert Path(again.dumps[0].path).read_text() == known.read_text()
+
+
+def test_an_unsupported_instruction_is_an_error_with_its_class(tmp_path: Path) -> None:
+    class Poor(fakes.FakeDevice):
+        def load(self, program: Any) -> Any:
+            raise UnsupportedError("wmma.load at kernel.cu:3")
+
+    outcome = run(fakes.case("double"), tmp_path, Poor())
+    assert (outcome.state, outcome.message) == ("error", "wmma.load at kernel.cu:3")
+    assert outcome.extra["error"] == "UnsupportedError"
+
+
+def test_the_device_is_left_empty_whatever_happened(tmp_path: Path) -> None:
+    for kernel in ("double", "fault"):
+        device = fakes.FakeDevice()
+        run(fakes.case(kernel), tmp_path, device)
+        assert not device.memories
+
+
+def test_memory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    class Small(fakes.FakeDevice):
+        def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Any:
+            raise MemoryError
+
+    outcome = run(fakes.case("double"), tmp_path, Small())
+    assert outcome.state == "error"
+    assert "not enough memory" in outcome.message
+
+
+def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    class Watching(fakes.FakeDevice):
+        def load(self, program: Any) -> Any:
+            order.append("load")
+            return super().load(program)
+
+        def launch(self, module: Module, *arguments: Any) -> Any:
+            order.append("launch")
+            return super().launch(module, *arguments)
+
+    run(fakes.case("double"), tmp_path, Watching(), entering=order.append)
+    assert order == ["load", "launching", "launch", "saving"]
+
+
+@pytest.mark.parametrize("place", ["", "cuda:3"])
+def test_the_log_names_the_place(tmp_path: Path, place: str) -> None:
+    run(fakes.case("double"), tmp_path, place=place)
+    event = launchlog.read(tmp_path / "launch.log").events[0]
+    assert isinstance(event, launchlog.Begin)
+    assert event.device == (place or "cpu")
