@@ -98,7 +98,8 @@ def _to_look_at(request: Request, expected: Array, actual: Array) -> Mask:
 
 def _finish(run: _Run, expected: Array | None, actual: Array | None) -> Comparison:
     request, tally, rule = run.request, run.tally, run.request.rule
-    numbers = tally.numbers()
+    listed = tally.listed()
+    numbers = tally.numbers(listed)
     problems = _bound_problems(run, numbers)
     if rule.metric:
         found = metrics.values(tally.sums, run.baselines)
@@ -114,8 +115,8 @@ def _finish(run: _Run, expected: Array | None, actual: Array | None) -> Comparis
         identical=tally.changed == 0,
         differing=differing,
         changed=tally.changed,
-        worst=None if tally.changed == 0 and same else tally.worst_by(measure(rule)),
-        first=() if same else tuple(tally.first),
+        worst=None if tally.changed == 0 and same else listed.worst_by(measure(rule)),
+        first=() if same else listed.first,
         message="; ".join(problems),
         **facts,
     )

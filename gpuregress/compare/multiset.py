@@ -19,7 +19,7 @@ from gpuregress import dtypes, ordinals, records
 from gpuregress.compare import bounds, describe, metrics
 from gpuregress.compare.bounds import Bound
 from gpuregress.compare.request import Request
-from gpuregress.compare.tally import FIRST, PartSums, element, finite
+from gpuregress.compare.tally import FIRST, PartSums, elements, finite, spot
 from gpuregress.compare.words import word
 from gpuregress.dtypes import Part, Scalar
 from gpuregress.ordinals import Array
@@ -31,10 +31,21 @@ _FEWEST, _MOST, _STEP_BY_STEP, _RUN = 1 << 10, 1 << 18, 1 << 12, 64
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side, sorted: its keys, and the values they stand for."""
+    """One side, sorted: its total-order keys, from which values are made where they are needed."""
 
     keys: Array
-    values: Array
+    scalar: Scalar
+
+    def values(self, at: slice | Places) -> Array:
+        """Some of the sorted values."""
+        return ordinals.values(self.keys[at], self.scalar)
+
+    def nan(self) -> int:
+        """How many NaNs there are: they are sorted last."""
+        if not self.scalar.is_float:
+            return 0
+        top = np.iinfo(self.keys.dtype).max
+        return len(self.keys) - int(np.searchsorted(self.keys, top, side="left"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,7 @@ class _Judge:
 
     def problems(self) -> list[str]:
         """What breaks the rule, a line each."""
-        nan = [int(np.count_nonzero(ordinals.is_nan(side.values, self.part.scalar))) for side in self._sides]
+        nan = [side.nan() for side in (self.expected, self.actual)]
         self.numbers["nan"] = {"expected": nan[0], "actual": nan[1]}
         said = []
         if self.bound.nan == "never" and any(nan):
@@ -115,10 +126,6 @@ class _Judge:
         if self.request.rule.metric:
             said += self._metric_problems()
         return said + self._leftover_problems()
-
-    @property
-    def _sides(self) -> tuple[_Side, _Side]:
-        return self.expected, self.actual
 
     def _leftover_problems(self) -> list[str]:
         left, outliers, total = self.left, self.request.rule.outliers, self.request.total
@@ -135,14 +142,15 @@ class _Judge:
 
     def _metric_problems(self) -> list[str]:
         """Metrics of the sorted pairs; what is not a number must stand in the same sorted places."""
-        e, a, scalar = self.expected.values, self.actual.values, self.part.scalar
-        baselines, errors = metrics.Baselines(self.request.element_type), PartSums()
-        baselines.add(e, a)
-        absolute = bounds.absolute(e, a, scalar)
-        errors.add(absolute[~np.isnan(absolute)])
+        baselines, errors, misplaced = metrics.Baselines(self.request.element_type), PartSums(), 0
+        for start in range(0, len(self.expected.keys), _MOST):
+            e, a = (side.values(slice(start, start + _MOST)) for side in (self.expected, self.actual))
+            baselines.add(e, a)
+            absolute = bounds.absolute(e, a, self.part.scalar)
+            errors.add(absolute[~np.isnan(absolute)])
+            misplaced += int(np.count_nonzero(np.isnan(absolute) & bounds.changed(e, a, self.part.scalar)))
         found = metrics.values([errors], baselines)
         self.numbers["metrics"] = {name: finite(value) for name, value in found.items()}
-        misplaced = int(np.count_nonzero(np.isnan(absolute) & bounds.changed(e, a, scalar)))
         said = [f"{misplaced} NaN or infinities have no partner"] if misplaced else []
         return said + metrics.failures(self.request.rule.metric, found)
 
@@ -159,9 +167,14 @@ def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:
 
 
 def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:
-    keys = ordinals.keys(column, scalar, merge_zeros=bound.signed_zero == "equal")
+    """Sorted keys, made block by block and sorted in place: one array as large as the column."""
+    merge = bound.signed_zero == "equal"
+    keys = np.empty(len(column), ordinals.keys(column[:0], scalar).dtype)
+    for start in range(0, len(column), _MOST):
+        block = slice(start, start + _MOST)
+        keys[block] = ordinals.keys(column[block], scalar, merge_zeros=merge)
     keys.sort()
-    return _Side(keys, ordinals.values(keys, scalar))
+    return _Side(keys, scalar)
 
 
 def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Leftover:
@@ -173,10 +186,23 @@ def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> L
 
 
 def _surplus(mine: Array, others: Array) -> Places:
-    """Places of sorted keys that occur more often here than there: the last ones of each run."""
-    run_start = np.searchsorted(mine, mine, side="left")
-    there = np.searchsorted(others, mine, side="right") - np.searchsorted(others, mine, side="left")
-    return np.flatnonzero(np.arange(len(mine)) - run_start >= there)
+    """Places of sorted keys that occur more often here than there: the last ones of each run.
+
+    Taken stretch by stretch, each ending where a run of equal keys ends; equal stretches are passed over.
+    """
+    found = []
+    start = at = 0
+    while start < len(mine):
+        end = min(start + _MOST, len(mine))
+        end = int(np.searchsorted(mine, mine[end - 1], side="right"))
+        until = int(np.searchsorted(others, mine[end - 1], side="right"))
+        here, there = mine[start:end], others[at:until]
+        if not np.array_equal(here, there):
+            nth = np.arange(len(here)) - np.searchsorted(here, here, side="left")
+            count = np.searchsorted(there, here, side="right") - np.searchsorted(there, here, side="left")
+            found.append(np.flatnonzero(nth >= count) + start)
+        start, at = end, until
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 def _walk(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Leftover:
@@ -187,7 +213,8 @@ def _walk(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Lefto
     only_a: list[int] = []
     while i < len(expected.keys) and j < len(actual.keys):
         count = min(size, len(expected.keys) - i, len(actual.keys) - j)
-        off = bounds.broken(expected.values[i : i + count], actual.values[j : j + count], scalar, _no_nan(bound))
+        here = expected.values(slice(i, i + count)), actual.values(slice(j, j + count))
+        off = bounds.broken(*here, scalar, _no_nan(bound))
         paired = int(np.argmax(off)) if off.any() else count
         i, j, size = i + paired, j + paired, min(2 * size, _MOST)
         if paired < count:
@@ -209,7 +236,7 @@ def _step_by_step(
     """Walks some thousand elements, or until a run of pairs shows that blocks will do again."""
     keys_e, keys_a = (side.keys[at : at + _STEP_BY_STEP].tolist() for side, at in ((expected, i), (actual, j)))
     values_e, values_a = (
-        dtypes.to_float(side.values[at : at + _STEP_BY_STEP], scalar).tolist()
+        dtypes.to_float(side.values(slice(at, at + _STEP_BY_STEP)), scalar).tolist()
         for side, at in ((expected, i), (actual, j))
     )
     x = y = run = 0
@@ -230,11 +257,11 @@ def _worst(part: Part, original: Array, expected: _Side, actual: _Side, left: Le
     pairs = min(len(left.expected), len(left.actual))
     if not pairs:
         return None
-    e, a = expected.values[left.expected[:pairs]], actual.values[left.actual[:pairs]]
+    e, a = expected.values(left.expected[:pairs]), actual.values(left.actual[:pairs])
     absolute = bounds.absolute(e, a, part.scalar)
     at = int(np.argmax(np.where(np.isnan(absolute), np.inf, absolute)))
     place = _original_place(original, part.scalar, expected.keys, int(left.expected[at]), bound)
-    return element(part, place, e, a, at)
+    return elements([spot(part, place, e, a, at)])[0]
 
 
 def _first(
@@ -244,7 +271,7 @@ def _first(
     found: list[Element] = []
     for which, places in enumerate((left.expected, left.actual)):
         for place in places[: FIRST // 2].tolist():
-            text = word(sides[which].values, place, part.scalar)
+            text = word(sides[which].values(slice(place, place + 1)), 0, part.scalar)
             index = _original_place(originals[which], part.scalar, sides[which].keys, place, bound)
             said = (text, "") if which == 0 else ("", text)
             found.append(records.Element(index, part.name, *said))

@@ -125,7 +125,8 @@ def _result(request: Request, expected: Array, actual: Array, partner: Places, n
         problems += _metric_problems(request, tally, expected[partner[paired]], actual[paired], numbers)
     same = not problems
     merge = rule.signed_zero == "equal"
-    numbers = tally.numbers() | numbers
+    listed = tally.listed()
+    numbers = tally.numbers(listed) | numbers
     numbers["in_order"] = {"same": changed == 0, "changed": changed}
     numbers["any_order"] = {"same": same, "only_expected": len(only_e), "only_actual": len(only_a)}
     return request.result(
@@ -139,8 +140,8 @@ def _result(request: Request, expected: Array, actual: Array, partner: Places, n
         == fingerprint.total(actual, kind, merge_zeros=merge),
         only_expected=len(only_e),
         only_actual=len(only_a),
-        worst=tally.worst_by(measure(rule)),
-        first=() if same else _first(request, tally, expected[only_e], actual[only_a], only_e, only_a),
+        worst=listed.worst_by(measure(rule)),
+        first=() if same else _first(request, listed.first, expected[only_e], actual[only_a], only_e, only_a),
         message="; ".join(problems),
     )
 
@@ -181,10 +182,10 @@ def _problems(request: Request, tally: Tally, only_e: int, only_a: int, numbers:
 
 
 def _first(
-    request: Request, tally: Tally, only_e: Array, only_a: Array, places_e: Places, places_a: Places
+    request: Request, first: tuple[Element, ...], only_e: Array, only_a: Array, places_e: Places, places_a: Places
 ) -> tuple[Element, ...]:
     """The first pairs that differ, then the first rows without a partner: half of the room a side."""
-    found = list(tally.first)
+    found = list(first)
     for which, (rows, places) in enumerate(((only_e, places_e), (only_a, places_a))):
         room = max(0, (FIRST - len(found)) // (2 - which))
         for at in range(min(room, len(rows))):

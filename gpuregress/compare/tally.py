@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpuregress import ordinals, records
 from gpuregress.compare import bounds
 from gpuregress.compare.bounds import Bound, Floats
-from gpuregress.compare.words import word
+from gpuregress.compare.words import words
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Element
@@ -54,12 +54,41 @@ class PartSums:
         return self.scale * math.sqrt(self.squares) if math.isfinite(self.scale) else math.inf
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One differing part, its words not yet written: both sides as arrays of one."""
+
+    part: Part
+    index: int
+    expected: Array
+    actual: Array
+
+
 @dataclass(slots=True)
 class Worst:
     """The worst element by one measure so far."""
 
     score: float = -1.0
-    element: Element | None = None
+    spot: Spot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The elements that a report names.
+
+    Attributes:
+        first: the first few that break the bound.
+        worst: by `absolute`, `relative` and `ulp`, where there is any.
+        misplaced: the first where NaN or infinity stands on one side only.
+    """
+
+    first: tuple[Element, ...]
+    worst: dict[str, Element]
+    misplaced: Element | None
+
+    def worst_by(self, measure: str) -> Element | None:
+        """The worst element: a NaN or infinity on one side only outranks any number."""
+        return self.misplaced or self.worst.get(measure)
 
 
 @dataclass(slots=True)
@@ -74,7 +103,7 @@ class Tally:
         broken: rows that break the bound.
         beyond: rows that break the second bound.
         misplaced: parts where one side is NaN or infinite and the other is not the same.
-        first: the first few that break the bound.
+        spots: the first few that break the bound.
         worst: by `absolute`, `relative`, `ulp`, over all that changed.
         sums: a part's position → its errors.
         histogram: ulp bucket (its upper end) → count.
@@ -88,9 +117,9 @@ class Tally:
     broken: int = 0
     beyond: int = 0
     misplaced: int = 0
-    first: list[Element] = field(default_factory=list)
+    spots: list[Spot] = field(default_factory=list)
     worst: dict[str, Worst] = field(default_factory=lambda: {key: Worst() for key in ("absolute", "relative", "ulp")})
-    misplaced_worst: Element | None = None
+    misplaced_worst: Spot | None = None
     sums: list[PartSums] = field(default_factory=list)
     histogram: dict[int, int] = field(default_factory=dict)
     nan: list[int] = field(default_factory=lambda: [0, 0])
@@ -163,7 +192,7 @@ class Tally:
         self.misplaced += int(np.count_nonzero(~numbers))
         if self.misplaced_worst is None:
             at = int(np.argmin(numbers))
-            self.misplaced_worst = element(part, int(places[at]), expected, actual, at)
+            self.misplaced_worst = spot(part, int(places[at]), expected, actual, at)
 
     def _keep_worst(
         self, name: str, scores: Floats, part: Part, places: Indices, expected: Array, actual: Array
@@ -171,7 +200,7 @@ class Tally:
         at = int(np.argmax(scores))
         score = float(scores[at])
         if score > self.worst[name].score:
-            self.worst[name] = Worst(score, element(part, int(places[at]), expected, actual, at))
+            self.worst[name] = Worst(score, spot(part, int(places[at]), expected, actual, at))
 
     def _count_steps(self, steps: npt.NDArray[np.uint64]) -> None:
         buckets = np.searchsorted(_BUCKETS, steps, side="left")
@@ -182,18 +211,23 @@ class Tally:
     def _list_first(
         self, indices: Indices, pairs: tuple[tuple[Part, Array, Array], ...], masks: list[Mask], broken: Mask
     ) -> None:
-        if len(self.first) >= FIRST or not broken.any():
+        if len(self.spots) >= FIRST or not broken.any():
             return
-        for row in np.flatnonzero(broken)[: FIRST - len(self.first)]:
+        for row in np.flatnonzero(broken)[: FIRST - len(self.spots)]:
             for (part, e, a), mask in zip(pairs, masks, strict=True):
-                if mask[row] and len(self.first) < FIRST:
-                    self.first.append(element(part, int(indices[row]), e, a, int(row)))
+                if mask[row] and len(self.spots) < FIRST:
+                    self.spots.append(spot(part, int(indices[row]), e, a, int(row)))
 
-    def worst_by(self, measure: str) -> Element | None:
-        """The worst element: a NaN or infinity on one side only outranks any number."""
-        return self.misplaced_worst or self.worst[measure].element
+    def listed(self) -> Listed:
+        """The first few and the worst, with their words."""
+        worst = [(name, kept.spot) for name, kept in self.worst.items() if kept.spot is not None]
+        misplaced = [] if self.misplaced_worst is None else [self.misplaced_worst]
+        found = elements([*self.spots, *(one for _, one in worst), *misplaced])
+        first, rest = found[: len(self.spots)], found[len(self.spots) :]
+        by_name = {name: one for (name, _), one in zip(worst, rest, strict=False)}
+        return Listed(tuple(first), by_name, rest[-1] if misplaced else None)
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self, listed: Listed) -> dict[str, Any]:
         """The figures of a report, as plain JSON."""
         found: dict[str, Any] = {
             "max_abs": finite(self.worst["absolute"].score),
@@ -203,9 +237,7 @@ class Tally:
             "nan": {"expected": self.nan[0], "actual": self.nan[1]},
             "ulp_histogram": [[_bucket_name(at), count] for at, count in sorted(self.histogram.items())],
         }
-        found["worst"] = {
-            name: records.to_json(kept.element) for name, kept in self.worst.items() if kept.element is not None
-        }
+        found["worst"] = {name: records.to_json(one) for name, one in listed.worst.items()}
         return found
 
 
@@ -226,26 +258,38 @@ def finite(score: float) -> float | None:
     return min(score, _LARGEST)
 
 
-def element(part: Part, index: int, expected: Array, actual: Array, at: int) -> Element:
-    """The record of one differing part.
+def spot(part: Part, index: int, expected: Array, actual: Array, at: int) -> Spot:
+    """One row of two columns, to be made an Element later.
 
     Args:
-        part: which part.
-        index: its element's place in the buffer.
+        part: which part the columns are.
+        index: the row's place in the buffer.
         expected: that part's column.
         actual: the same.
-        at: its place in the columns.
+        at: the row's place in the columns.
     """
-    e, a, scalar = expected[at : at + 1], actual[at : at + 1], part.scalar
-    absolute = float(bounds.absolute(e, a, scalar)[0])
-    magnitude = float(bounds.magnitude(e, scalar)[0])
-    known = not math.isnan(absolute)
-    return Element(
-        index,
-        part.name,
-        word(e, 0, scalar),
-        word(a, 0, scalar),
-        finite(absolute) if known else None,
-        finite(absolute / magnitude) if known and magnitude > 0 else None,
-        int(ordinals.ulps(e, a, scalar)[0]) if known and scalar.is_float else None,
-    )
+    return Spot(part, index, expected[at : at + 1].copy(), actual[at : at + 1].copy())
+
+
+def elements(spots: list[Spot]) -> list[Element]:
+    """The records of some differing parts, in the same order; all words of one scalar type are written at once."""
+    found: list[Element | None] = [None] * len(spots)
+    for scalar in {one.part.scalar for one in spots}:
+        places = [at for at, one in enumerate(spots) if one.part.scalar == scalar]
+        e, a = (np.concatenate([getattr(spots[at], side) for at in places]) for side in ("expected", "actual"))
+        said = words(np.concatenate([e, a]), scalar)
+        absolute, magnitude = bounds.absolute(e, a, scalar), bounds.magnitude(e, scalar)
+        steps = ordinals.ulps(e, a, scalar).tolist() if scalar.is_float else None
+        for at, place in enumerate(places):
+            off, size = float(absolute[at]), float(magnitude[at])
+            known = not math.isnan(off)
+            found[place] = Element(
+                spots[place].index,
+                spots[place].part.name,
+                said[at],
+                said[len(places) + at],
+                finite(off) if known else None,
+                finite(off / size) if known and size > 0 else None,
+                steps[at] if known and steps is not None else None,
+            )
+    return [one for one in found if one is not None]
