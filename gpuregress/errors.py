@@ -63,14 +63,14 @@ class JobErrors(GpuregressError):
     """All that is wrong in the jobs, at once.
 
     Args:
-        errors: at least one JobError.
+        errors: at least one JobError; one that every case of a job repeats is kept once.
     """
 
     exit_code = 2
 
     def __init__(self, errors: tuple[JobError, ...]) -> None:
-        super().__init__("\n".join(str(error) for error in errors))
-        self.errors = errors
+        self.errors = tuple(dict.fromkeys(errors))
+        super().__init__("\n".join(str(error) for error in self.errors))
 
 
 class CompileError(GpuregressError):

@@ -7,9 +7,7 @@ from pathlib import Path
 from gpuregress import errors
 from gpuregress.errors import GpuregressError, JobError, JobErrors
 
-CLASSES = [
-    item for _, item in inspect.getmembers(errors, inspect.isclass) if issubclass(item, GpuregressError)
-]
+CLASSES = [item for _, item in inspect.getmembers(errors, inspect.isclass) if issubclass(item, GpuregressError)]
 
 
 def test_the_drawn_tree_is_the_real_one() -> None:
@@ -32,7 +30,7 @@ def test_the_drawn_tree_is_the_real_one() -> None:
 def test_job_errors_read_line_by_line() -> None:
     first = JobError(Path("a.yaml"), 12, "buffers.x.shape[0]", "is 0")
     second = JobError(Path("a.yaml"), None, "", "is empty")
-    error = JobErrors((first, second))
+    error = JobErrors((first, second, first))
     assert str(error) == "a.yaml:12: buffers.x.shape[0]: is 0\na.yaml: is empty"
     assert error.errors == (first, second)
     assert error.exit_code == 2

@@ -76,7 +76,10 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
     assert str(caught.value).replace(str(path), "F").splitlines() == [
         "F:1: folder: no such key; did you mean 'folders'?",
         "F:3: limits.timeout: 'soon' is no time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min",
-        "F:4: limits.memory: '4GB8' is no size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB",
+        (
+            "F:4: limits.memory: '4GB8' is no size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
+            "as 4GiB"
+        ),
         "F:5: retention: is 30: a mapping is needed, with the keys runs",
         "F:7: compare.float23: no such key; did you mean 'float32'?",
         "F:8: compare.float32.ulp: no such key; the keys are: rtol, atol",

@@ -34,7 +34,7 @@ PLAIN = st.recursive(
 )
 FLOAT = st.floats(0, 1e300)
 DIM3 = st.tuples(*(st.integers(1, 1024),) * 3)
-ARGUMENT = st.deferred(
+ARGUMENT: st.SearchStrategy[Argument] = st.deferred(
     lambda: st.builds(
         Argument,
         kind=st.sampled_from(["buffer", "scalar", "null", "struct"]),
@@ -48,7 +48,9 @@ BUFFER = st.builds(
     name=TEXT,
     dtype=st.just("float32"),
     shape=st.lists(st.integers(1, 2**40), min_size=1, max_size=3).map(tuple),
-    fill=st.one_of(st.none(), st.builds(Fill, TEXT, st.dictionaries(TEXT, PLAIN, max_size=2), st.integers(0, 2**64 - 1))),
+    fill=st.one_of(
+        st.none(), st.builds(Fill, TEXT, st.dictionaries(TEXT, PLAIN, max_size=2), st.integers(0, 2**64 - 1))
+    ),
     symbol=st.one_of(st.none(), TEXT),
 )
 RULE = st.builds(
@@ -121,4 +123,4 @@ def test_every_record_is_frozen_and_documented() -> None:
     assert len(found) > 15
     for item in found:
         assert item.__doc__, item
-        assert item.__dataclass_params__.frozen, item
+        assert item.__dataclass_params__.frozen, item  # type: ignore[attr-defined] # typeshed leaves it out

@@ -55,7 +55,9 @@ def _judgement(case: Case) -> Iterator[str]:
     for name, rule in case.compare.items():
         yield f"compare   {name}: {_rule(rule)}"
     for name, checks in case.checks.items():
-        shown = ", ".join(item.name if item.setting is None else f"{item.name} {_options(item.setting)}" for item in checks)
+        shown = ", ".join(
+            item.name if item.setting is None else f"{item.name} {_options(item.setting)}" for item in checks
+        )
         yield f"check     {name}: {shown}"
     for name, function in case.reference.items():
         yield f"reference {name}: {function}"

@@ -63,6 +63,7 @@ def make(
     meant = _Selection(project, jobs, selectors)
     _check_unique({**jobs, **{path: quick_name(path) for path in meant.files}}, meant.files)
     found, notes = _planned(meant.files, project, cases.Overrides(repeat, timeout))
+    _check_unique({Path(case.path): case.job for case in found}, meant.files)
     chosen = tuple(case for case in found if meant.takes(case))
     meant.check_used(found)
     kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))

@@ -87,6 +87,8 @@ class Expression:
             return _value(self._node, names)
         except _Wrong as wrong:
             raise ExpressionError(f"cannot work out {self.text!r}: {wrong}") from None
+        except RecursionError:
+            raise ExpressionError(f"cannot work out {self.text[:60]!r}: it has too many operations") from None
 
 
 @lru_cache(maxsize=4096)
@@ -171,9 +173,7 @@ class _Parser:
             raise _Wrong(f"{sign!r} is missing before {found!r}" if found else f"{sign!r} is missing at the end")
 
     def _either(self) -> _Node:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise _Wrong(f"it is nested deeper than {MAX_DEPTH} levels")
+        self._enter()
         node = self._both()
         while self._take("or"):
             node = _Node("or", (node, self._both()))
@@ -218,16 +218,24 @@ class _Parser:
         sign = self._take("+", "-")
         if not sign:
             return self._power()
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise _Wrong(f"it is nested deeper than {MAX_DEPTH} levels")
+        self._enter()
         operand = self._signed()
         self._depth -= 1
         return _Node("negative" if sign == "-" else "positive", (operand,))
 
     def _power(self) -> _Node:
         base = self._atom()
-        return _Node("**", (base, self._signed())) if self._take("**") else base
+        if not self._take("**"):
+            return base
+        self._enter()
+        exponent = self._signed()
+        self._depth -= 1
+        return _Node("**", (base, exponent))
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _Wrong(f"it is nested deeper than {MAX_DEPTH} levels")
 
     def _atom(self) -> _Node:
         if self._at >= len(self._tokens):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,5 +37,13 @@ def test_suggestion(word: str, known: list[str], hint: str) -> None:
 
 
 def test_show_is_short() -> None:
-    assert [show(value) for value in (None, True, {}, [], 5, "a")] == ["empty", "true", "a mapping", "a list", "5", "'a'"]
+    values: list[Any] = [None, True, {}, [], 5, "a"]
+    assert [show(value) for value in values] == [
+        "empty",
+        "true",
+        "a mapping",
+        "a list",
+        "5",
+        "'a'",
+    ]
     assert len(show("x" * 1000)) < 70

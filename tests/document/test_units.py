@@ -7,7 +7,9 @@ import pytest
 from gpuregress.document import units
 
 
-@pytest.mark.parametrize(("value", "seconds"), [(30, 30.0), ("30s", 30.0), ("2 min", 120.0), ("500ms", 0.5), ("1h", 3600)])
+@pytest.mark.parametrize(
+    ("value", "seconds"), [(30, 30.0), ("30s", 30.0), ("2 min", 120.0), ("500ms", 0.5), ("1h", 3600)]
+)
 def test_seconds(value: Any, seconds: float) -> None:
     assert units.seconds(value) == seconds
 
@@ -29,6 +31,8 @@ def test_no_size(value: Any) -> None:
         units.size(value)
 
 
-@pytest.mark.parametrize(("count", "text"), [(5, "5 bytes"), (10240, "10.0 KiB"), (4 << 30, "4.0 GiB"), (3 << 40, "3.0 TiB")])
+@pytest.mark.parametrize(
+    ("count", "text"), [(5, "5 bytes"), (10240, "10.0 KiB"), (4 << 30, "4.0 GiB"), (3 << 40, "3.0 TiB")]
+)
 def test_size_text(count: int, text: str) -> None:
     assert units.size_text(count) == text

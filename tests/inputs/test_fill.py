@@ -82,7 +82,10 @@ def test_pure_and_of_the_right_shape_and_type(kind: str, dtype: str, shape: list
 
 @pytest.mark.parametrize("kind", ["uniform", "normal", "integers", "choice", "permutation"])
 def test_seeds_differ(kind: str) -> None:
-    assert inputs.fill(buffer(kind, "float64", 100)).tobytes() != inputs.fill(buffer(kind, "float64", 100, seed=8)).tobytes()
+    assert (
+        inputs.fill(buffer(kind, "float64", 100)).tobytes()
+        != inputs.fill(buffer(kind, "float64", 100, seed=8)).tobytes()
+    )
 
 
 def test_seed_of_a_buffer() -> None:

@@ -28,7 +28,9 @@ launches:
     shared: 4 * tile
     args: [sum, x, {int32: n}]
 """
-REFERENCE = "def block_sums(inputs, case):\n    return None\n\n\ndef totals_agree(expected, actual, case):\n    return True\n"
+REFERENCE = (
+    "def block_sums(inputs, case):\n    return None\n\n\ndef totals_agree(expected, actual, case):\n    return True\n"
+)
 
 
 def project(root: Path, **jobs: str) -> Project:

@@ -17,7 +17,10 @@ from tests.plan.projects import JOB, project
 FULL = (
     JOB
     + """
-compile: {options: [-lineinfo], include: [../kernels/include], defines: {TILE: tile, HALF: n / 2, T: {text: float}, ON: }}
+compile:
+  options: [-lineinfo]
+  include: [../kernels/include]
+  defines: {TILE: tile, HALF: n / 2, T: {text: float}, ON: }
 seed: 42
 where: [tile <= n, not (n > 1000 and tile == 256)]
 compare: {sum: {rtol: 1.0e-5, order: any}}
@@ -89,8 +92,10 @@ def test_explain_says_every_number(tmp_path: Path) -> None:
 
 
 def test_a_job_without_parameters_has_no_case_folder(tmp_path: Path) -> None:
-    text = JOB.replace("parameters:\n  n: [1000, 65536]\n  tile: [128, 256]\n", "").replace("tile", "64").replace(
-        "[n]", "[100]"
+    text = (
+        JOB.replace("parameters:\n  n: [1000, 65536]\n  tile: [128, 256]\n", "")
+        .replace("tile", "64")
+        .replace("[n]", "[100]")
     )
     case = only(project(tmp_path, solo=text.replace("n / 64", "100 / 64").replace("int32: n", "int32: 100")))
     assert case.name == "solo"
@@ -118,13 +123,15 @@ def test_selectors(selector: str, count: int, tmp_path: Path, monkeypatch: pytes
 
 def test_a_selector_that_names_nothing(tmp_path: Path) -> None:
     place = project(tmp_path, reduce=JOB)
-    with pytest.raises(UsageError, match="there is no job 'reduc'; did you mean 'reduce'?"):
+    with pytest.raises(UsageError, match=r"there is no job 'reduc'; did you mean 'reduce'\?"):
         plan.make(place, ["reduc"])
     with pytest.raises(UsageError, match="there is no case 'reduce/n=100,tile=128'; did you mean"):
         plan.make(place, ["reduce/n=100,tile=128"])
-    with pytest.raises(UsageError, match="there is no job file configs/redcue.yaml; did you mean 'configs/reduce.yaml'"):
+    with pytest.raises(
+        UsageError, match=r"there is no job file configs/redcue.yaml; did you mean 'configs/reduce.yaml'"
+    ):
         plan.make(place, ["configs/redcue.yaml"])
-    with pytest.raises(NothingToDo, match="no case matches 'x\\*'"):
+    with pytest.raises(NothingToDo, match=r"no case matches 'x\*'"):
         plan.make(place, ["x*"])
 
 
@@ -266,7 +273,9 @@ def test_a_dump_as_input_must_fit(tmp_path: Path) -> None:
     (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [2,2]\n1.0\n2.0\n3.0\n4.0\n")
     assert len(plan.make(place, []).cases) == 1
     (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [3]\n1.0\n2.0\n3.0\n")
-    with pytest.raises(JobErrors, match=r"buffers.x.fill: .*data.1 holds float32 \[3\], and \[4\] of float32 is needed"):
+    with pytest.raises(
+        JobErrors, match=r"buffers.x.fill: .*data.1 holds float32 \[3\], and \[4\] of float32 is needed"
+    ):
         plan.make(place, [])
 
 
@@ -283,9 +292,7 @@ def test_shared_revision_of_another_source(tmp_path: Path) -> None:
     changed = plan.make(place, [])
     label = f"1.10+{changed.cases[0].source_digest[:6]}"
     assert {case.revision for case in changed.cases} == {label}
-    assert changed.notes == (
-        f"reduce: revision 1.10 is already recorded for another source text: this one is {label}",
-    )
+    assert changed.notes == (f"reduce: revision 1.10 is already recorded for another source text: this one is {label}",)
 
 
 def entry(*kinds: Any) -> records.Entry:

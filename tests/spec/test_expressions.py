@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ NAMES = {"n": 1000, "tile": 128, "x": 0.5, "big": 2**60}
 def python(text: str) -> Any:
     """Python's own answer, the oracle."""
     functions = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max, "log2": math.log2}
-    return eval(text, {"__builtins__": {}}, {**NAMES, **functions})  # noqa: S307 - the texts are made here
+    return eval(text, {"__builtins__": {}}, {**NAMES, **functions})
 
 
 ATOMS = st.one_of(
@@ -52,7 +54,7 @@ def test_means_what_python_means(text: str) -> None:
         found = evaluate(text, NAMES)
     except ExpressionError as error:
         # Only what is larger than the limit may be refused where Python answers.
-        assert "larger than 2**128" in str(error) or "too large" in str(error) or "divides by zero" in str(error)
+        assert any(reason in str(error) for reason in ("larger than 2**128", "too large"))  # noqa: PT017 - or a value
         return
     assert found == expected
     assert isinstance(found, float) == isinstance(expected, float)
@@ -60,10 +62,8 @@ def test_means_what_python_means(text: str) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    try:
-        evaluate(text, NAMES)
-    except ExpressionError as error:
-        assert str(error)  # noqa: PT017 - either way is right
+    with contextlib.suppress(ExpressionError):
+        assert isinstance(evaluate(text, NAMES), int | float)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,7 @@ def test_values(text: str, value: float) -> None:
         ("tlie", "there is no parameter 'tlie'; did you mean 'tile'?"),
         ("(" * 200 + "1" + ")" * 200, "nested deeper than 60 levels"),
         ("-" * 900 + "1", "nested deeper than 60 levels"),
+        ("1**" * 300 + "1", "nested deeper than 60 levels"),
         ("1+" * 600 + "1", "longer than 1000 characters"),
     ],
 )
@@ -140,6 +141,20 @@ def test_what_is_refused(text: str, reason: str) -> None:
 
 def test_a_long_sum_is_no_deep_nesting() -> None:
     assert evaluate("1+" * 400 + "1", {}) == 401
+
+
+def test_a_stack_that_is_nearly_full_is_no_traceback() -> None:
+    text = "1+" * 499 + "1"
+    expressions.parse(text)
+
+    def deeper(levels: int) -> None:
+        if levels:
+            deeper(levels - 1)
+        else:
+            evaluate(text, {})
+
+    with pytest.raises(ExpressionError, match="too many operations"):
+        deeper(sys.getrecursionlimit() - 400)
 
 
 def test_whole_numbers() -> None:
