@@ -1,23 +1,24 @@
-"""The special-function unit's tables, unpacked once a machine and mapped into memory.
+"""The special-function unit's tables: unpacked once into the cache folder, then mapped into memory.
 
-The package holds them as xz of first differences (1.5 MB); in memory one is up to 32 MiB. The first use unpacks a
-table into the cache folder, where every later process maps it without reading it. What is unpacked must have the
-checksum that was taken on the card; a file in the cache must have the right size and carry that checksum in its name.
+The package holds them as xz of first differences (1.5 MB); in memory one is up to 32 MiB. What is unpacked must have
+the checksum that was taken on the card. A kept file has that checksum in its name and the right size: it was written
+whole, and to the disk, or not at all.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import lzma
-import os
-import tempfile
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.errors import DeviceError
+from gpuregress import storage
+from gpuregress.errors import DeviceError, StorageError
+from gpuregress.toolchain import cache
 
 _DATA = Path(__file__).parent.parent / "data" / "sm_90"
 
@@ -48,13 +49,14 @@ _ENTRIES = dict.fromkeys(CHECKSUMS, 1 << 23) | {
 Table = npt.NDArray[np.uint32]
 
 
-@cache
-def table(name: str, folder: Path | None = None) -> Table:
-    """A table's entries, read-only.
+@functools.cache
+def table(name: str) -> Table:
+    """A table's float bits, as `data/sm_90/NAME.xz` holds their differences; read-only.
+
+    Where the cache folder cannot be written the table is unpacked for this process alone: that costs time, not results.
 
     Args:
         name: a key of `CHECKSUMS`.
-        folder: where unpacked tables are kept; where it cannot be written, or is None, the table is only in memory.
 
     Returns:
         uint32 of shape (2^23,), or less for `tanh` and the `64h` tables: the bits of f32 numbers.
@@ -62,15 +64,14 @@ def table(name: str, folder: Path | None = None) -> Table:
     Raises:
         DeviceError: the package's data are damaged.
     """
-    if folder is None:
-        return _unpacked(name)
-    path = folder / f"{name}.{CHECKSUMS[name]}.u32"
+    path = cache.folder() / "tables" / f"{name}.{CHECKSUMS[name]}.u32"
     mapped = _mapped(path, name)
-    if mapped is None:
-        entries = _unpacked(name)
-        mapped = _mapped(path, name) if _kept(path, entries) else None
-        return entries if mapped is None else mapped
-    return mapped
+    if mapped is not None:
+        return mapped
+    entries = _unpacked(name)
+    with contextlib.suppress(StorageError):
+        storage.write_atomic(path, memoryview(entries).cast("B"))
+    return entries
 
 
 def _mapped(path: Path, name: str) -> Table | None:
@@ -88,29 +89,10 @@ def _unpacked(name: str) -> Table:
     try:
         differences = np.frombuffer(lzma.decompress(path.read_bytes()), "<i4")
     except (OSError, lzma.LZMAError, ValueError) as error:
-        raise DeviceError(
-            f"the cpu device's table {path.name} cannot be read ({error}): install gpuregress again"
-        ) from error
+        message = f"the cpu device's table {path.name} cannot be read ({error}): install gpuregress again"
+        raise DeviceError(message) from error
     entries = np.cumsum(differences, dtype=np.int32).view(np.uint32)
     if hashlib.sha256(entries.tobytes()).hexdigest()[:16] != CHECKSUMS[name]:
         raise DeviceError(f"the cpu device's table {path.name} is damaged: install gpuregress again")
     entries.flags.writeable = False
     return entries
-
-
-def _kept(path: Path, entries: Table) -> bool:
-    """Whether the table could be written, whole or not at all; a full or read-only disk costs time, not results."""
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(entries.tobytes())
-            file.flush()
-            os.fsync(file.fileno())  # the size alone vouches for the file later
-        Path(temporary).replace(path)
-    except OSError:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        return False
-    return True

@@ -147,7 +147,7 @@ class ArrayEmit:
         return function
 
     def table(self, name: str) -> ir.Value:
-        address = table(name, None).ctypes.data
+        address = table(name).ctypes.data
         return ir.Constant(I64, address).inttoptr(ir.PointerType())
 
     def read_carry(self) -> ir.Value:
