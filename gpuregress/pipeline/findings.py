@@ -40,7 +40,12 @@ def explain(pair: Pair, comparison: Comparison, outcome: Outcome) -> Comparison:
     if comparison.same or not in_place or (pair.now.dtype, pair.now.shape) != (pair.then.dtype, pair.then.shape):
         return comparison
     evidence = _evidence(pair, outcome)
-    return dataclasses.replace(comparison, findings=diagnose.diagnose(evidence)) if evidence.count else comparison
+    if not evidence.count:
+        return comparison
+    numbers = dict(comparison.numbers)
+    if comparison.worst is not None and evidence.launch is not None:
+        numbers["place"] = diagnose.place_of(comparison.worst.index, evidence.launch, evidence.shape)
+    return dataclasses.replace(comparison, findings=diagnose.diagnose(evidence), numbers=numbers)
 
 
 def _evidence(pair: Pair, outcome: Outcome) -> Evidence:

@@ -19,6 +19,7 @@ COLOURS: dict[Word, str] = {
 }
 _MOST_NAMED = 6
 _MOST_SHOWN = 5
+_MOST_DETAILED = 10
 
 
 def colour(word: str) -> str | None:
@@ -45,16 +46,24 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
     if rows:
         yield ""
         yield from table(("case", "buffer", "differing", "worst", "looks like"), rows)
-    for verdict in troubled if not verbose else summary.verdicts:
-        lines = details(verdict, root)
-        if lines and lines != [verdict.reason]:  # a lone reason stands in its case's line already
-            yield ""
-            yield f"{verdict.word} {verdict.case}"
-            yield from (f"  {line}" for line in lines)
+    yield from _blocks(summary.verdicts if verbose else troubled, root, None if verbose else _MOST_DETAILED)
     yield ""
     yield from (f"note: {note}" for note in summary.notes)
     yield counts(summary)
     yield from how_to_accept(summary)
+
+
+def _blocks(verdicts: Iterable[Verdict], root: Path, most: int | None) -> Iterator[str]:
+    """Each case's details under its name, the first `most` of them; a lone reason stands in its case's line already."""
+    told = [(verdict, details(verdict, root)) for verdict in verdicts if most is None or verdict.word != "new"]
+    told = [(verdict, lines) for verdict, lines in told if lines and lines != [verdict.reason]]
+    for verdict, lines in told[:most]:
+        yield ""
+        yield f"{verdict.word} {verdict.case}"
+        yield from (f"  {line}" for line in lines)
+    if most is not None and len(told) > most:
+        yield ""
+        yield f"… and {len(told) - most} more like these: gpuregress run -v, or gpuregress report"
 
 
 def one_screen(summary: RunSummary, *, root: Path, lines: int = 40) -> Iterator[str]:
@@ -95,7 +104,7 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
 def details(verdict: Verdict, root: Path | None = None) -> list[str]:
     """All that is known of one case, a line each; first what else changed since its baseline."""
     lines = [f"changed since the baseline: {change}" for change in verdict.changes]
-    if verdict.reason:
+    if verdict.reason and not any(buffer.word == "differ" for buffer in verdict.buffers):
         lines.append(verdict.reason)
     outcome = verdict.outcome
     if outcome is not None and outcome.fault is not None:
@@ -165,6 +174,9 @@ def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
         if comparison.rule:
             yield f"  rule: {comparison.rule}"
         yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
+        if comparison.worst is not None:
+            place = comparison.numbers.get("place")
+            yield f"  worst {element_text(comparison.worst)}{f', written by {place}' if place else ''}"
         yield from (f"  {element_text(element)}" for element in comparison.first[:_MOST_SHOWN])
     if buffer.dump:
         yield f"  dump      {shown(buffer.dump, root)}"

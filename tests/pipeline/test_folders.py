@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import NothingToDo, StorageError, UsageError
+from gpuregress.pipeline import folders
+
+NOW = datetime(2026, 11, 20, 2, 0, 0, tzinfo=UTC)
+
+
+def made(runs: Path, name: str, *, finished: bool = True) -> Path:
+    folder = runs / name
+    (folder / "dumps").mkdir(parents=True)
+    if finished:
+        (folder / folders.RESULTS).write_text('{"version": 1}')
+    return folder
+
+
+def test_names_say_when_and_never_meet(tmp_path: Path) -> None:
+    found = [folders.create(tmp_path, NOW).name for _ in range(30)]
+    assert len(set(found)) == 30
+    assert all(name.startswith("20261120T020000Z-") and len(name) == 21 for name in found)
+
+
+def test_latest_is_moved_in_one_step(tmp_path: Path) -> None:
+    one, two = made(tmp_path, "20261120T020000Z-0001"), made(tmp_path, "20261120T020000Z-0002")
+    folders.point_latest(tmp_path, one)
+    folders.point_latest(tmp_path, two)
+    assert (tmp_path / "latest").resolve() == two
+    assert folders.find(tmp_path) == two
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "20261120T020000Z-0001",
+        "20261120T020000Z-0002",
+        "latest",
+    ]
+
+
+def test_something_else_called_latest_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(StorageError, match="latest"):
+        folders.point_latest(tmp_path, made(tmp_path, "20261120T020000Z-0001"))
+
+
+def test_a_run_is_found_by_its_name_beginning_or_end(tmp_path: Path) -> None:
+    one, two = made(tmp_path, "20261120T020000Z-0001"), made(tmp_path, "20261121T020000Z-0002")
+    assert folders.find(tmp_path, "20261120") == one
+    assert folders.find(tmp_path, "0002") == two
+    with pytest.raises(UsageError, match="2 runs"):
+        folders.find(tmp_path, "2026112")
+    with pytest.raises(UsageError, match="no run"):
+        folders.find(tmp_path, "x")
+
+
+def test_no_run_is_nothing_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NothingToDo):
+        folders.find(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("text", ['{"version": 1', "[]", '{"version": 2}', ""])
+def test_results_that_are_not_whole_are_an_error(tmp_path: Path, text: str) -> None:
+    folder = made(tmp_path, "20261120T020000Z-0001")
+    (folder / folders.RESULTS).write_text(text)
+    with pytest.raises(StorageError, match=r"results\.json"):
+        folders.results(folder)
+
+
+def test_only_the_last_ones_stay_and_what_still_runs(tmp_path: Path) -> None:
+    old = [made(tmp_path, f"20261120T02000{n}Z-0001") for n in range(6)]
+    running = made(tmp_path, "20261101T020000Z-0001", finished=False)
+    abandoned = made(tmp_path, "20261102T020000Z-0001", finished=False)
+    os.utime(abandoned, (0, 0))
+    stranger = tmp_path / "notes"
+    stranger.mkdir()
+    folders.point_latest(tmp_path, old[0])
+    removed = folders.retire(tmp_path, 3)
+    assert set(removed) == {abandoned.name, old[1].name, old[2].name}
+    assert running.is_dir()
+    assert stranger.is_dir()
+    assert old[0].is_dir()
