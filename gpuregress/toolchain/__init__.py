@@ -6,6 +6,7 @@ from gpuregress.toolchain.programs import (
     compile,  # noqa: A004 - callers write toolchain.compile
     compiler_version,
     resources,
+    warnings,
 )
 
-__all__ = ["build", "build_cubin", "compile", "compiler_version", "resources"]
+__all__ = ["build", "build_cubin", "compile", "compiler_version", "resources", "warnings"]

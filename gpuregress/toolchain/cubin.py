@@ -26,7 +26,7 @@ class CubinModule:
     """A cubin's contents by name.
 
     Attributes:
-        entries: mangled name → entry; each parameter's kind is `word` (8 bytes) or `struct`, as machine code tells no more.
+        entries: mangled name → entry; a parameter's kind is `word` (8 bytes) or `struct`: machine code tells no more.
         variables: variables that can be looked up.
     """
 

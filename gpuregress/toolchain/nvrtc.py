@@ -44,6 +44,7 @@ def options_for(source: Source) -> tuple[str, ...]:
             raise CompileError(
                 f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
             )
+    rest, _ = _split_folders(source.options)
     standard = () if any(re.match(r"-{1,2}std\b", option) for option in source.options) else ("--std=c++17",)
     return (
         f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}",
@@ -53,20 +54,29 @@ def options_for(source: Source) -> tuple[str, ...]:
             f"--define-macro={name}={value}" if value else f"--define-macro={name}"
             for name, value in source.defines.items()
         ),
-        *(option for option in source.options if option not in ("-lineinfo", "--generate-line-info")),
+        *(option for option in rest if option not in ("-lineinfo", "--generate-line-info")),
     )
 
 
 def search_folders(source: Source) -> tuple[Path, ...]:
     """The project's folders that NVRTC searches, in its order: the source's own, the job's, those in its options."""
     folder = Path(source.path).parent
-    found = [folder, *(Path(name) for name in source.include)]
-    options = iter(source.options)
-    for option in options:
-        match = re.fullmatch(r"(?:-I|--include-path(?:=|$))(.*)", option)
-        if match is not None:
-            found.append(folder / (match[1].strip() or next(options, "")))
+    _, named = _split_folders(source.options)
+    found = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
     return tuple(dict.fromkeys(Path(os.path.normpath(path)) for path in found))
+
+
+def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The options without `-I` (as one word or two), and the folders that those name, relative to the source's."""
+    rest, folders = [], []
+    words = iter(options)
+    for word in words:
+        match = re.fullmatch(r"(?:-I|--include-path(?:=|$))(.*)", word)
+        if match is None:
+            rest.append(word)
+        else:
+            folders.append(match[1].strip() or next(words, ""))
+    return rest, folders
 
 
 def compile_source(source: Source, text: str) -> Compiled:

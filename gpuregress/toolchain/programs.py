@@ -78,6 +78,12 @@ def resources(program: Program) -> dict[str, dict[str, int]]:
     return {kernel: dict(figures) for kernel, figures in record.get("resources", {}).items()}
 
 
+def warnings(program: Program) -> str:
+    """What the compiler warned of when it made a program, with our files' paths; "" where it had no complaint."""
+    record = cache.load(program.key) or {}
+    return str(record.get("warnings", ""))
+
+
 def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     """Compiles and assembles sources into the cache, for a host that may have neither compiler nor assembler.
 
@@ -217,8 +223,8 @@ def _content(source: Source, options: tuple[str, ...], files: tuple[Path, ...]) 
     return parts
 
 
-def _stored(program: Program, ptx: str, warnings: str) -> Program:
-    record = {"program": to_json(program), "warnings": warnings}
+def _stored(program: Program, ptx: str, complaints: str) -> Program:
+    record = {"program": to_json(program), "warnings": complaints}
     cache.store(program.key, record, {".ptx": ptx.encode()})
     return _with_paths(program)
 

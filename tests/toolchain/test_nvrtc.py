@@ -138,12 +138,13 @@ def test_options_of_nvcc_are_explained(write: Write) -> None:
     assert "the device chooses the architecture (sm_90)" in _refusal(write, "", options=("-arch=sm_80",))
 
 
-def test_include_folders_of_the_job_and_of_the_options(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [("-I../two",), ("-I", "../two"), ("--include-path=../two",)])
+def test_include_folders_of_the_job_and_of_the_options(write: Write, tmp_path: Path, options: tuple[str, ...]) -> None:
     for name, value in (("one", 1), ("two", 2)):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.h").write_text(f"#define {name.upper()} {value}\n")
     text = '#include "one.h"\n#include <two.h>\n__global__ void k(int* x) { x[0] = ONE + TWO + 96; }'
-    settings = {"kernels": ("k",), "include": (str(tmp_path / "one"),), "options": ("-I../two",)}
+    settings = {"kernels": ("k",), "include": (str(tmp_path / "one"),), "options": options}
     assert ", 99;" in _compile(write, text, **settings).ptx
 
 

@@ -95,7 +95,8 @@ def test_the_key_does_not_depend_on_where_the_project_lies(source: Source, tmp_p
     other.mkdir()
     for name in ("k.cu", "scale.h"):
         (other / name).write_bytes((Path(source.path).parent / name).read_bytes())
-    assert toolchain.compile(replace(source, path=str(other / "k.cu"))) == first
+    moved = replace(source, path=str(other / "k.cu"), include=(str(other),), options=("-I", str(tmp_path)))
+    assert toolchain.compile(moved) == first
 
 
 def test_a_damaged_entry_is_compiled_again(source: Source) -> None:
@@ -174,6 +175,12 @@ def test_ptx_without_a_kernel(tmp_path: Path) -> None:
     path.write_text(".version 8.0\n.target sm_90\n.address_size 64\n")
     with pytest.raises(CompileError, match=r"no \.entry"):
         toolchain.compile(Source(str(path)))
+
+
+def test_the_compilers_warnings_are_kept(write: Write) -> None:
+    source = write("__global__ void k(int* x) { int unused; x[0] = 1; }", kernels=("k",))
+    assert "k.cu:1: warning" in toolchain.warnings(toolchain.compile(source))
+    assert "never referenced" in toolchain.warnings(toolchain.compile(source))
 
 
 def test_the_cache_is_written_where_it_should_be(source: Source, cache_folder: Path) -> None:

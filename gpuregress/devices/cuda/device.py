@@ -32,11 +32,10 @@ class CudaModule:
 
     def __init__(self, device: CudaDevice, handle: Any, program: Program, image: bytes) -> None:
         self._device = device
-        self._handle = handle
+        self._handle: Any = handle
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self._told = toolchain.resources(program)
         self._functions: dict[str, tuple[Any, KernelInfo]] = {}
-        self.handle = handle
         self.prints = b"vprintf" in image or b"__assertfail" in image
 
     def kernel(self, name: str) -> KernelInfo:
@@ -58,6 +57,8 @@ class CudaModule:
         """The function's handle of pycuda's, and what is known of it."""
         if name not in self._entries:
             raise DeviceError(f"no kernel {name} in this program; there are: {', '.join(self._entries) or 'none'}")
+        if self._handle is None:
+            raise DeviceError(f"the program of {name} was unloaded at the end of its case")
         if name not in self._functions:
             with self._device.guard(f"looking up {name}"):
                 function = self._handle.get_function(name)
@@ -81,6 +82,12 @@ class CudaModule:
                 raise
             raise DeviceError(f"no variable {name} in this program") from error
         return self._device.view(name, int(size), int(address))
+
+    def release(self) -> Any:
+        """Gives up the module, which unloads it unless the caller keeps what is returned."""
+        handle, self._handle = self._handle, None
+        self._functions.clear()
+        return handle
 
     def _describe(self, name: str, function: Any) -> KernelInfo:
         return KernelInfo(
@@ -201,8 +208,10 @@ class CudaDevice:
         zones, self._zones = self._zones, None
         self._buffers = []
         if self.dead:
-            driver.keep_forever((*allocations, *(module.handle for module in modules), zones))
+            driver.keep_forever((*allocations, *(module.release() for module in modules), zones))
             return
+        for module in modules:
+            module.release()
         for allocation in allocations:
             with suppress(*driver.failures()):
                 allocation.free()

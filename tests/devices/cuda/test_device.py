@@ -116,7 +116,6 @@ def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, 
     assert caught.value.kind == "red-zone"
     assert str(caught.value) == message
     assert not caught.value.sticky
-    device.free_all()
     _launch(device, module, "fill")
 
 
@@ -185,6 +184,12 @@ def test_buffers_are_freed_at_the_end_of_a_case(api: FakeApi, device: CudaDevice
     _launch(device, module, "fill")
     device.free_all()
     assert len(api.freed) == 1
+
+
+def test_a_program_ends_with_its_case(device: CudaDevice, module: CudaModule) -> None:
+    device.free_all()
+    with pytest.raises(DeviceError, match="was unloaded at the end of its case"):
+        _launch(device, module, "fill")
 
 
 def test_a_large_read_comes_in_pieces(device: CudaDevice) -> None:

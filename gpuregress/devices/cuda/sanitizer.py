@@ -1,0 +1,123 @@
+"""compute-sanitizer: the command that runs a case under it, and its report as findings."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress.errors import DeviceError
+
+TOOLS = {
+    "memcheck": "accesses out of bounds and misaligned, by thread, line and nearest allocation",
+    "racecheck": "hazards in shared memory",
+    "initcheck": "reads of global memory that was never written",
+    "synccheck": "barriers that not all threads reach",
+}
+
+FOUND = 86
+"""The exit status that `command` asks for where something is found; the tool's own default is 0."""
+
+_LINE = re.compile(r"^=========(?P<indent> ?)(?P<rest>.*)$")
+_PLACE = re.compile(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)")
+_THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
+_HOST = re.compile(r"\s*(?:Saved host backtrace|Host Frame|=+$)|\s+in .*\.(?:so|py)\b")
+_NOT_FINDINGS = (
+    "COMPUTE-SANITIZER",
+    "ERROR SUMMARY",
+    "RACECHECK SUMMARY",
+    "LEAK SUMMARY",
+    "Target application",
+    "This tool",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One thing that compute-sanitizer found.
+
+    Attributes:
+        message: its first line: `Invalid __global__ write of size 4 bytes`.
+        place: `saxpy.cu:12`, "" where the tool names none.
+        thread: `thread (0,0,0) of block (3,0,0)`, "" likewise.
+        details: its further lines about the device, without the host's backtrace.
+        repeated: how many more like it, at the same place, the tool reported.
+    """
+
+    message: str
+    place: str
+    thread: str
+    details: tuple[str, ...]
+    repeated: int = 0
+
+    def __str__(self) -> str:
+        """One line: message, thread and place."""
+        where = ", ".join(part for part in (self.thread, self.place) if part)
+        text = f"{self.message}, {where}" if where else self.message
+        return f"{text} (and {self.repeated} more there)" if self.repeated else text
+
+
+def command(tool: str, program: Sequence[str], log: Path) -> list[str]:
+    """The command line that runs a program under compute-sanitizer.
+
+    Args:
+        tool: one of TOOLS.
+        program: what to run.
+        log: where the tool writes its report.
+
+    Raises:
+        DeviceError: compute-sanitizer is not on the PATH.
+    """
+    found = shutil.which("compute-sanitizer")
+    if found is None:
+        raise DeviceError(
+            "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit (apt install cuda-sanitizer), "
+            "in its bin folder",
+        )
+    options = ["--tool", tool, "--error-exitcode", str(FOUND), "--log-file", str(log), "--target-processes", "all"]
+    return [found, *options, *program]
+
+
+def parse(log: str) -> tuple[Report, ...]:
+    """The findings in a report, like ones at one place taken together, in the order of their first.
+
+    Args:
+        log: lines that begin with `=========`.
+    """
+    found: dict[tuple[str, str], Report] = {}
+    for block in _blocks(log):
+        report = _report(block)
+        key = (report.message, report.place)
+        if key in found:
+            first = found[key]
+            report = Report(first.message, first.place, first.thread, first.details, first.repeated + 1)
+        found[key] = report
+    return tuple(found.values())
+
+
+def _blocks(log: str) -> list[list[str]]:
+    blocks: list[list[str]] = []
+    for line in log.splitlines():
+        match = _LINE.match(line)
+        if match is None or not match["rest"].strip():
+            continue
+        rest = match["rest"]
+        if not rest.startswith(" "):
+            blocks.append([])
+        if blocks:
+            blocks[-1].append(rest.strip() if not _HOST.match(rest) else "")
+    kept = [[line for line in block if line] for block in blocks]
+    return [block for block in kept if block and not block[0].startswith(_NOT_FINDINGS)]
+
+
+def _report(lines: list[str]) -> Report:
+    text = "\n".join(lines)
+    place, thread = _PLACE.search(text), _THREAD.search(text)
+    return Report(
+        lines[0],
+        f"{Path(place['file']).name}:{place['line']}" if place else "",
+        "thread ({},{},{}) of block ({},{},{})".format(*thread.groups()) if thread else "",
+        tuple(lines[1:]),
+    )
