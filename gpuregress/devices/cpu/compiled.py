@@ -1,0 +1,133 @@
+"""A program as the device keeps it: object code, and what must be known to launch its kernels; cached by content."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuregress.devices.cpu import engine
+from gpuregress.devices.cpu.lower.sites import Site
+from gpuregress.errors import StorageError
+from gpuregress.toolchain import cache
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """What a launch must know of a kernel; see `lower.kernel.BuiltKernel`."""
+
+    symbol: str
+    parameter_bytes: int
+    local_bytes: int
+    context_bytes: int
+    static_shared: int
+    places: tuple[int, ...]
+    max_threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariableFacts:
+    """A module variable: its bytes, and what of them are addresses.
+
+    Attributes:
+        name: as the PTX has it.
+        size: bytes.
+        itemsize: bytes of an element.
+        data: its first contents, hexadecimal.
+        addresses: (byte, bytes, symbol, offset, shift) for each address in it.
+    """
+
+    name: str
+    size: int
+    itemsize: int
+    data: str
+    addresses: tuple[tuple[int, int, str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Everything that is kept.
+
+    Attributes:
+        code: object code.
+        kernels: name → facts.
+        sites: the places that faults can name.
+        variables: the module's, in the order of the machine's `symbols`.
+        tables: special-function tables in the machine's order.
+        shared: name, address, bytes (-1: dynamic) of each shared variable.
+        functions: device function → its address.
+        dynamic_start: where the dynamic shared memory starts.
+    """
+
+    code: bytes
+    kernels: dict[str, KernelFacts]
+    sites: tuple[Site, ...]
+    variables: tuple[VariableFacts, ...]
+    tables: tuple[str, ...]
+    shared: tuple[tuple[str, int, int], ...]
+    functions: dict[str, int]
+    dynamic_start: int
+
+
+def compiled(text: str, kernels: Sequence[str]) -> Compiled:
+    """Compiles a PTX text's kernels, or finds them in the cache.
+
+    Args:
+        text: the PTX.
+        kernels: mangled names; none: all.
+
+    Raises:
+        UnsupportedError: a kernel needs what is not there.
+        CompileError: the PTX does not follow the grammar.
+    """
+    key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest()])
+    record = cache.load(key)
+    if record is not None:
+        return _from_record(record, cache.file_path(key, ".o").read_bytes())
+    built = _compile(text, kernels)
+    try:
+        cache.store(key, _to_record(built), {".o": built.code})
+    except StorageError:
+        # A cache that cannot be written costs time and nothing else.
+        return built
+    return built
+
+
+@functools.cache
+def _own_digest() -> str:
+    """A digest of the code that translates: a change of ours must not find what the old code made."""
+    root = Path(__file__).parent
+    return cache.digest([path.read_bytes() for path in sorted(root.rglob("*.py"))])
+
+
+def _compile(text: str, kernels: Sequence[str]) -> Compiled:
+    from gpuregress.devices.cpu.lower.translate import compile_module  # noqa: PLC0415 - costs 100 ms
+
+    return compile_module(text, kernels)
+
+
+def _to_record(built: Compiled) -> dict[str, Any]:
+    record = {item.name: getattr(built, item.name) for item in dataclasses.fields(built) if item.name != "code"}
+    record["kernels"] = {name: dataclasses.asdict(facts) for name, facts in built.kernels.items()}
+    record["sites"] = [dataclasses.astuple(site) for site in built.sites]
+    record["variables"] = [dataclasses.astuple(item) for item in built.variables]
+    return record
+
+
+def _from_record(record: dict[str, Any], code: bytes) -> Compiled:
+    kernels = {
+        name: KernelFacts(**facts | {"places": tuple(facts["places"])}) for name, facts in record["kernels"].items()
+    }
+    return Compiled(
+        code,
+        kernels,
+        tuple(Site(*item) for item in record["sites"]),
+        tuple(VariableFacts(*item[:4], tuple(tuple(entry) for entry in item[4])) for item in record["variables"]),
+        tuple(record["tables"]),
+        tuple((name, start, size) for name, start, size in record["shared"]),
+        dict(record["functions"]),
+        record["dynamic_start"],
+    )

@@ -1,0 +1,246 @@
+"""The virtual GPU: runs a program's PTX on the processor. docs/cpu-device.md says how."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from gpuregress.devices import base
+from gpuregress.devices.base import KernelInfo, LaunchReport
+from gpuregress.devices.cpu import engine
+from gpuregress.devices.cpu.arena import Arena
+from gpuregress.devices.cpu.compiled import Compiled, KernelFacts, compiled
+from gpuregress.devices.cpu.machine import faults, layout
+from gpuregress.devices.cpu.machine.layout import Machine
+from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
+from gpuregress.devices.cpu.machine.syscalls import Syscalls
+from gpuregress.devices.cpu.machine.tables import table
+from gpuregress.devices.cpu.variables import place_variables
+from gpuregress.devices.cuda.limits import check_launch
+from gpuregress.devices.cuda.parameters import pack
+from gpuregress.errors import DeviceError, KernelFault
+from gpuregress.records import DeviceInfo, Dim3, Program
+
+_LIMITS = {
+    "max_threads": 1024,
+    "max_block_x": 1024,
+    "max_block_y": 1024,
+    "max_block_z": 64,
+    "max_grid_x": 2**31 - 1,
+    "max_grid_y": 65535,
+    "max_grid_z": 65535,
+    "max_shared": 48 * 1024,
+    "max_shared_optin": 227 * 1024,
+    "registers": 65536,
+    "warp_size": 32,
+}
+"""An H200's, so that what is refused there is refused here."""
+
+
+class CpuModule:
+    """A loaded program.
+
+    Args:
+        program: from the toolchain.
+        built: its object code and facts.
+        space: where its variables go.
+    """
+
+    def __init__(self, program: Program, built: Compiled, space: AddressSpace) -> None:
+        self.program = program
+        self.compiled = built
+        self._loaded = engine.Loaded(built.code)
+        self._functions: dict[str, ctypes._CFuncPtr] = {}
+        self._entries = {entry.mangled: entry for entry in program.entries.values()}
+        self.variables = place_variables(built, space)
+        rows = [(region.address, region.host) for region in self.variables.values()]
+        self.symbols = np.array(rows or [(0, 0)], np.uint64)
+        self._tables = [table(name) for name in built.tables]
+        self.tables = np.array([item.ctypes.data for item in self._tables] or [0], np.uint64)
+
+    def kernel(self, name: str) -> KernelInfo:
+        """The kernel of this mangled name.
+
+        Raises:
+            DeviceError: there is none; names those that are there.
+        """
+        facts = self.facts(name)
+        return KernelInfo(name, shared=facts.static_shared, local=facts.local_bytes, max_threads=facts.max_threads)
+
+    def facts(self, name: str) -> KernelFacts:
+        """What a launch must know."""
+        if name not in self.compiled.kernels:
+            there = ", ".join(self.compiled.kernels) or "none"
+            raise DeviceError(f"no kernel {name} in this program; there are: {there}")
+        return self.compiled.kernels[name]
+
+    def symbol(self, name: str) -> Region:
+        """A `__constant__` or `__device__` variable by its mangled or plain name.
+
+        Raises:
+            DeviceError: there is none.
+        """
+        mangled = self.program.symbols.get(name, name)
+        if mangled not in self.variables:
+            there = ", ".join(self.program.symbols) or "none"
+            raise DeviceError(f"no variable {name} in this program; there are: {there}")
+        return self.variables[mangled]
+
+    def pack(self, name: str, args: tuple[bytes, ...]) -> bytes:
+        """The kernel's parameter space."""
+        return pack(self._entries[name], args)
+
+    def function(self, facts: KernelFacts) -> ctypes._CFuncPtr:
+        """The compiled kernel, to be called with the machine's address."""
+        if facts.symbol not in self._functions:
+            kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+            self._functions[facts.symbol] = kind(self._loaded.address(facts.symbol))
+        return self._functions[facts.symbol]
+
+    def close(self) -> None:
+        """Frees the code."""
+        self._functions.clear()
+        self._loaded.close()
+
+
+class CpuDevice:
+    """The virtual GPU; see `devices.base.Device`."""
+
+    def __init__(self) -> None:
+        self._space = AddressSpace()
+        self._modules: list[CpuModule] = []
+        self._arena = Arena()
+        self._info: DeviceInfo | None = None
+
+    @property
+    def info(self) -> DeviceInfo:
+        """Name, architecture, limits, versions."""
+        if self._info is None:
+            model = f"virtual sm_90 on {platform.machine()}"
+            self._info = DeviceInfo("cpu", model, "sm_90", engine.description(), _host_memory(), _LIMITS)
+        return self._info
+
+    def load(self, program: Program) -> CpuModule:
+        """Makes a program ready to launch: translates its PTX, or finds it in the cache.
+
+        Raises:
+            DeviceError: the program has no PTX.
+            UnsupportedError: a kernel needs an instruction that is not there.
+        """
+        if not program.ptx:
+            raise DeviceError("the cpu device runs PTX; this program has none (only a cubin)")
+        try:
+            text = Path(program.ptx).read_text(encoding="utf-8")
+        except OSError as error:
+            raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
+        kernels = tuple(entry.mangled for entry in program.entries.values())
+        module = CpuModule(program, compiled(text, kernels), self._space)
+        self._modules.append(module)
+        return module
+
+    def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Region:
+        """A new buffer, its contents undefined.
+
+        Raises:
+            DeviceError: there is no memory for it.
+        """
+        return self._space.allocate(name, size, itemsize)
+
+    def free_all(self) -> None:
+        """Frees every buffer and module."""
+        for module in self._modules:
+            module.close()
+        self._modules.clear()
+        self._space.clear()
+        self._arena.release()
+
+    def launch(
+        self, module: base.Module, kernel: str, grid: Dim3, block: Dim3, shared: int, args: tuple[bytes, ...]
+    ) -> LaunchReport:
+        """Runs a kernel to its end; see `devices.base.Device.launch`.
+
+        Raises:
+            KernelFault: what the kernel did wrong, and where.
+            DeviceError: the launch is over the limits, or the module is not this device's.
+        """
+        if not isinstance(module, CpuModule) or module not in self._modules:
+            raise DeviceError("the program was not loaded onto the cpu device")
+        facts = module.facts(kernel)
+        check_launch(self.info, module.kernel(kernel), grid, block, shared)
+        parameters = module.pack(kernel, args)
+        machine = self._machine(module, facts, grid, block, shared, parameters)
+        scene = faults.Scene(
+            module.compiled, facts, kernel, self._space, shared, block, parameters, self._arena.context
+        )
+        return self._run(module, facts, machine, scene)
+
+    def _machine(
+        self, module: CpuModule, facts: KernelFacts, grid: Dim3, block: Dim3, shared: int, parameters: bytes
+    ) -> Machine:
+        threads = block[0] * block[1] * block[2]
+        shared_bytes = module.compiled.dynamic_start + shared + layout.SHARED_GAP
+        self._arena.prepare(parameters, shared_bytes, facts, threads)
+        return Machine(
+            params=self._arena.parameters.ctypes.data,
+            params_size=len(parameters),
+            table=self._space.table.ctypes.data,
+            table_count=len(self._space.table),
+            symbols=module.symbols.ctypes.data,
+            tables=module.tables.ctypes.data,
+            shared=self._arena.shared.ctypes.data,
+            dynamic_size=shared,
+            local=self._arena.local.ctypes.data,
+            local_size=facts.local_bytes,
+            context=self._arena.context.ctypes.data,
+            grid_x=grid[0],
+            grid_y=grid[1],
+            grid_z=grid[2],
+            block_x=block[0],
+            block_y=block[1],
+            block_z=block[2],
+            first_block=0,
+            end_block=grid[0] * grid[1] * grid[2],
+        )
+
+    def _run(self, module: CpuModule, facts: KernelFacts, machine: Machine, scene: faults.Scene) -> LaunchReport:
+        calls = Syscalls(machine, self._space, facts.local_bytes)
+        machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
+        function = module.function(facts)
+        start = time.perf_counter_ns()
+        status = function(ctypes.addressof(machine))
+        elapsed = (time.perf_counter_ns() - start) / 1e6
+        if status:
+            raise self._fault(machine, scene, calls)
+        counters = {"reads of lanes that take no part": machine.inactive_reads} if machine.inactive_reads else {}
+        return LaunchReport(elapsed, calls.output, counters)
+
+    def _fault(self, machine: Machine, scene: faults.Scene, calls: Syscalls) -> KernelFault:
+        if calls.failure is not None:
+            kind, message = calls.failure
+            fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}")
+        else:
+            fault = faults.explain(machine, scene)
+        if calls.output:
+            fault.details = (*fault.details, *(f"printed: {line}" for line in calls.output.splitlines()[-5:]))
+        return fault
+
+    def __enter__(self) -> Self:
+        """Takes the device."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Frees all."""
+        self.free_all()
+
+
+def _host_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,99 @@
+"""LLVM: IR text → optimised object code → functions in memory. Object code is kept on disk by content."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+OPTIMISATION = 2
+"""LLVM's level. At 3 the kernels of kernels/ gain nothing and compile a quarter slower."""
+
+
+@functools.cache
+def _initialise() -> None:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _target_machine() -> Any:
+    import llvmlite.binding as llvm
+
+    _initialise()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=OPTIMISATION,
+        reloc="pic",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+def fingerprint() -> str:
+    """All that decides the object code beside its source: LLVM's version, the processor."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    _initialise()
+    parts = (llvmlite.__version__, str(llvm.llvm_version_info), llvm.get_default_triple(), llvm.get_host_cpu_name())
+    return " ".join((*parts, llvm.get_host_cpu_features().flatten(), str(OPTIMISATION)))
+
+
+def description() -> str:
+    """LLVM and the processor, one line."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    _initialise()
+    version = ".".join(str(part) for part in llvm.llvm_version_info)
+    return f"llvmlite {llvmlite.__version__}, LLVM {version}, {llvm.get_host_cpu_name()}"
+
+
+def optimise(text: str) -> Any:
+    """Parses and optimises IR; gives an llvmlite module."""
+    import llvmlite.binding as llvm
+
+    machine = _target_machine()
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_default_triple()
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def compile_object(text: str) -> bytes:
+    """IR text → object code for this processor."""
+    code: bytes = _target_machine().emit_object(optimise(text))
+    return code
+
+
+class Loaded:
+    """Object code in memory, ready to be called.
+
+    Args:
+        code: as `compile_object` gives it.
+    """
+
+    def __init__(self, code: bytes) -> None:
+        import llvmlite.binding as llvm
+
+        # One target machine for each engine: sharing one crashes when the first engine is closed.
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """A function's address."""
+        found: int = self._engine.get_function_address(name)
+        return found
+
+    def close(self) -> None:
+        """Frees the code; its addresses must not be used any more."""
+        self._engine.close()

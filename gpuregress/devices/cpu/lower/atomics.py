@@ -1,0 +1,134 @@
+"""Atomics. Threads take turns on one core, so a plain read, a change and a write are atomic. PTX ISA manual, 9.7.13.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.lower.emit import unsupported
+from gpuregress.devices.cpu.lower.memory import element_type, generic_address, host_pointer, lanes, space_of
+from gpuregress.devices.cpu.lower.structured import at, i64
+from gpuregress.devices.cpu.lower.types import is_signed, llvm_type, size
+from gpuregress.devices.cpu.machine.layout import REGION_SHIFT, SHARED_WINDOW
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.lower.function import FunctionEmitter
+
+_OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+
+
+def _operation(instruction: Instruction) -> str:
+    for word in instruction.modifiers:
+        if word in _OPERATIONS:
+            return word
+    raise unsupported(instruction)
+
+
+def _atom(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    _update(emitter, instruction, instruction.operands[0], instruction.operands[1], instruction.operands[2:])
+
+
+def _red(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    if "async" in instruction.modifiers:
+        raise unsupported(instruction)
+    _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:])
+
+
+def _update(
+    emitter: FunctionEmitter,
+    instruction: Instruction,
+    target: Operand | None,
+    address: Operand,
+    sources: tuple[Operand, ...],
+) -> None:
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
+    type_name, count = element_type(instruction), lanes(instruction)
+    space = space_of(instruction)
+    pointer = host_pointer(emitter, instruction, address, space, size(type_name) * count, "atomic access")
+    targets = target.elements if isinstance(target, Vector) else (target,) * count
+    flushes = _flushes(emitter, instruction, address, space) if type_name == "f32" else None
+    for place in range(count):
+        values = [
+            emitter.read(item.elements[place] if isinstance(item, Vector) else item, type_name) for item in sources
+        ]
+        where = at(emitter.builder, pointer, size(type_name) * place)
+        old = emitter.builder.load(where, typ=llvm_type(type_name), align=size(type_name))
+        new = _new_value(emitter, instruction, type_name, old, values, flushes)
+        emitter.builder.store(new, where, align=size(type_name))
+        destination = targets[place]
+        if destination is not None:
+            emitter.write(destination, old, type_name)
+
+
+def _flushes(emitter: FunctionEmitter, instruction: Instruction, address: Address, space: str) -> ir.Value:
+    """Whether atom.add.f32 flushes subnormal numbers: it does in global memory, not in shared memory."""
+    b = emitter.builder
+    del instruction
+    if space:
+        return ir.Constant(ir.IntType(1), int(space == "global"))
+    number = b.lshr(generic_address(emitter, address, space), i64(REGION_SHIFT))
+    return b.icmp_unsigned("!=", number, i64(SHARED_WINDOW >> REGION_SHIFT))
+
+
+def _new_value(
+    emitter: FunctionEmitter,
+    instruction: Instruction,
+    type_name: str,
+    old: ir.Value,
+    values: list[ir.Value],
+    flushes: ir.Value | None,
+) -> ir.Value:
+    b, operation, value = emitter.builder, _operation(instruction), values[0]
+    if operation == "exch":
+        return value
+    if operation == "cas":
+        return b.select(b.icmp_unsigned("==", old, value), values[1], old)
+    if operation in ("and", "or", "xor"):
+        return {"and": b.and_, "or": b.or_, "xor": b.xor}[operation](old, value)
+    if operation in ("inc", "dec"):
+        return _wrap(b, operation, old, value)
+    if type_name in ("f32", "f64"):
+        return _add_float(emitter, type_name, old, value, flushes)
+    if type_name in ("f16", "f16x2", "bf16", "bf16x2"):
+        return _halves(emitter, instruction, type_name, old, value)
+    if operation == "add":
+        return b.add(old, value)
+    compare = b.icmp_signed if is_signed(type_name) else b.icmp_unsigned
+    return b.select(compare("<" if operation == "min" else ">", old, value), old, value)
+
+
+def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir.Value:
+    zero, one = ir.Constant(old.type, 0), ir.Constant(old.type, 1)
+    if operation == "inc":
+        return b.select(b.icmp_unsigned(">=", old, limit), zero, b.add(old, one))
+    wraps = b.or_(b.icmp_unsigned("==", old, zero), b.icmp_unsigned(">", old, limit))
+    return b.select(wraps, limit, b.sub(old, one))
+
+
+def _add_float(
+    emitter: FunctionEmitter, type_name: str, old: ir.Value, value: ir.Value, flushes: ir.Value | None
+) -> ir.Value:
+    from gpuregress.devices.cpu.lower.ieee import canonical, flush, propagate  # noqa: PLC0415
+
+    b = emitter.builder
+    if type_name == "f64":
+        return propagate(emitter, b.fadd(old, value), old, value)
+    assert flushes is not None
+    plain = canonical(emitter, b.fadd(old, value))
+    flushed = canonical(emitter, flush(emitter, b.fadd(flush(emitter, old), flush(emitter, value))))
+    return b.select(flushes, flushed, plain)
+
+
+def _halves(
+    emitter: FunctionEmitter, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value
+) -> ir.Value:
+    """Packed or single half-precision add, min, max: by the half family's own instruction on each part."""
+    from gpuregress.devices.cpu.lower.packed import half_operation  # noqa: PLC0415
+
+    return half_operation(emitter, instruction, _operation(instruction), type_name, old, value)
+
+
+TABLE = {"atom": _atom, "red": _red}

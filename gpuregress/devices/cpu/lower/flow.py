@@ -1,0 +1,225 @@
+"""A function's control flow: blocks, which registers live where a thread waits, and which loops may spin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gpuregress.devices.cpu.lower import effects
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
+
+
+@dataclass(slots=True)
+class Block:
+    """Statements `start` to `end` (exclusive), entered at the first and left after the last."""
+
+    start: int
+    end: int
+    successors: list[int] = field(default_factory=list)
+    live_in: frozenset[str] = frozenset()
+    dirty_in: frozenset[str] = frozenset()
+
+
+class Flow:
+    """The control-flow graph of a function's statements.
+
+    Args:
+        function: with a body.
+    """
+
+    def __init__(self, function: Function) -> None:
+        assert function.body is not None
+        self._function = function
+        self.statements: tuple[Statement, ...] = function.body
+        self.blocks = self._split()
+        self.block_of_label = {
+            self.statements[block.start].name: index  # type: ignore[union-attr]  # it is a Label
+            for index, block in enumerate(self.blocks)
+            if block.start < block.end and isinstance(self.statements[block.start], Label)
+        }
+        self._connect()
+        self.spins = self._spinning_edges()
+        self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
+        if self.waits or self.spins:
+            self._find_live()
+            self._find_dirty()
+
+    @property
+    def needs_scheduler(self) -> bool:
+        """Whether a thread may have to stop for another."""
+        return bool(self.waits or self.spins)
+
+    def targets(self, instruction: Instruction) -> tuple[str, ...]:
+        """The labels that a branch may go to."""
+        if instruction.opcode == "bra":
+            label = instruction.operands[0]
+            return (label.name,) if isinstance(label, Symbol) else ()
+        if instruction.opcode == "brx":
+            table = instruction.operands[1]
+            return self._function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
+        return ()
+
+    def _split(self) -> list[Block]:
+        starts = {0}
+        for index, statement in enumerate(self.statements):
+            if isinstance(statement, Label):
+                starts.add(index)
+            elif isinstance(statement, Instruction) and statement.opcode in ("bra", "brx", "ret", "exit", "trap"):
+                starts.add(index + 1)
+        # A last, empty block: control may fall off the end, which is a return.
+        edges = sorted(starts | {len(self.statements)})
+        return [Block(start, end) for start, end in zip(edges, [*edges[1:], len(self.statements)], strict=True)]
+
+    def _connect(self) -> None:
+        for index, block in enumerate(self.blocks):
+            last = self.statements[block.end - 1] if block.end > block.start else None
+            if isinstance(last, Instruction):
+                block.successors += [self.block_of_label[name] for name in self.targets(last)]
+            falls_through = last is None or not effects.ends_thread(last)
+            if falls_through and index + 1 < len(self.blocks):
+                block.successors.append(index + 1)
+
+    # --- liveness -----------------------------------------------------------------------------------------------------
+
+    def live_after(self, index: int) -> frozenset[str]:
+        """The registers that are still wanted behind statement `index`."""
+        block = next(block for block in self.blocks if block.start <= index < block.end)
+        live = self._live_out(block)
+        for position in range(block.end - 1, index, -1):
+            live = _before(live, self.statements[position])
+        return live
+
+    def _live_out(self, block: Block) -> frozenset[str]:
+        return frozenset().union(*(self.blocks[item].live_in for item in block.successors))
+
+    def _find_live(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(self.blocks):
+                live = self._live_out(block)
+                for position in range(block.end - 1, block.start - 1, -1):
+                    live = _before(live, self.statements[position])
+                if live != block.live_in:
+                    block.live_in = live
+                    changed = True
+
+    # --- what changed since it was last saved -------------------------------------------------------------------------
+
+    def dirty_before(self, index: int) -> frozenset[str]:
+        """The registers that may have been set since the thread last waited, up to statement `index`."""
+        block = next(block for block in self.blocks if block.start <= index < block.end)
+        dirty = block.dirty_in
+        for position in range(block.start, index):
+            dirty = self._dirty_after(dirty, position)
+        return dirty | frozenset(effects.sets(self.statements[index]))
+
+    def _dirty_after(self, dirty: frozenset[str], position: int) -> frozenset[str]:
+        statement = self.statements[position]
+        # A guarded wait may not happen: what was dirty before it stays so.
+        if position in self.waits and getattr(statement, "guard", None) is None:
+            return frozenset(effects.sets(statement))
+        return dirty | frozenset(effects.sets(statement))
+
+    def _find_dirty(self) -> None:
+        pending = list(range(len(self.blocks)))
+        while pending:
+            index = pending.pop()
+            block = self.blocks[index]
+            dirty = block.dirty_in
+            for position in range(block.start, block.end):
+                dirty = self._dirty_after(dirty, position)
+            for successor in block.successors:
+                if not dirty <= self.blocks[successor].dirty_in:
+                    self.blocks[successor].dirty_in |= dirty
+                    pending.append(successor)
+
+    # --- loops that wait for another thread ---------------------------------------------------------------------------
+
+    def _spinning_edges(self) -> set[tuple[int, int]]:
+        """Back edges (block, block) of loops that are left or kept by what another thread writes."""
+        tainted = self._tainted()
+        if not tainted:
+            return set()
+        return {edge for edge in self._back_edges() if self._depends(self._loop(edge), tainted)}
+
+    def _tainted(self) -> set[str]:
+        tainted = {
+            name
+            for statement in self.statements
+            if effects.may_change_between_reads(statement)
+            for name in effects.sets(statement)
+        }
+        before = -1
+        while tainted and len(tainted) != before:
+            before = len(tainted)
+            for statement in self.statements:
+                if not tainted.isdisjoint(effects.reads(statement)):
+                    tainted.update(effects.sets(statement))
+        return tainted
+
+    def _depends(self, loop: set[int], tainted: set[str]) -> bool:
+        inside = [
+            self.statements[at] for index in loop for at in range(self.blocks[index].start, self.blocks[index].end)
+        ]
+        if not any(effects.may_change_between_reads(statement) for statement in inside):
+            return False
+        return any(
+            isinstance(statement, Instruction)
+            and statement.opcode in ("bra", "brx", "exit", "ret")
+            and not tainted.isdisjoint(effects.reads(statement))
+            for statement in inside
+        )
+
+    def _back_edges(self) -> Iterator[tuple[int, int]]:
+        state: dict[int, int] = {}
+        stack = [(0, iter(self.blocks[0].successors))]
+        state[0] = 1
+        while stack:
+            index, successors = stack[-1]
+            for successor in successors:
+                if state.get(successor) == 1:
+                    yield (index, successor)
+                elif successor not in state:
+                    state[successor] = 1
+                    stack.append((successor, iter(self.blocks[successor].successors)))
+                    break
+            else:
+                state[index] = 2
+                stack.pop()
+
+    def _loop(self, edge: tuple[int, int]) -> set[int]:
+        tail, head = edge
+        predecessors: dict[int, list[int]] = {}
+        for index, block in enumerate(self.blocks):
+            for successor in block.successors:
+                predecessors.setdefault(successor, []).append(index)
+        found, pending = {head, tail}, [tail] if tail != head else []
+        while pending:
+            for index in predecessors.get(pending.pop(), []):
+                if index not in found:
+                    found.add(index)
+                    pending.append(index)
+        return found
+
+
+def _before(live: frozenset[str], statement: Statement) -> frozenset[str]:
+    guarded = not isinstance(statement, Label) and statement.guard is not None
+    kept = live if guarded else live.difference(effects.sets(statement))
+    return kept.union(effects.reads(statement))
+
+
+def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:
+    """Registers that exactly one unguarded instruction sets, with no other result."""
+    count: dict[str, int] = {}
+    found: dict[str, Instruction] = {}
+    for statement in statements:
+        for name in effects.sets(statement):
+            count[name] = count.get(name, 0) + 1
+            if isinstance(statement, Instruction) and statement.guard is None:
+                found[name] = statement
+    return {
+        name: instruction
+        for name, instruction in found.items()
+        if count[name] == 1 and isinstance(instruction.operands[0], Register)
+    }

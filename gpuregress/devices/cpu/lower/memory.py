@@ -1,0 +1,259 @@
+"""Loads and stores in every state space, each checked. PTX ISA manual, 9.7.9 "Data Movement".
+
+The check is one subtraction, one rotation and one comparison: with the offset rotated right by the access's width, an
+offset that is not a multiple of it becomes huge, so that one comparison finds both what is outside and what is misaligned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.lower.emit import unsupported
+from gpuregress.devices.cpu.lower.origin import Origin
+from gpuregress.devices.cpu.lower.regions import Region, local_region
+from gpuregress.devices.cpu.lower.structured import at, i64
+from gpuregress.devices.cpu.lower.types import I1, I8, I32, I64, POINTER, convert, is_type, llvm_type, size, width
+from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, SHARED_WINDOW
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.lower.function import FunctionEmitter
+
+SPACES = ("global", "shared", "local", "const", "param")
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+_LIKELY, _UNLIKELY = 4000, 1
+
+
+def space_of(instruction: Instruction) -> str:
+    """The state space that an instruction names, "" for a generic address."""
+    for word in instruction.modifiers:
+        if word.partition("::")[0] in SPACES:
+            return word.partition("::")[0]
+    return ""
+
+
+def host_pointer(
+    emitter: FunctionEmitter, instruction: Instruction, address: Address, space: str, count: int, action: str
+) -> ir.Value:
+    """A checked pointer to `count` bytes (a power of two, also the alignment); the thread leaves with a fault if not.
+
+    Args:
+        emitter: the function.
+        instruction: for the message.
+        address: `[base + offset]`.
+        space: "" for a generic address.
+        count: bytes.
+        action: `read`, `write` or `atomic access`.
+    """
+    version = emitter.version(address.base.name) if isinstance(address.base, Register) else 0
+    key = (space, address, version, count, action if space == "const" else "")
+    known = emitter.known_pointer(key)
+    if known is None:
+        known = _check(emitter, instruction, address, space, count, action)
+        emitter.remember_pointer(key, known)
+    return known
+
+
+def _check(
+    emitter: FunctionEmitter, instruction: Instruction, address: Address, space: str, count: int, action: str
+) -> ir.Value:
+    value = address_value(emitter, address)
+    origin = emitter.origins.of(address.base)
+    region = _region(emitter, origin, space, value.type)
+    if region is None:
+        region = emitter.array_region(_generic(emitter.builder, value, space))
+    site = emitter.unit.site(instruction, action, space, count, _origin_text(origin))
+    return checked(emitter, value, region, space, count, site)
+
+
+def checked(emitter: FunctionEmitter, value: ir.Value, region: Region, space: str, count: int, site: int) -> ir.Value:
+    """The check itself, with the slow way behind it; see the module's docstring."""
+    builder = emitter.builder
+    offset = builder.sub(value, region.base)
+    shift = ir.Constant(value.type, count.bit_length() - 1)
+    name = f"llvm.fshr.i{value.type.width}"
+    rotated = offset if count == 1 else emitter.intrinsic(name, value.type, offset, offset, shift)
+    limit = _limit(emitter, region, count, value.type)
+    fast, slow, after = (builder.append_basic_block(word) for word in ("fast", "slow", "after"))
+    branch = builder.cbranch(builder.icmp_unsigned("<", rotated, limit), fast, slow)
+    branch.set_weights([_LIKELY, _UNLIKELY])
+    quick = ir.IRBuilder(fast)
+    near = at(quick, region.host, quick.zext(offset, I64) if value.type == I32 else offset)
+    quick.branch(after)
+    cold = ir.IRBuilder(slow)
+    far = cold.call(
+        emitter.unit.resolve,
+        (emitter.view.machine, emitter.thread.local, _generic(cold, value, space), i64(count), i64(site)),
+    )
+    lost = cold.icmp_unsigned("==", far, ir.Constant(POINTER, None))
+    cold.cbranch(lost, emitter.fault_block, after).set_weights([1, 1])
+    builder.position_at_end(after)
+    pointer = builder.phi(POINTER)
+    pointer.add_incoming(near, fast)
+    pointer.add_incoming(far, slow)
+    return pointer
+
+
+def _limit(emitter: FunctionEmitter, region: Region, count: int, type_: ir.Type) -> ir.Value:
+    view = emitter.view
+    if isinstance(region.size, ir.Constant) or region.size.parent is view.entry.block:
+        return view.limit(region, count, type_)
+    return convert(emitter.builder, emitter.builder.lshr(region.size, i64(count.bit_length() - 1)), type_)
+
+
+def address_value(emitter: FunctionEmitter, address: Address) -> ir.Value:
+    """The address as computed, i32 or i64, in its own space."""
+    base = address.base
+    if isinstance(base, Integer):
+        return i64(base.value + address.offset)
+    if isinstance(base, Symbol):
+        return emitter.read(Symbol(base.name, base.offset + address.offset), "u64")
+    _, declared = emitter.home(base.name)
+    type_name = f"b{max(32, width(declared))}"
+    value = emitter.read(base, type_name)
+    return emitter.builder.add(value, ir.Constant(value.type, address.offset)) if address.offset else value
+
+
+def generic_address(emitter: FunctionEmitter, address: Address, space: str) -> ir.Value:
+    """The address as a generic one, i64."""
+    return _generic(emitter.builder, address_value(emitter, address), space)
+
+
+def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
+    wide = builder.zext(value, I64) if value.type == I32 else value
+    return builder.add(wide, i64(_WINDOWS[space])) if space in _WINDOWS else wide
+
+
+def _origin_text(origin: Origin | None) -> str:
+    if origin is None:
+        return ""
+    return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
+
+
+def _region(emitter: FunctionEmitter, origin: Origin | None, space: str, type_: ir.Type) -> Region | None:
+    unit, view = emitter.unit, emitter.view
+    if origin is None:
+        return _only_shared(emitter, type_) if space == "shared" else None
+    if origin.kind == "param":
+        return view.parameter_region(origin.offset) if space in ("", "global", "const") else None
+    shared = unit.shared_key(emitter.function.name, origin.name)
+    if shared is not None:
+        return view.shared_region(shared, type_, generic=space != "shared") if space in ("", "shared") else None
+    variable = emitter.frame.variable(origin.name)
+    if variable is not None and variable.space == "local":
+        return _local(emitter, origin.name, type_, generic=space != "local")
+    return view.symbol_region(origin.name) if origin.name in unit.symbol_numbers else None
+
+
+def _only_shared(emitter: FunctionEmitter, type_: ir.Type) -> Region | None:
+    keys = {key for key in emitter.unit.shared if key[0] in ("", emitter.function.name)}
+    return emitter.view.shared_region(keys.pop(), type_, generic=False) if len(keys) == 1 else None
+
+
+def _local(emitter: FunctionEmitter, name: str, type_: ir.Type, *, generic: bool) -> Region | None:
+    from gpuregress.devices.cpu.lower.unit import byte_size  # noqa: PLC0415
+
+    variable = emitter.frame.variable(name)
+    assert variable is not None
+    builder, thread = emitter.builder, emitter.thread
+    start = builder.add(thread.stack, i64(emitter.frame.local_offsets[name]))
+    return local_region(builder, start, thread.local, byte_size(variable), type_, generic=generic)
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+
+def lanes(instruction: Instruction) -> int:
+    """Elements of a vector access: 1, 2, 4 or 8."""
+    return next((int(word[1:]) for word in instruction.modifiers if word in ("v2", "v4", "v8")), 1)
+
+
+def element_type(instruction: Instruction) -> str:
+    """The type an access names: the last modifier that is one."""
+    for word in reversed(instruction.modifiers):
+        if is_type(word):
+            return word
+    raise unsupported(instruction, "no type")
+
+
+def _param_pointer(emitter: FunctionEmitter, instruction: Instruction, address: Address, count: int) -> ir.Value | None:
+    """Parameters by name need no check: the assembler's own bounds hold."""
+    if not isinstance(address.base, Symbol):
+        return None
+    memory = emitter.frame.param_memory(address.base.name)
+    if memory is not None:
+        return at(emitter.builder, memory, address.offset)
+    offset = emitter.frame.parameter_offsets.get(address.base.name)
+    if offset is None:
+        raise unsupported(instruction, f"there is no parameter {address.base.name}")
+    if not 0 <= offset + address.offset <= emitter.frame.parameter_bytes - count:
+        raise unsupported(instruction, "the access is outside the parameter")
+    return at(emitter.view.entry, emitter.view.pointer("params"), offset + address.offset)
+
+
+def _pointer_for(emitter: FunctionEmitter, instruction: Instruction, address: Operand, action: str) -> ir.Value:
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
+    count = lanes(instruction) * size(element_type(instruction))
+    space = space_of(instruction)
+    if space == "param":
+        found = _param_pointer(emitter, instruction, address, count)
+        if found is not None:
+            return found
+        space = ""
+    return host_pointer(emitter, instruction, address, space, count, action)
+
+
+def _is_kernel_parameter(emitter: FunctionEmitter, instruction: Instruction) -> bool:
+    address = instruction.operands[1]
+    named = isinstance(address, Address) and isinstance(address.base, Symbol)
+    if not (named and emitter.function.is_entry and space_of(instruction) == "param"):
+        return False
+    assert isinstance(address, Address)
+    assert isinstance(address.base, Symbol)
+    return address.base.name in emitter.frame.parameter_offsets
+
+
+def _load(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    target, address = instruction.operands[:2]
+    type_name = element_type(instruction)
+    pointer = _pointer_for(emitter, instruction, address, "read")
+    constant = _is_kernel_parameter(emitter, instruction)
+    memory_type = I8 if llvm_type(type_name) == I1 else llvm_type(type_name)
+    step, total = size(type_name), lanes(instruction)
+    # A kernel's parameters never change: loaded once, in the first block.
+    builder = emitter.view.entry if constant else emitter.builder
+    targets = target.elements if isinstance(target, Vector) else (target,)
+    values = []
+    for place in range(total):
+        value = builder.load(at(builder, pointer, step * place), typ=memory_type, align=step)
+        values.append(value)
+    for item, value in zip(targets, values, strict=True):
+        emitter.write(item, value, type_name)
+
+
+def _store(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    address, source = instruction.operands[:2]
+    type_name = element_type(instruction)
+    pointer = _pointer_for(emitter, instruction, address, "write")
+    sources = source.elements if isinstance(source, Vector) else (source,)
+    values = [emitter.read(item, type_name) for item in sources]
+    for place, value in enumerate(values):
+        where = at(emitter.builder, pointer, size(type_name) * place)
+        emitter.builder.store(value, where, align=size(type_name))
+
+
+def _nothing(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    """Prefetches and cache hints change no value."""
+
+
+TABLE = {
+    "ld": _load,
+    "ldu": _load,
+    "st": _store,
+    "prefetch": _nothing,
+    "prefetchu": _nothing,
+    "applypriority": _nothing,
+}

@@ -1,0 +1,27 @@
+"""Which names a function's statements mention."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Label, Operand, Symbol, Vector
+
+
+def names_used(function: Function) -> set[str]:
+    """The symbols in a function's operands."""
+    found: set[str] = set()
+    for statement in function.body or ():
+        if isinstance(statement, Label):
+            continue
+        operands = statement.operands if not isinstance(statement, Call) else (statement.callee,)
+        for operand in operands:
+            found |= _names(operand)
+    return found
+
+
+def _names(operand: Operand) -> set[str]:
+    if isinstance(operand, Symbol):
+        return {operand.name}
+    if isinstance(operand, Address):
+        return {operand.base.name} if isinstance(operand.base, Symbol) else set()
+    if isinstance(operand, Vector):
+        return {name for item in operand.elements for name in _names(item)}
+    return set()

@@ -1,0 +1,94 @@
+"""Values that are cheaper to work out again than to keep while a thread waits: parameters, thread numbers, addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpuregress.devices.cpu.lower import effects
+from gpuregress.devices.cpu.lower.flow import single_definitions
+from gpuregress.devices.cpu.lower.opcodes import lowering
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.lower.function import FunctionEmitter
+
+_CHEAP = frozenset("mov add sub mul mad shl shr and or xor cvta cvt".split())
+_VARYING = ("%tid.", "%laneid", "%lanemask")
+_MOST_VARYING = 3
+"""Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
+
+
+class Recipes:
+    """The registers of a kernel that can be made again, and how.
+
+    Args:
+        emitter: the kernel's.
+    """
+
+    def __init__(self, emitter: FunctionEmitter) -> None:
+        self._kernel_parameters = set(emitter.frame.parameter_offsets)
+        self._definitions = single_definitions(emitter.flow.statements)
+        self._costs: dict[str, int | None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        cost = self._cost(name)
+        return cost is not None and cost <= _MOST_VARYING
+
+    def make(self, emitter: FunctionEmitter, live: frozenset[str]) -> None:
+        """Works the live ones out again where the emitter stands."""
+        made: set[str] = set()
+        for name in sorted(live):
+            if name in self:
+                self._make(emitter, name, made)
+
+    def _make(self, emitter: FunctionEmitter, name: str, made: set[str]) -> None:
+        if name in made:
+            return
+        instruction = self._definitions[name]
+        for other in effects.reads(instruction):
+            if other in self._definitions:
+                self._make(emitter, other, made)
+        made.add(name)
+        lowering(instruction)(emitter, instruction)
+
+    def _cost(self, name: str) -> int | None:
+        """Instructions that depend on the thread; None where it cannot be made again."""
+        if name not in self._costs:
+            self._costs[name] = None
+            self._costs[name] = self._cost_of(self._definitions.get(name))
+        return self._costs[name]
+
+    def _cost_of(self, instruction: Instruction | None) -> int | None:
+        if instruction is None or not self._is_simple(instruction):
+            return None
+        total, varies = 0, False
+        for operand in instruction.operands[1:]:
+            if isinstance(operand, Register):
+                cost = self._operand_cost(operand.name)
+                if cost is None:
+                    return None
+                total += cost
+                varies = varies or cost > 0 or operand.name.startswith(_VARYING)
+        return total + varies
+
+    def _operand_cost(self, name: str) -> int | None:
+        if name in self._definitions:
+            return self._cost(name)
+        special = name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid.", "%laneid", "%lanemask"))
+        return 0 if special else None
+
+    def _is_simple(self, instruction: Instruction) -> bool:
+        if instruction.opcode == "ld":
+            return self._is_parameter(instruction.operands[1]) and len(instruction.modifiers) == 2
+        if instruction.opcode not in _CHEAP or "cc" in instruction.modifiers:
+            return False
+        if instruction.opcode == "cvt" and any(
+            word.startswith(("f", "bf", "e")) for word in instruction.modifiers[-2:]
+        ):
+            return False
+        return all(isinstance(item, Register | Integer | Symbol) for item in instruction.operands)
+
+    def _is_parameter(self, operand: Operand) -> bool:
+        if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+            return False
+        return operand.base.name in self._kernel_parameters

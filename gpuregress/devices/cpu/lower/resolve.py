@@ -1,0 +1,90 @@
+"""The slow way to an address: looks in every region and window, and reports the fault if it is nowhere."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.lower.structured import at, i64
+from gpuregress.devices.cpu.lower.types import I64, POINTER
+from gpuregress.devices.cpu.machine.layout import (
+    FAULT_ACCESS,
+    LOCAL_START,
+    LOCAL_WINDOW,
+    MIDDLE,
+    OFFSETS,
+    PARAM_WINDOW,
+    REGION_SHIFT,
+    SHARED_WINDOW,
+)
+
+
+def field(builder: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = I64) -> ir.Value:
+    """Loads a field of the machine."""
+    return builder.load(at(builder, machine, OFFSETS[name]), typ=type_, align=8)
+
+
+def set_field(builder: ir.IRBuilder, machine: ir.Value, name: str, value: ir.Value) -> None:
+    """Stores a 64-bit field of the machine."""
+    builder.store(value, at(builder, machine, OFFSETS[name]), align=8)
+
+
+def build_resolve(module: ir.Module, shared: list[tuple[int, int]], dynamic_start: int) -> ir.Function:
+    """Builds `resolve(machine, local, address, size, site) → host pointer or null`.
+
+    `address` is generic, `size` a power of two and also the alignment; `local` is the thread's local memory.
+    """
+    function = ir.Function(module, ir.FunctionType(POINTER, (POINTER, POINTER, I64, I64, I64)), "resolve")
+    function.linkage = "internal"
+    for attribute in ("noinline", "cold", "nounwind"):
+        function.attributes.add(attribute)
+    machine, local, address, size, site = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    search = _Search(builder, address, size)
+    shared_host = builder.inttoptr(field(builder, machine, "shared"), POINTER)
+    for start, count in shared:
+        search.window(SHARED_WINDOW, i64(start), i64(count), shared_host)
+    search.window(SHARED_WINDOW, i64(dynamic_start), field(builder, machine, "dynamic_size"), shared_host)
+    search.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
+    params = builder.inttoptr(field(builder, machine, "params"), POINTER)
+    search.window(PARAM_WINDOW, i64(0), field(builder, machine, "params_size"), params)
+    search.table(machine)
+    set_field(builder, machine, "fault_kind", i64(FAULT_ACCESS))
+    set_field(builder, machine, "fault_site", site)
+    set_field(builder, machine, "fault_address", address)
+    builder.ret(ir.Constant(POINTER, None))
+    return function
+
+
+class _Search:
+    def __init__(self, builder: ir.IRBuilder, address: ir.Value, size: ir.Value) -> None:
+        self._builder = builder
+        self._address = address
+        self._size = size
+        ones = builder.sub(size, i64(1))
+        self._aligned = builder.icmp_unsigned("==", builder.and_(address, ones), i64(0))
+
+    def window(self, base: int, start: ir.Value, count: ir.Value, host: ir.Value) -> None:
+        """Returns the host pointer if the access lies within `count` bytes from `start` of a window."""
+        offset = self._builder.sub(self._address, i64(base))
+        self._return_if_inside(self._builder.sub(offset, start), count, at(self._builder, host, offset))
+
+    def table(self, machine: ir.Value) -> None:
+        """Returns the host pointer if the access lies within a region of the table."""
+        builder = self._builder
+        number = builder.lshr(self._address, i64(REGION_SHIFT))
+        known = builder.icmp_unsigned("<", number, field(builder, machine, "table_count"))
+        number = builder.select(known, number, i64(0))
+        entry = at(builder, builder.inttoptr(field(builder, machine, "table"), POINTER), builder.mul(number, i64(16)))
+        host = builder.load(entry, typ=POINTER)
+        count = builder.load(at(builder, entry, 8), typ=I64)
+        base = builder.or_(builder.shl(number, i64(REGION_SHIFT)), i64(MIDDLE))
+        offset = builder.sub(self._address, base)
+        self._return_if_inside(offset, count, at(builder, host, offset))
+
+    def _return_if_inside(self, offset: ir.Value, count: ir.Value, host: ir.Value) -> None:
+        builder = self._builder
+        # count - size would underflow where the region is smaller than the access.
+        fits = builder.icmp_unsigned(">=", count, self._size)
+        inside = builder.icmp_unsigned("<=", offset, builder.sub(count, self._size))
+        with builder.if_then(builder.and_(builder.and_(fits, inside), self._aligned)):
+            builder.ret(host)

@@ -1,0 +1,148 @@
+"""Special registers and moves. PTX ISA manual, chapter 10 and 9.7.9.3 "mov"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.lower.emit import unsupported
+from gpuregress.devices.cpu.lower.resolve import field, set_field
+from gpuregress.devices.cpu.lower.structured import i32, i64
+from gpuregress.devices.cpu.lower.threads import dimension, lane, linear_thread
+from gpuregress.devices.cpu.lower.types import I32, convert, llvm_type, width
+from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
+from gpuregress.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.lower.function import FunctionEmitter
+
+_COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid") for axis in "xyz"}
+_DIMENSIONS = {f"%ntid.{axis}": f"block_{axis}" for axis in "xyz"} | {
+    f"%nctaid.{axis}": f"grid_{axis}" for axis in "xyz"
+}
+# A cluster is always one block here, and the grid's clusters are its blocks.
+_COORDINATES |= {f"%clusterid.{axis}": f"ctaid_{axis}" for axis in "xyz"}
+_DIMENSIONS |= {f"%nclusterid.{axis}": f"grid_{axis}" for axis in "xyz"}
+_CONSTANTS = {
+    "%tid.w": 0, "%ntid.w": 1, "%ctaid.w": 0, "%nctaid.w": 1, "%smid": 0, "%nsmid": 1, "%gridid": 0, "%nwarpid": 32,
+    "%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0, "%reserved_smem_offset_begin": 0,
+    "%reserved_smem_offset_end": 1024, "%reserved_smem_offset_cap": 0, "%reserved_smem_offset_0": 0,
+    **{f"%cluster_ctaid.{axis}": 0 for axis in "xyzw"}, **{f"%cluster_nctaid.{axis}": 1 for axis in "xyzw"},
+    **{f"%envreg{number}": 0 for number in range(32)},
+}  # fmt: skip
+_CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
+
+
+def special_register(emitter: FunctionEmitter, name: str) -> ir.Value:
+    """The value of a special register, i32 or i64.
+
+    Raises:
+        UnsupportedError: there is no such register here.
+    """
+    builder, view, thread = emitter.builder, emitter.view, emitter.thread
+    if name in _COORDINATES:
+        return thread.coordinate(builder, _COORDINATES[name])
+    if name in _DIMENSIONS:
+        return dimension(view, _DIMENSIONS[name])
+    if name in _CONSTANTS:
+        return i32(_CONSTANTS[name])
+    if name == "%laneid":
+        return lane(builder, view, thread)
+    if name == "%warpid":
+        return builder.lshr(linear_thread(builder, view, thread), i32(5))
+    if name.startswith("%lanemask_"):
+        return _lane_mask(builder, name.removeprefix("%lanemask_"), lane(builder, view, thread))
+    if name in ("%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"):
+        return builder.trunc(view.field("dynamic_size"), I32)
+    if name in _CLOCKS:
+        return _clock(emitter, name)
+    raise UnsupportedError(f"the special register {name} is not supported by the cpu device")
+
+
+def _lane_mask(builder: ir.IRBuilder, which: str, number: ir.Value) -> ir.Value:
+    equal = builder.shl(i32(1), number)
+    below = builder.sub(equal, i32(1))
+    masks = {
+        "eq": equal,
+        "lt": below,
+        "le": builder.or_(below, equal),
+        "gt": builder.not_(builder.or_(below, equal)),
+        "ge": builder.not_(below),
+    }
+    return masks[which]
+
+
+def _clock(emitter: FunctionEmitter, name: str) -> ir.Value:
+    # A counter of reads: it only goes up, and is the same on every run.
+    builder, machine = emitter.builder, emitter.view.machine
+    ticks = builder.add(field(builder, machine, "clock"), i64(32))
+    set_field(builder, machine, "clock", ticks)
+    if name in ("%clock64", "%globaltimer"):
+        return ticks
+    return builder.trunc(builder.lshr(ticks, i64(32)) if name.endswith("_hi") else ticks, I32)
+
+
+def _mov(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    type_name = instruction.modifiers[-1]
+    if isinstance(target, Vector):
+        _unpack(emitter, target, source, type_name)
+    elif isinstance(source, Vector):
+        emitter.write(target, _pack(emitter, source, type_name), type_name)
+    else:
+        emitter.write(target, emitter.read(source, type_name), type_name)
+
+
+def _pack(emitter: FunctionEmitter, source: Vector, type_name: str) -> ir.Value:
+    builder = emitter.builder
+    total = width(llvm_type(type_name))
+    part = total // len(source.elements)
+    whole, part_type = ir.IntType(total), ir.IntType(part)
+    value: ir.Value = ir.Constant(whole, 0)
+    for place, element in enumerate(source.elements):
+        bits = builder.zext(convert(builder, emitter.read(element, f"b{part}"), part_type), whole)
+        value = builder.or_(value, builder.shl(bits, ir.Constant(whole, part * place)))
+    return value
+
+
+def _unpack(emitter: FunctionEmitter, target: Vector, source: object, type_name: str) -> None:
+    builder = emitter.builder
+    total = width(llvm_type(type_name))
+    part = total // len(target.elements)
+    whole = ir.IntType(total)
+    value = convert(builder, emitter.read(source, f"b{total}"), whole)  # type: ignore[arg-type]  # any operand
+    for place, element in enumerate(target.elements):
+        bits = builder.lshr(value, ir.Constant(whole, part * place))
+        emitter.write(element, builder.trunc(bits, ir.IntType(part)), f"b{part}")
+
+
+def _cvta(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, SHARED_WINDOW  # noqa: PLC0415
+
+    target, source = instruction.operands
+    words, type_name = instruction.modifiers[:-1], instruction.modifiers[-1]
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(words[-1].partition("::")[0], 0)
+    value = convert(emitter.builder, emitter.read(source, type_name), ir.IntType(64))
+    change = emitter.builder.sub if "to" in words else emitter.builder.add
+    emitter.write(target, change(value, i64(window)) if window else value, type_name)
+
+
+def _isspacep(emitter: FunctionEmitter, instruction: Instruction) -> None:
+    from gpuregress.devices.cpu.machine import layout  # noqa: PLC0415
+
+    target, source = instruction.operands
+    builder = emitter.builder
+    number = builder.lshr(emitter.read(source, "u64"), i64(layout.REGION_SHIFT))
+    space = instruction.modifiers[0].partition("::")[0]
+    windows = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW, "param": layout.PARAM_WINDOW}
+    if space in windows:
+        found = builder.icmp_unsigned("==", number, i64(windows[space] >> layout.REGION_SHIFT))
+    elif space == "global":
+        found = builder.icmp_unsigned(">=", number, i64(layout.FIRST_REGION))
+    else:
+        raise unsupported(instruction, "only global, shared, local and param can be asked for")
+    emitter.write(target, found, "pred")
+
+
+TABLE = {"mov": _mov, "cvta": _cvta, "isspacep": _isspacep}

@@ -1,0 +1,79 @@
+"""A PTX text and the kernels that are wanted → object code and what the device must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpuregress.devices.cpu import engine
+from gpuregress.devices.cpu.compiled import Compiled, KernelFacts
+from gpuregress.devices.cpu.lower.calls import build_device_function
+from gpuregress.devices.cpu.lower.initializers import variable_facts
+from gpuregress.devices.cpu.lower.inline import inlined
+from gpuregress.devices.cpu.lower.kernel import build_kernel
+from gpuregress.devices.cpu.lower.unit import Unit, byte_size
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import Function, Module
+from gpuregress.errors import DeviceError
+
+
+def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, KernelFacts]]:
+    """Translates kernels, and what they call, into LLVM IR: `str(unit.module)`.
+
+    Raises:
+        UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
+        DeviceError: there is no such kernel.
+    """
+    unit = Unit(inlined(tree))
+    facts: dict[str, KernelFacts] = {}
+    for number, name in enumerate(kernels):
+        function = unit.functions.get(name)
+        if function is None or not function.is_entry:
+            raise DeviceError(f"there is no kernel {name}; there are {', '.join(entries(tree)) or 'none'}")
+        built = build_kernel(unit, function, f"kernel_{number}")
+        facts[name] = KernelFacts(
+            built.symbol,
+            built.parameter_bytes,
+            built.local_bytes,
+            built.context_bytes,
+            built.static_shared,
+            built.places,
+            _max_threads(function),
+        )
+    done = 0
+    while done < len(unit.wanted_functions):
+        build_device_function(unit, unit.wanted_functions[done])
+        done += 1
+    return unit, facts
+
+
+def _max_threads(function: Function) -> int:
+    sizes = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024,)
+    product = 1
+    for size in sizes:
+        product *= size
+    return min(1024, product)
+
+
+def entries(tree: Module) -> list[str]:
+    """The kernels of a module."""
+    return [item.name for item in tree.functions if item.is_entry and item.body is not None]
+
+
+def compile_module(text: str, kernels: Sequence[str]) -> Compiled:
+    """Compiles a PTX text; see `compiled.compiled`."""
+    tree = parse(text)
+    unit, facts = translate(tree, kernels or entries(tree))
+    shared = tuple(
+        (key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
+        for key, item in unit.shared.items()
+    )
+    return Compiled(
+        engine.compile_object(str(unit.module)),
+        facts,
+        tuple(unit.sites.items),
+        tuple(variable_facts(unit.variables[name]) for name in unit.symbols),
+        tuple(unit.tables),
+        shared,
+        {name: unit.function_address(name) for name in unit.functions},
+        unit.dynamic_start,
+    )

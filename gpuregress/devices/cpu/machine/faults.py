@@ -1,0 +1,169 @@
+"""What a kernel did wrong, in words: from the numbers that compiled code left in the machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuregress.devices.cpu.compiled import Compiled, KernelFacts
+from gpuregress.devices.cpu.lower.sites import Site
+from gpuregress.devices.cpu.machine import layout
+from gpuregress.devices.cpu.machine.layout import Machine
+from gpuregress.devices.cpu.machine.memory import AddressSpace, Region, offset_in
+from gpuregress.devices.cpu.machine.waiting import describe_waiting
+from gpuregress.errors import KernelFault
+from gpuregress.records import Dim3
+
+_LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a fault happened: what is needed to name things.
+
+    Attributes:
+        compiled: the program.
+        kernel: the kernel's facts.
+        name: the kernel's name.
+        space: all regions.
+        dynamic_size: bytes of dynamic shared memory.
+        block: threads along x, y, z.
+        parameters: the argument bytes as the kernel sees them.
+        context: the threads' context, for kernels in which threads wait.
+    """
+
+    compiled: Compiled
+    kernel: KernelFacts
+    name: str
+    space: AddressSpace
+    dynamic_size: int
+    block: Dim3
+    parameters: bytes
+    context: np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+
+def explain(machine: Machine, scene: Scene) -> KernelFault:
+    """The fault that the machine holds."""
+    kind = machine.fault_kind
+    if kind == layout.FAULT_DEADLOCK:
+        return _deadlock(machine, scene)
+    site = scene.compiled.sites[machine.fault_site]
+    if kind == layout.FAULT_ACCESS:
+        return _access(machine, scene, site)
+    words = {
+        layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
+        layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
+        layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
+        layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
+    }
+    name, text = words[kind]
+    return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
+
+
+def thread_of(machine: Machine) -> str:
+    """`thread (232,0,0) of block (3,0,0)`."""
+    tid = (machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z)
+    return f"thread ({tid[0]},{tid[1]},{tid[2]}) of {_block(machine)}"
+
+
+def _block(machine: Machine) -> str:
+    return f"block ({machine.fault_ctaid_x},{machine.fault_ctaid_y},{machine.fault_ctaid_z})"
+
+
+# --- accesses ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What an address was meant for: a name, its bytes, the bytes of an element, and where the access starts in it."""
+
+    name: str
+    size: int
+    itemsize: int
+    offset: int
+
+
+def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+    address = int(machine.fault_address)
+    place = _place(scene, site, address)
+    what = f"{site.action} of {site.size} byte{'s' if site.size != 1 else ''}"
+    tail = f"{thread_of(machine)}, {site.where}"
+    if place is None:
+        return KernelFault("out-of-bounds", f"out-of-bounds {what} at {_nowhere(address)}, {tail}")
+    inside = 0 <= place.offset <= place.size - site.size
+    kind = "misaligned" if inside else "out-of-bounds"
+    count = place.size // place.itemsize
+    return KernelFault(kind, f"{kind} {what} at {_element(place)} ({place.name} has {count}), {tail}")
+
+
+def _nowhere(address: int) -> str:
+    if address < 1 << 20 or address > (1 << 64) - (1 << 20):
+        return f"address {hex(address)}: a null pointer"
+    return f"address {hex(address)}: in no buffer"
+
+
+def _element(place: _Place) -> str:
+    index, rest = divmod(place.offset, place.itemsize)
+    return f"{place.name}[{index}] + {rest} byte{'s' if rest != 1 else ''}" if rest else f"{place.name}[{index}]"
+
+
+def _place(scene: Scene, site: Site, address: int) -> _Place | None:
+    window = layout.region_of(address) << layout.REGION_SHIFT
+    if window == layout.SHARED_WINDOW or site.space == "shared":
+        return _shared(scene, site, address - layout.SHARED_WINDOW)
+    if window == layout.LOCAL_WINDOW or site.space == "local":
+        offset = address - layout.LOCAL_WINDOW - layout.LOCAL_START
+        return _Place("local memory", scene.kernel.local_bytes, 1, offset)
+    if window == layout.PARAM_WINDOW:
+        return _Place("the parameters", len(scene.parameters), 1, address - layout.PARAM_WINDOW)
+    region = scene.space.find(address) or _guessed(scene, site, address)
+    return (
+        None if region is None else _Place(plain(region.name), region.size, region.itemsize, offset_in(region, address))
+    )
+
+
+def _guessed(scene: Scene, site: Site, address: int) -> Region | None:
+    """The buffer that the pointer came from, where the address itself does not tell: an index of many terabytes."""
+    kind, _, which = site.origin.partition(" ")
+    if kind != "param" or address < 1 << layout.REGION_SHIFT:
+        return None
+    pointer = int.from_bytes(scene.parameters[int(which) : int(which) + 8], "little")
+    return scene.space.find(pointer)
+
+
+def _shared(scene: Scene, site: Site, offset: int) -> _Place | None:
+    kind, _, which = site.origin.partition(" ")
+    ranges = [(name, start, scene.dynamic_size if size < 0 else size) for name, start, size in scene.compiled.shared]
+    named = [item for item in ranges if kind == "symbol" and item[0] == which]
+    if not ranges:
+        return None
+    # Without a guess: the variable that the address is nearest to.
+    name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
+    return _Place(plain(name), size, max(1, site.size), offset - start)
+
+
+def _distance(offset: int, start: int, size: int) -> int:
+    return max(start - offset, offset - (start + size), 0)
+
+
+def plain(name: str) -> str:
+    """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay."""
+    match = _LOCAL_NAME.fullmatch(name)
+    if match is not None:
+        return match["rest"][: int(match["size"])]
+    if name.startswith("_Z"):
+        from gpuregress.toolchain.mangling import demangle  # noqa: PLC0415
+
+        return demangle(name)
+    return name
+
+
+# --- threads that wait for ever ---------------------------------------------------------------------------------------
+
+
+def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
+    lines = describe_waiting(scene.context, scene.kernel.places, scene.compiled.sites, scene.block)
+    message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
+    return KernelFault("deadlock", message, details=tuple(lines))

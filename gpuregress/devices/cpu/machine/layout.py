@@ -1,0 +1,114 @@
+"""How addresses look, and the one structure that compiled code and Python share.
+
+An address is 64 bits: a region's number from bit 40 up, and an offset that starts at `MIDDLE`, so that a negative index
+still carries its own region's number. Small numbers stand for the windows that every thread sees differently.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+REGION_SHIFT = 40
+MIDDLE = 1 << 38
+SHARED_WINDOW = 1 << REGION_SHIFT
+LOCAL_WINDOW = 2 << REGION_SHIFT
+PARAM_WINDOW = 3 << REGION_SHIFT
+FUNCTION_WINDOW = 4 << REGION_SHIFT
+FIRST_REGION = 16
+MAX_REGIONS = 1 << 16
+
+SHARED_START = 1024
+"""The first shared variable's address: what comes before it catches negative indexes."""
+SHARED_GAP = 4096 + 192
+"""Bytes between shared variables: catches overruns; not a multiple of a page, which would slow the caches."""
+LOCAL_START = 4096
+FUNCTION_STEP = 16
+
+MAX_THREADS = 1024
+ROW = MAX_THREADS + 16
+"""Elements between two rows of a thread context; not a power of two, which would slow the caches."""
+BARRIERS = 17
+"""Sixteen by number, and one for the cluster, which is always one block."""
+
+FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
+"""What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how."""
+
+SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+"""(number, the arguments' bytes, the thread's local memory) → the result; a fault is told by `fault_kind`."""
+
+
+class Machine(ctypes.Structure):
+    """What a launch gives to compiled code; every field has 8 bytes.
+
+    `table` holds (host address, size) for each region, `symbols` (address, host address) for each of the module's
+    variables, `tables` one pointer for each special-function table that the module uses.
+    """
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "params",
+            "params_size",
+            "table",
+            "table_count",
+            "symbols",
+            "tables",
+            "shared",
+            "dynamic_size",
+            "local",
+            "local_size",
+            "context",
+            "grid_x",
+            "grid_y",
+            "grid_z",
+            "block_x",
+            "block_y",
+            "block_z",
+            "first_block",
+            "end_block",
+            "clock",
+            "syscall",
+            "fault_kind",
+            "fault_site",
+            "fault_address",
+            "fault_tid_x",
+            "fault_tid_y",
+            "fault_tid_z",
+            "fault_ctaid_x",
+            "fault_ctaid_y",
+            "fault_ctaid_z",
+            "inactive_reads",
+        )
+    ]
+
+
+OFFSETS = {name: 8 * index for index, (name, *_) in enumerate(Machine._fields_)}
+
+
+def region_address(number: int) -> int:
+    """The address of a region's first byte."""
+    return (number << REGION_SHIFT) | MIDDLE
+
+
+def region_of(address: int) -> int:
+    """The region's number in an address."""
+    return (address & (1 << 64) - 1) >> REGION_SHIFT
+
+
+def place_shared(sizes: list[tuple[int, int]]) -> tuple[list[int], int]:
+    """Lays out shared variables with gaps between.
+
+    Args:
+        sizes: each variable's (bytes, alignment).
+
+    Returns:
+        each one's address in the shared window, and where the dynamic shared memory starts.
+    """
+    starts: list[int] = []
+    position = SHARED_START
+    for size, alignment in sizes:
+        step = max(alignment, 128)
+        position = -(-position // step) * step
+        starts.append(position)
+        position += size + SHARED_GAP
+    return starts, -(-position // 1024) * 1024
