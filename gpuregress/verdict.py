@@ -61,7 +61,7 @@ def decide(
 
 
 def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = None) -> Verdict:
-    """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline, …"""
+    """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline."""
     if isinstance(error, KernelTimeout):
         return Verdict(case.job, case.name, "timeout", _first_line(str(error)), case.revision, exit_code=3)
     code = 3 if isinstance(error, CompileError) else 4

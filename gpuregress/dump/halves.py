@@ -74,7 +74,7 @@ def _mend_powers_of_two(short: npt.NDArray[np.float64], exact: npt.NDArray[np.fl
     """Below a power of two the numbers lie closer, so the nearest decimal can miss where the next one up hits."""
     fraction, _ = np.frexp(exact)
     for code in np.flatnonzero(np.isfinite(exact) & (fraction == 0.5)).tolist():
-        have = len(f"{short[code]!r}".partition("e")[0].replace(".", "").strip("0"))
+        have = len(f"{float(short[code])!r}".partition("e")[0].replace(".", "").strip("0"))
         for digits in range(1, have):
             sides = [
                 float(Context(prec=digits, rounding=way).create_decimal_from_float(float(exact[code])))
@@ -82,5 +82,5 @@ def _mend_powers_of_two(short: npt.NDArray[np.float64], exact: npt.NDArray[np.fl
             ]
             good = [side for side in sides if round_to_bits(np.array([side]), scalar)[0] == code]
             if good:
-                short[code] = good[0]
+                short[code] = min(good, key=lambda side: abs(side - exact[code]))
                 break

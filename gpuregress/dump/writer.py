@@ -19,7 +19,7 @@ from gpuregress.dump.format import lines
 from gpuregress.dump.grammar import Header
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.records import Dump
-from gpuregress.storage import atomic, copy_file, split_name
+from gpuregress.storage import atomic, copy_file, disk_errors, split_name
 
 PIECE = 1 << 20
 """Elements printed at a time: what bounds the memory that writing needs."""
@@ -95,7 +95,8 @@ class DumpWriter:
 
     def _put(self, data: bytes | memoryview) -> None:
         self._text.update(data)
-        self._file.write(data)
+        with disk_errors(self._path):
+            self._file.write(data)
 
 
 def write(

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress import dtypes
+from gpuregress.dump import digest, names, reader, writer
+from gpuregress.errors import DumpError, StorageError
+
+FLOAT = dtypes.parse("float32")
+VALUES = np.arange(10, dtype="<f4")
+
+
+KILLED = """
+import os, signal, sys, pathlib, numpy
+from gpuregress import dtypes
+from gpuregress.dump import writer
+pieces = writer.DumpWriter(pathlib.Path(sys.argv[1]), dtypes.parse("float32"), (10,))
+pieces.add(numpy.ones(5, "<f4"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_pieces_make_the_same_file(tmp_path: Path) -> None:
+    whole = writer.write(tmp_path / "a.1", VALUES, FLOAT, (10,))
+    with writer.DumpWriter(tmp_path / "b.1", FLOAT, (10,)) as pieces:
+        for start in range(0, 10, 3):
+            pieces.add(VALUES[start : start + 3])
+        dump = pieces.finish()
+    assert (dump.digest, dump.text_digest) == (whole.digest, whole.text_digest)
+    assert (dump.buffer, dump.dtype, dump.shape) == ("b", "float32", (10,))
+
+
+def test_a_large_array_is_printed_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = writer.write(tmp_path / "a.1", VALUES, FLOAT, (10,))
+    monkeypatch.setattr(writer, "PIECE", 4)
+    assert writer.write(tmp_path / "b.1", VALUES, FLOAT, (10,)).text_digest == whole.text_digest
+
+
+def test_elements_too_many_or_too_few(tmp_path: Path) -> None:
+    for count, says in ((11, "1 elements more"), (9, "1 elements fewer")):
+        with pytest.raises(DumpError, match=says):
+            writer.write(tmp_path / "a.1", np.zeros(count, "<f4"), FLOAT, (10,))
+    assert names_in(tmp_path) == []
+
+
+def test_what_was_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    with writer.DumpWriter(tmp_path / "a.1", FLOAT, (10,)) as pieces:
+        pieces.add(VALUES[:3])
+    assert names_in(tmp_path) == []
+
+
+def test_a_known_buffer_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = writer.write(tmp_path / "base" / "sum.1", VALUES, FLOAT, (10,))
+    monkeypatch.setattr(writer, "lines", None)  # nothing may be printed
+    known = {first.digest: Path(first.path)}
+    copy = writer.write(tmp_path / "run" / "sum.2", VALUES, FLOAT, (10,), known=known)
+    assert (copy.digest, copy.text_digest, copy.path) == (
+        first.digest,
+        first.text_digest,
+        str(tmp_path / "run" / "sum.2"),
+    )
+    assert (tmp_path / "run" / "sum.2").read_bytes() == (tmp_path / "base" / "sum.1").read_bytes()
+
+
+def test_the_same_bytes_of_another_shape_or_type_are_printed(tmp_path: Path) -> None:
+    first = writer.write(tmp_path / "sum.1", VALUES, FLOAT, (10,))
+    known = {first.digest: Path(first.path)}
+    writer.write(tmp_path / "sum.2", VALUES, FLOAT, (2, 5), known=known)
+    assert reader.read(tmp_path / "sum.2").array.shape == (2, 5)
+    writer.write(tmp_path / "sum.3", VALUES.view("<i4"), dtypes.parse("int32"), (10,), known=known)
+    assert reader.read_header(tmp_path / "sum.3").element_type.name == "int32"
+
+
+def test_a_known_dump_that_is_gone_does_no_harm(tmp_path: Path) -> None:
+    known = {digest.of_array(VALUES, FLOAT): tmp_path / "gone.1"}
+    writer.write(tmp_path / "sum.1", VALUES, FLOAT, (10,), known=known)
+    assert reader.read(tmp_path / "sum.1").array.tolist() == VALUES.tolist()
+
+
+def test_killed_while_writing_leaves_the_old_dump(tmp_path: Path) -> None:
+    writer.write(tmp_path / "sum.1", VALUES, FLOAT, (10,))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "sum.1")], timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert reader.read(tmp_path / "sum.1").array.tolist() == VALUES.tolist()
+    assert [name for name in names_in(tmp_path) if not name.startswith(".gpuregress-tmp-")] == ["sum.1"]
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for it: the write fails in the midst, as it would there."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
+    try:
+        with pytest.raises(StorageError, match=r"cannot write .*sum\.1: the file is larger than"):
+            writer.write(tmp_path / "sum.1", np.ones(10_000, "<f4"), FLOAT, (10_000,))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, previous)
+    assert names_in(tmp_path) == []
+
+
+def test_names(tmp_path: Path) -> None:
+    path = names.dump_path(tmp_path, "reduce/n=1000,tile=128", "sum", "1.266a")
+    assert path == tmp_path / "reduce" / "n=1000,tile=128" / "sum.1.266a"
+    assert names.split_name(path.name) == ("sum", "1.266a")
+    assert names.split_name("baseline.yaml") is None
+    assert names.split_name(".gpuregress-tmp-1-2") is None
+    with pytest.raises(StorageError, match="does not name a place inside"):
+        names.dump_path(tmp_path, "../reduce", "sum", "1")
