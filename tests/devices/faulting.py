@@ -13,6 +13,10 @@ import numpy as np
 from gpuregress.devices import registry
 from gpuregress.errors import GpuregressError, KernelFault
 from tests.devices.bench import Bench
+from tests.devices.programs import PROGRAMS
+
+KERNELS = PROGRAMS["faults"].kernels
+"""In the order of their lines, the first on line 3."""
 
 
 def run(device_name: str, kernel: str) -> dict[str, Any]:

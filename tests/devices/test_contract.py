@@ -8,6 +8,7 @@ import pytest
 
 from gpuregress.devices import registry
 from gpuregress.devices.base import Device
+from tests.devices import faulting
 from tests.devices.contract import DeviceContract
 
 
@@ -27,3 +28,23 @@ class TestCuda(DeviceContract):
     def device(self, gpu: str) -> Iterator[Device]:
         with registry.open_device(gpu) as device:
             yield device
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "words"),
+    [
+        ("far_read", "out-of-bounds", "read of 4 bytes at x[17179869184] (x has 64)"),
+        ("far_write", "out-of-bounds", "write of 4 bytes at y[17179869184] (y has 64)"),
+        ("through_null", "out-of-bounds", "null pointer"),
+        ("misaligned", "misaligned", "misaligned read of 4 bytes at x[0]"),
+        ("asserts", "assert", "x[threadIdx.x] != 0"),
+        ("traps", "trap", "trap"),
+    ],
+)
+def test_the_cpu_names_each_fault_and_its_line_and_goes_on(kernel: str, kind: str, words: str) -> None:
+    found = faulting.run("cpu", kernel)
+    assert found["kind"] == kind
+    assert words in found["message"]
+    assert f"faults.cu:{3 + faulting.KERNELS.index(kernel)}" in found["message"]
+    assert not found["sticky"]
+    assert found["again"] == "works"
