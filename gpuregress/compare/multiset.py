@@ -26,7 +26,7 @@ from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Element
 
 Places = npt.NDArray[np.int64]
-_FEWEST, _MOST, _STEP_BY_STEP, _RUN = 1 << 10, 1 << 18, 1 << 12, 64
+_FEWEST, _MOST, _STEP_BY_STEP, _RUN, _STRETCH = 1 << 10, 1 << 18, 1 << 12, 64, 1 << 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Side:
         """How many NaNs there are: they are sorted last."""
         if not self.scalar.is_float:
             return 0
-        top = np.iinfo(self.keys.dtype).max
+        top = np.array(np.iinfo(self.keys.dtype).max, self.keys.dtype)  # a plain int would widen a copy of all keys
         return len(self.keys) - int(np.searchsorted(self.keys, top, side="left"))
 
 
@@ -181,28 +181,41 @@ def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> L
     if np.array_equal(expected.keys, actual.keys):
         return Leftover(np.zeros(0, np.int64), np.zeros(0, np.int64))
     if bound.is_exact:
-        return Leftover(_surplus(expected.keys, actual.keys), _surplus(actual.keys, expected.keys))
+        return _surplus(expected.keys, actual.keys)
     return _walk(expected, actual, scalar, bound)
 
 
-def _surplus(mine: Array, others: Array) -> Places:
-    """Places of sorted keys that occur more often here than there: the last ones of each run.
+def _surplus(expected: Array, actual: Array) -> Leftover:
+    """Places of sorted keys that occur more often on one side: the last ones of each run of equal keys.
 
-    Taken stretch by stretch, each ending where a run of equal keys ends; equal stretches are passed over.
+    Taken stretch by stretch, each ending where a run ends; most are equal on both sides and are passed over.
     """
-    found = []
-    start = at = 0
-    while start < len(mine):
-        end = min(start + _MOST, len(mine))
-        end = int(np.searchsorted(mine, mine[end - 1], side="right"))
-        until = int(np.searchsorted(others, mine[end - 1], side="right"))
-        here, there = mine[start:end], others[at:until]
+    only_e: list[Places] = []
+    only_a: list[Places] = []
+    i = j = 0
+    while i < len(expected):
+        top = expected[min(i + _STRETCH, len(expected)) - 1]
+        end_i, end_j = _end_of(expected, i, top), _end_of(actual, j, top)
+        here, there = expected[i:end_i], actual[j:end_j]
         if not np.array_equal(here, there):
-            nth = np.arange(len(here)) - np.searchsorted(here, here, side="left")
-            count = np.searchsorted(there, here, side="right") - np.searchsorted(there, here, side="left")
-            found.append(np.flatnonzero(nth >= count) + start)
-        start, at = end, until
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+            only_e.append(_oftener(here, there) + i)
+            only_a.append(_oftener(there, here) + j)
+        i, j = end_i, end_j
+    only_a.append(np.arange(j, len(actual)))
+    return Leftover(np.concatenate([*only_e, np.zeros(0, np.int64)]), np.concatenate(only_a))
+
+
+def _end_of(keys: Array, start: int, top: Any) -> int:
+    """Where the keys up to `top` end, looked for near `start` first, where it nearly always is."""
+    near = keys[start : start + 2 * _STRETCH]
+    end = int(np.searchsorted(near, top, side="right"))
+    return start + end if end < len(near) else int(np.searchsorted(keys, top, side="right"))
+
+
+def _oftener(mine: Array, others: Array) -> Places:
+    nth = np.arange(len(mine)) - np.searchsorted(mine, mine, side="left")
+    count = np.searchsorted(others, mine, side="right") - np.searchsorted(others, mine, side="left")
+    return np.flatnonzero(nth >= count)
 
 
 def _walk(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Leftover:
