@@ -70,7 +70,7 @@ def table(name: str) -> Table:
         return mapped
     entries = _unpacked(name)
     with contextlib.suppress(StorageError):
-        storage.write_atomic(path, memoryview(entries).cast("B"))
+        storage.write_atomic(path, entries.tobytes())
     return entries
 
 

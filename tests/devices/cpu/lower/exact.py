@@ -86,7 +86,7 @@ def _exponent(size: Fraction) -> int:
     return guess if power(guess) <= size else guess - 1
 
 
-def _up(rest: Fraction, odd: bool, negative: bool, rounding: str) -> bool:
+def _up(rest: Fraction, rounding: str, *, odd: bool, negative: bool) -> bool:
     half = Fraction(1, 2)
     return {
         "rn": rest > half or (rest == half and odd),
@@ -111,7 +111,7 @@ def encode(number: Num, name: str, rounding: str = "rn", *, flush: bool = False,
     exponent = max(_exponent(number.size), 1 - form.bias)
     steps = number.size / power(exponent - form.mantissa)
     whole = int(steps)
-    whole += _up(steps - whole, bool(whole & 1), number.negative, rounding)
+    whole += _up(steps - whole, rounding, odd=bool(whole & 1), negative=number.negative)
     code = ((exponent - (1 - form.bias)) << form.mantissa) + whole
     if code > largest:
         inward = (
@@ -173,7 +173,7 @@ def whole(a: Num, rounding: str) -> Num:
     if a.size is None:
         return a
     floor = int(a.size)
-    floor += _up(a.size - floor, bool(floor & 1), a.negative, {"rni": "rn"}.get(rounding, rounding[:2]))
+    floor += _up(a.size - floor, rounding[:2], odd=bool(floor & 1), negative=a.negative)
     return Num(a.negative, Fraction(floor))
 
 

@@ -44,8 +44,8 @@ def operand(text: str) -> Operand:
         return Negated(Register(text[1:]))
     if text.startswith("%"):
         return Register(text)
-    if text[:2].lower() in ("0f", "0d"):
-        return Float(int(text[2:], 16), 32 if text[1].lower() == "f" else 64)
+    if text.startswith(("0f", "0d")):
+        return Float(int(f"0x{text[2:]}", 0), 32 if text[1] == "f" else 64)
     return Integer(int(text, 0))
 
 
@@ -172,9 +172,12 @@ class Lanes:
     Args:
         programs: name → (instructions, input registers with types, output registers with types); the input `%carry`
             of type `pred` sets the carry flag.
+        vectorize: let LLVM vectorize the loop, as it does the device's; compiling takes twice as long.
     """
 
-    def __init__(self, programs: dict[str, tuple[str, dict[str, str], dict[str, str]]]) -> None:
+    def __init__(
+        self, programs: dict[str, tuple[str, dict[str, str], dict[str, str]]], *, vectorize: bool = True
+    ) -> None:
         self.programs = programs
         module = ir.Module()
         for name, (text, inputs, outputs) in programs.items():
@@ -184,6 +187,7 @@ class Lanes:
         parsed.verify()
         machine = _machine()
         options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = vectorize
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(parsed, builder)
         self._engine = llvm.create_mcjit_compiler(parsed, machine)

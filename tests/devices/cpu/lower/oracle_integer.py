@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from tests.devices.cpu.lower.oracle import bits_of, mask, number, signed
 
@@ -15,7 +17,7 @@ def integer(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     if ins.opcode in ("shl", "shr"):
         count = values[1] & 0xFFFFFFFF
         return (x[0] << min(count, 64) if ins.opcode == "shl" else x[0] >> min(count, 64)), kind
-    simple = {
+    simple: dict[str, Callable[[], int]] = {
         "abs": lambda: abs(x[0]),
         "neg": lambda: -x[0],
         "and": lambda: x[0] & x[1],
@@ -24,7 +26,7 @@ def integer(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
         "not": lambda: ~x[0],
         "cnot": lambda: int(x[0] == 0),
         "sad": lambda: x[2] + abs(x[0] - x[1]),
-        "popc": lambda: bin(x[0]).count("1"),
+        "popc": x[0].bit_count,
         "clz": lambda: bits_of(kind) - x[0].bit_length(),
         "brev": lambda: int(format(x[0], f"0{bits_of(kind)}b")[::-1], 2),
     }

@@ -116,7 +116,6 @@ def cos(x: Array) -> Array:
 
 def tanh(x: Array) -> Array:
     sign, e, m = _fields(x)
-    size = x & 0x7FFFFFFF
     shift = np.array([6, 6, 6, 5, 5, 4, 4, 4, 3, 2, 3])
     start = np.array([0, 131072, 262144, 393216, 655360, 917504, 1441792, 1966080, 2490368, 3538944, 5636096])
     row = np.clip(e, -8, 2) + 8
