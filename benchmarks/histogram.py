@@ -31,7 +31,7 @@ def elements_per_second() -> float:
     buffers = {"counts": np.zeros(256, np.uint32), "data": data}
     arguments = ("counts", "data", ("<i", N), ("<i", 256))
     launch = virtual_gpu.Launch("histogram", (64, 1, 1), (256, 1, 1), arguments, shared=4 * 256)
-    timed = virtual_gpu.time(virtual_gpu.Program("histogram.cu", buffers, (launch,)))
+    timed = virtual_gpu.time(virtual_gpu.Program(virtual_gpu.KERNELS / "histogram.cu", buffers, (launch,)))
     assert np.array_equal(timed.buffers["counts"], np.bincount(data, minlength=256))
     return N / timed.seconds
 

@@ -32,7 +32,7 @@ def measure() -> list[Row]:
     arguments = ("c", "a", "b", ("<i", N), ("<i", N), ("<i", N))
     launch = virtual_gpu.Launch("matmul", (N // TILE, N // TILE, 1), (TILE, TILE, 1), arguments)
     buffers = {"a": a, "b": b, "c": np.zeros((N, N), np.float32)}
-    program = virtual_gpu.Program("matmul.cu", buffers, (launch,), {"TILE": str(TILE)})
+    program = virtual_gpu.Program(virtual_gpu.KERNELS / "matmul.cu", buffers, (launch,), {"TILE": str(TILE)})
     timed = virtual_gpu.time(program, repeats=3)
     assert np.array_equal(timed.buffers["c"], a @ b)  # small integers: exact in any order
     ours = 2 * N**3 / timed.seconds

@@ -33,7 +33,7 @@ def elements_per_second() -> float:
     launch = virtual_gpu.Launch(
         "block_sum<float>", (N // BLOCK, 1, 1), (BLOCK, 1, 1), ("sum", "x", ("<i", N)), shared=4 * BLOCK
     )
-    timed = virtual_gpu.time(virtual_gpu.Program("reduce.cu", buffers, (launch,)))
+    timed = virtual_gpu.time(virtual_gpu.Program(virtual_gpu.KERNELS / "reduce.cu", buffers, (launch,)))
     assert np.all(timed.buffers["sum"] == BLOCK)
     return N / timed.seconds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -26,8 +27,8 @@ struct Work {{
 def elements_per_second() -> float:
     """What the CPU device does; its result is checked."""
     x, y = np.full(N, 1.5, np.float32), np.full(N, 2.0, np.float32)
-    launch = virtual_gpu.Launch("blas::axpy<float>", (N // 256, 1, 1), (256, 1, 1), (("<i", N), ("<f", 2.5), "x", "y"))
-    timed = virtual_gpu.time(virtual_gpu.Program("saxpy.cu", {"x": x, "y": y}, (launch,)))
+    launch = virtual_gpu.Launch("saxpy", (N // 256, 1, 1), (256, 1, 1), (("<i", N), ("<f", 2.5), "x", "y"))
+    timed = virtual_gpu.time(virtual_gpu.Program(Path(__file__).with_suffix(".cu"), {"x": x, "y": y}, (launch,)))
     assert np.all(timed.buffers["y"] == 5.75)
     return N / timed.seconds
 

@@ -33,9 +33,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Program:
-    """A source of kernels/, its buffers and its launches."""
+    """A source, its buffers and its launches."""
 
-    source: str
+    source: Path
     buffers: Mapping[str, Array]
     launches: tuple[Launch, ...]
     defines: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Timed:
 def time(program: Program, repeats: int = 5) -> Timed:
     """Runs the launches `repeats` times, after one run that compiles and does not count."""
     source = Source(
-        str(KERNELS / program.source),
+        str(program.source),
         include=(str(KERNELS / "include"),),
         defines=program.defines,
         kernels=tuple(launch.kernel for launch in program.launches),
