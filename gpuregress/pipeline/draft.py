@@ -46,6 +46,7 @@ _DTYPES = {
     "ptrdiff_t": "int64",
     **{f"{space}{sign}int{bits}_t": f"{sign}int{bits}" for space in _SPACES for sign in _SIGNS for bits in _BITS},
 }
+_INTEGERS = frozenset(f"{sign}int{bits}" for sign in _SIGNS for bits in _BITS)
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
@@ -141,7 +142,8 @@ class _Writer:
             yield f"# The source's other kernels: {', '.join(others)}"
 
     def _is_extent(self, name: str, one: CxxParameter) -> bool:
-        return "int" in (self._dtype(one) or "") and _EXTENT.fullmatch(name) is not None
+        dtype = self._dtype(one) or ""
+        return dtype in _INTEGERS and _EXTENT.fullmatch(name) is not None
 
     def _dtype(self, one: CxxParameter) -> str | None:
         plain = " ".join(_QUALIFIERS.sub(" ", one.type).split())
