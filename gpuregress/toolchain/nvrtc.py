@@ -147,7 +147,8 @@ def _release(ptx: str) -> str:
 
 def _text(program: Any, size_of: Any, read: Any) -> str:
     size: int = _checked(size_of(program))
-    buffer = b" " * size
+    # The bindings write into a bytes object. Never one of length 1: Python shares those, and all others would change.
+    buffer = bytes(size + 1)
     _checked(read(program, buffer))
     return buffer.rstrip(b"\0").decode(errors="replace")
 

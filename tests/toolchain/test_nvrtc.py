@@ -126,6 +126,11 @@ def test_unknown_names_list_those_that_are_there(write: Write) -> None:
     assert "it has taps" in _refusal(write, text, symbols=("tapes",))
 
 
+def test_no_bytes_of_the_process_are_overwritten(write: Write) -> None:
+    _compile(write, "__global__ void k() {}", kernels=("k",))  # an empty log is one byte long
+    assert [bytes([value])[0] for value in range(256)] == list(range(256))
+
+
 def test_options_reach_the_compiler(write: Write) -> None:
     text = "__global__ void k(float* x) { x[0] = x[1] / x[2] + N; }"
     compiled = _compile(write, text, kernels=("k",), options=("--use_fast_math", "-lineinfo"), defines={"N": "3"})
