@@ -38,6 +38,7 @@ _ADVICE = {
     errno.EROFS: "the file system is read-only; choose another folder",
     errno.ENAMETOOLONG: "the path is too long for this file system; shorten the case's, buffer's or folder's name",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a part of the path is a file, not a folder",
     errno.EISDIR: "it is a folder where a file should be",
     errno.ENOENT: "no such file or folder",
     errno.EIO: "the disk reports an input/output error; check it before trusting anything on it",

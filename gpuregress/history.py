@@ -1,0 +1,222 @@
+"""Every run's verdicts over time, in one SQLite file: the trend, and what vanished since the last nightly run."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from gpuregress.errors import StorageError
+from gpuregress.records import RunSummary
+from gpuregress.storage import disk_errors
+
+VERSION = 1
+BUSY_S = 30.0
+"""How long a writer waits for another."""
+
+Kind = Literal["run", "nightly"]
+
+_TABLES = """
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY, kind TEXT NOT NULL, started TEXT NOT NULL, device TEXT NOT NULL,
+    seconds REAL NOT NULL, exit_code INTEGER NOT NULL, interrupted INTEGER NOT NULL
+) STRICT;
+CREATE TABLE results (
+    run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, case_name TEXT NOT NULL, verdict TEXT NOT NULL,
+    reason TEXT NOT NULL, revision TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (run, case_name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX results_by_case ON results (case_name, run);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One case in one run.
+
+    Attributes:
+        run: the run's name.
+        kind: `run` or `nightly`.
+        started: ISO 8601, UTC.
+        device: where.
+        case: the case's name.
+        verdict: its word.
+        reason: one line.
+        revision: the kernel source's.
+        seconds: wall time.
+    """
+
+    run: str
+    kind: str
+    started: str
+    device: str
+    case: str
+    verdict: str
+    reason: str
+    revision: str
+    seconds: float
+
+
+class History:
+    """The trend, as a context manager.
+
+    A file that is no history, or a damaged one, is moved aside and a new one begun; `note` says so.
+
+    Args:
+        path: the SQLite file, made if it is not there.
+
+    Raises:
+        StorageError: it cannot be made or opened, or was written by a later gpuregress.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.note = ""
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._database = _open(path)
+        except sqlite3.OperationalError as error:  # no permission, no space, locked: not the file's fault
+            raise _explain(path, error) from error
+        except sqlite3.DatabaseError:
+            aside = _move_aside(path)
+            self.note = f"{path} was damaged; it is kept as {aside.name}, and a new history begins"
+            self._database = _open(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def add(self, summary: RunSummary, kind: Kind = "run") -> None:
+        """Records a run; a run of that name that is there already is replaced.
+
+        Raises:
+            StorageError: no space, or another process holds the file for too long.
+        """
+        with self._transaction() as database:
+            database.execute("DELETE FROM runs WHERE run = ?", (summary.run,))
+            database.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    summary.run,
+                    kind,
+                    summary.started,
+                    summary.device,
+                    summary.seconds,
+                    summary.exit_code,
+                    summary.interrupted,
+                ),
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
+                [(summary.run, v.case, v.word, v.reason, v.revision, v.seconds) for v in summary.verdicts],
+            )
+
+    def results(self, case_glob: str = "*", last: int = 10) -> tuple[Result, ...]:
+        """The last results of each case, by case, the newest first.
+
+        Args:
+            case_glob: which cases, with `*`, `?` and `[…]`.
+            last: so many of each.
+        """
+        rows = self._query(
+            """SELECT run, kind, started, device, case_name, verdict, reason, revision, took FROM (
+                 SELECT *, results.seconds AS took,
+                   row_number() OVER (PARTITION BY case_name ORDER BY started DESC, run DESC) AS place
+                 FROM results JOIN runs USING (run) WHERE case_name GLOB ?
+               ) WHERE place <= ? ORDER BY case_name, place""",
+            (case_glob, last),
+        )
+        return tuple(Result(*row) for row in rows)
+
+    def vanished(self, cases: tuple[str, ...]) -> tuple[str, ...]:
+        """The cases of the last whole nightly run that are not among these, sorted.
+
+        Args:
+            cases: the names of all cases there are now.
+        """
+        rows = self._query(
+            """SELECT case_name FROM results WHERE run = (
+                 SELECT run FROM runs WHERE kind = 'nightly' AND NOT interrupted ORDER BY started DESC, run DESC LIMIT 1
+               ) ORDER BY case_name""",
+        )
+        return tuple(name for (name,) in rows if name not in set(cases))
+
+    def forget(self, keep: int) -> None:
+        """Removes all but the newest runs.
+
+        Args:
+            keep: how many stay.
+        """
+        with self._transaction() as database:
+            newest = "SELECT run FROM runs ORDER BY started DESC, run DESC LIMIT ?"
+            database.execute(f"DELETE FROM runs WHERE run NOT IN ({newest})", (keep,))  # noqa: S608 - a constant
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            raise _explain(self.path, error) from error
+
+    def _query(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _explain(self.path, error) from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+    try:
+        _prepare(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise StorageError(f"{path} is of a later gpuregress (version {version}); upgrade, or move it away")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA foreign_keys = ON")
+    if version == 0:
+        _make_tables(database)
+    if database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise sqlite3.DatabaseError("damaged")
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")  # another process may be doing the same
+    with database:
+        if database.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in filter(str.strip, _TABLES.split(";")):
+                database.execute(statement)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _move_aside(path: Path) -> Path:
+    for number in range(1, 1000):
+        aside = path.with_name(f"{path.name}.damaged-{number}")
+        if not aside.exists():
+            break
+    with disk_errors(path, "move"):
+        path.rename(aside)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return aside
+
+
+def _explain(path: Path, error: sqlite3.Error) -> StorageError:
+    return StorageError(f"cannot use the history in {path}: {error}; check the folder's permissions and free space")

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import StorageError
+from gpuregress.history import History
+from gpuregress.records import RunSummary, Verdict, Word
+
+
+def summary(run: str, words: dict[str, Word], *, interrupted: bool = False) -> RunSummary:
+    verdicts = tuple(Verdict("j", case, word, seconds=0.5) for case, word in words.items())
+    return RunSummary(run, f"/r/{run}", "cpu", f"2026-11-20T0{run[-1]}:00:00Z", 9.0, verdicts, interrupted=interrupted)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "history.sqlite"
+
+
+def test_the_trend_of_a_case(path: Path) -> None:
+    with History(path) as history:
+        for number, word in enumerate(["pass", "differ", "pass"], 1):
+            history.add(summary(f"R{number}", {"a/n=1": word, "b": "pass"}))  # type: ignore[dict-item] # words all
+    with History(path) as history:
+        found = history.results("a/*", last=2)
+        assert [(r.run, r.case, r.verdict, r.seconds) for r in found] == [
+            ("R3", "a/n=1", "pass", 0.5),
+            ("R2", "a/n=1", "differ", 0.5),
+        ]
+        assert [r.case for r in history.results(last=1)] == ["a/n=1", "b"]
+        assert history.note == ""
+
+
+def test_a_run_recorded_twice_counts_once(path: Path) -> None:
+    with History(path) as history:
+        history.add(summary("R1", {"a": "fault", "gone": "pass"}))
+        history.add(summary("R1", {"a": "pass"}))
+        assert [(r.case, r.verdict) for r in history.results()] == [("a", "pass")]
+
+
+def test_vanished_since_the_last_whole_nightly(path: Path) -> None:
+    with History(path) as history:
+        assert history.vanished(("a",)) == ()
+        history.add(summary("R1", {"a": "pass", "b": "pass", "c": "pass"}), "nightly")
+        history.add(summary("R2", {"a": "pass"}, interrupted=True), "nightly")
+        history.add(summary("R3", {"a": "pass"}))
+        assert history.vanished(("a", "new")) == ("b", "c")
+        assert history.vanished(("a", "b", "c")) == ()
+
+
+def test_old_runs_are_forgotten(path: Path) -> None:
+    with History(path) as history:
+        for number in range(1, 6):
+            history.add(summary(f"R{number}", {"a": "pass"}))
+        history.forget(keep=2)
+        assert [r.run for r in history.results()] == ["R5", "R4"]
+
+
+@pytest.mark.parametrize("damage", ["text", "cut"])
+def test_a_damaged_file_is_moved_aside(path: Path, damage: str) -> None:
+    with History(path) as history:
+        for number in range(1, 9):
+            history.add(summary(f"R{number}", {f"case{k}": "pass" for k in range(200)}))
+    path.write_bytes(b"not a database\n" * 100 if damage == "text" else path.read_bytes()[:8192])
+    with History(path) as history:
+        assert "was damaged; it is kept as history.sqlite.damaged-1" in history.note
+        history.add(summary("R9", {"a": "pass"}))
+        assert len(history.results()) == 1
+    assert path.with_name("history.sqlite.damaged-1").exists()
+
+
+def test_a_later_version_is_left_alone(path: Path) -> None:
+    with History(path):
+        pass
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(StorageError, match="later gpuregress"):
+        History(path)
+    assert sorted(p.name for p in path.parent.iterdir() if "damaged" in p.name) == []
+
+
+def test_a_folder_in_its_place(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(StorageError, match="cannot use the history"):
+        History(path)
+
+
+WRITER = """
+import sys, pathlib
+from gpuregress.history import History
+from gpuregress.records import RunSummary, Verdict
+for k in range(20):
+    with History(pathlib.Path(sys.argv[1])) as history:
+        run = f"{sys.argv[2]}-{k}"
+        history.add(RunSummary(run, "", "cpu", run, 1.0, (Verdict("j", "a", "pass"),)))
+"""
+
+
+def test_several_processes_write_at_once(path: Path) -> None:
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(3)]
+    assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
+    with History(path) as history:
+        assert len(history.results(last=100)) == 60

@@ -1,0 +1,177 @@
+"""The log's lines are the contract's, on disk before the launch, and readable after any crash."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress import launchlog
+from gpuregress.errors import StorageError
+from gpuregress.launchlog import Begin, End, Event, Fault, LaunchLog
+from gpuregress.records import Argument, Buffer, Launch
+
+CALL = "block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "launch.log"
+
+
+def test_a_launch_reads_as_in_the_contract() -> None:
+    args = (
+        Argument("buffer", buffer="sum"),
+        Argument("buffer", buffer="x"),
+        Argument("scalar", dtype="int32", data="e8030000", text="1000", label="n"),
+    )
+    buffers = {"sum": Buffer("sum", "float32", (8,)), "x": Buffer("x", "float32", (1000,))}
+    assert launchlog.render(Launch("block_sum<float>", (8, 1, 1), (128, 1, 1), 512, args), buffers) == CALL
+
+
+def test_other_arguments() -> None:
+    fields = (Argument("buffer", buffer="m"), Argument("scalar", dtype="float32", text="0.5"))
+    args = (Argument("null"), Argument("struct", fields=fields), Argument("scalar", dtype="int32", text="3"))
+    buffers = {"m": Buffer("m", "{id:int8,v:double2}", (2, 3))}
+    text = launchlog.render(Launch("k", (1, 2, 3), (4, 5, 6), 0, args), buffers)
+    assert text == "k<<<(1,2,3),(4,5,6),0>>>(null, {m=<192>, 0.5}, 3)"
+
+
+def test_the_lines_are_the_contracts(path: Path) -> None:
+    log = LaunchLog(path)
+    log.head({"device": "cuda:0", "seed reduce": "42"})
+    log.begin(17, "cuda:0", "reduce/n=1000,tile=128", CALL, 42)
+    log.end(17, 0.0123)
+    log.begin(18, "cuda:0", "reduce/n=1000,tile=128", CALL, 42)
+    log.fault(18, "out-of-bounds: x[1000]")
+    log.close()
+    lines = path.read_text().split("\n")
+    assert lines[:3] == ["# gpuregress log 1", "# device: cuda:0", "# seed reduce: 42"]
+    time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+    assert re.fullmatch(rf"begin 17 {time} cuda:0 reduce/n=1000,tile=128 {re.escape(CALL)} seed=42", lines[3])
+    assert lines[4] == "end 17 0.012 ms"
+    assert lines[6:] == ["fault 18 out-of-bounds: x[1000]", ""]
+    found = launchlog.read(path)
+    assert found.head == {"device": "cuda:0", "seed reduce": "42"}
+    assert (found.unfinished, found.unreadable) == ((), ())
+
+
+def test_each_line_is_on_disk_before_the_call_returns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fdatasync
+
+    def fdatasync(descriptor: int) -> None:
+        real(descriptor)
+        synced.append(path.read_text().splitlines()[-1].split()[0])
+
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    log = LaunchLog(path)
+    log.begin(1, "cpu", "c", "k", 0)
+    log.end(1, 1.0)
+    log.fault(1, "x")
+    assert synced == ["begin", "end", "fault"]
+
+
+def test_unfinished_names_what_is_to_blame(path: Path) -> None:
+    log = LaunchLog(path)
+    for number in (1, 2, 3):
+        log.begin(number, "cpu", "c", f"k{number}", 0)
+    log.end(2, 1.0)
+    log.fault(1, "trap")
+    assert [begin.call for begin in launchlog.read(path).unfinished] == ["k3"]
+    log.begin(1, "cpu", "c", "again", 0)
+    assert [begin.call for begin in launchlog.read(path).unfinished] == ["k3", "again"]
+
+
+def test_a_torn_last_line(path: Path) -> None:
+    log = LaunchLog(path)
+    log.begin(1, "cpu", "c", "k", 0)
+    log.close()
+    with path.open("ab") as file:
+        file.write(b"end 1 0.0")
+    found = launchlog.read(path)
+    assert [begin.number for begin in found.unfinished] == [1]
+    assert found.unreadable == (2,)
+    LaunchLog(path).begin(2, "cpu", "c", "k", 0)
+    found = launchlog.read(path)
+    assert [begin.number for begin in found.unfinished] == [1, 2]
+    assert found.unreadable == (2,)
+
+
+def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
+    LaunchLog(path).begin(1, "cpu", "c", "k", 0)
+    with path.open("ab") as file:
+        file.write(b"\0" * 100)
+    assert [begin.number for begin in launchlog.read(path).unfinished] == [1]
+
+
+texts = st.text(max_size=20)
+events = st.one_of(
+    st.builds(Begin, st.integers(0, 2**40), st.just(""), texts, texts, texts, st.integers(-(2**63), 2**64)),
+    st.builds(End, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),
+    st.builds(Fault, st.integers(0, 2**40), texts),
+)
+
+
+@given(st.dictionaries(texts, texts, max_size=3), st.lists(events, max_size=8))
+def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Event]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "launch.log"
+        log = LaunchLog(path)
+        log.head(head)
+        for event in written:
+            if isinstance(event, Begin):
+                log.begin(event.number, event.device, event.case, event.call, event.seed)
+            elif isinstance(event, End):
+                log.end(event.number, event.elapsed_ms)
+            else:
+                log.fault(event.number, event.text)
+        log.close()
+        found = launchlog.read(path)
+        assert len(path.read_text().splitlines()) == 1 + len(head) + len(written)
+    assert found.head == head
+    assert found.unreadable == ()
+    untimed = [
+        Begin(e.number, "", e.device, e.case, e.call, e.seed) if isinstance(e, Begin) else e for e in found.events
+    ]
+    assert untimed == written
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reader(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "launch.log"
+        path.write_bytes(data)
+        found = launchlog.read(path)
+    assert len(found.events) + len(found.unreadable) <= data.count(b"\n") + 1
+
+
+WRITER = """
+import sys, pathlib
+from gpuregress.launchlog import LaunchLog
+log, first = LaunchLog(pathlib.Path(sys.argv[1])), int(sys.argv[2])
+for number in range(first, first + 200):
+    log.begin(number, "cpu", "case", "k" * 300, 1)
+    log.end(number, 0.5)
+"""
+
+
+def test_several_processes_share_a_log(path: Path) -> None:
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(1000 * n)]) for n in range(3)]
+    assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
+    found = launchlog.read(path)
+    assert (len(found.events), found.unreadable, found.unfinished) == (1200, (), ())
+
+
+def test_a_full_disk() -> None:
+    log = LaunchLog(Path("/dev/full"))
+    with pytest.raises(StorageError, match="no space is left on the disk; free some"):
+        log.begin(1, "cpu", "c", "k", 0)
+    log.close()

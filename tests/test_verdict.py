@@ -1,0 +1,219 @@
+"""Every word, reason and exit code of the contract, and what is said to have changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuregress.errors import BaselineError, CompileError, JobError, JobErrors, KernelTimeout, UnsupportedError
+from gpuregress.records import (
+    Baseline,
+    Case,
+    Comparison,
+    DeviceInfo,
+    Dump,
+    Fault,
+    MadeOf,
+    Outcome,
+    Source,
+    Verdict,
+)
+from gpuregress.verdict import changes, decide, exit_code, failed, skipped
+
+FACTS = MadeOf(
+    "5eed", {"x": "aa", "y": "bb"}, 42, "nvrtc 13.4.1", ("-lineinfo",), "pinned", "sm_90", "H200", "570", ("k()",)
+)
+CPU = DeviceInfo("cpu", "virtual sm_90", "sm_90", "", 0)
+GPU = DeviceInfo("cuda:0", "NVIDIA H200", "sm_90", "", 0)
+
+
+def make_case(**more: Any) -> Case:
+    case = Case("reduce", "reduce/n=8", "/p/r.yaml", {}, Source("/p/k.cu"), "1.5", "5eed", 42, {}, (), ("sum",), {})
+    return dataclasses.replace(case, **more)
+
+
+def make_baseline(*buffers: str, arch: str = "") -> Baseline:
+    dumps = {name: Dump(name, f"/b/{name}.1.4", "float32", (8,), "aa", "bb") for name in buffers or ("sum",)}
+    return Baseline("reduce/n=8", "/b/baseline.yaml", "1.4", FACTS, dumps, (), arch=arch)
+
+
+def done(**more: Any) -> Outcome:
+    return Outcome(
+        "reduce/n=8", "done", dumps=(Dump("sum", "/r/sum.1.5", "float32", (8,), "a", "b"),), seconds=0.5, **more
+    )
+
+
+def against(what: str = "baseline", *, same: bool = True, message: str = "") -> Comparison:
+    return Comparison("sum", what, "", same, same, 8, differing=0 if same else 3, message=message)
+
+
+def said(verdict: Verdict) -> tuple[str, str, int]:
+    return verdict.word, verdict.reason, verdict.exit_code
+
+
+def test_pass() -> None:
+    verdict = decide(
+        make_case(), done(), make_baseline(), {"sum": [against()]}, made_of=dataclasses.replace(FACTS, seed=1)
+    )
+    assert said(verdict) == ("pass", "", 0)
+    assert (verdict.revision, verdict.baseline_revision, verdict.seconds) == ("1.5", "1.4", 0.5)
+    assert verdict.changes == ()
+    assert [(b.name, b.word, b.dump, b.baseline) for b in verdict.buffers] == [
+        ("sum", "pass", "/r/sum.1.5", "/b/sum.1.4")
+    ]
+
+
+def test_differ() -> None:
+    verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=FACTS)
+    assert said(verdict) == ("differ", "sum: 3 of 8 differ", 1)
+    assert verdict.changes == ()
+
+
+def test_differ_names_the_first_and_counts_the_rest() -> None:
+    found = {"sum": [against(), against("check", same=False, message="not finite")], "hist": [against(same=False)]}
+    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline("sum", "hist"), found)
+    assert said(verdict) == ("differ", "sum: check: not finite; and 1 more", 1)
+
+
+def test_changed_inputs_are_no_regression() -> None:
+    now = dataclasses.replace(FACTS, inputs={"x": "a9", "y": "bb"})
+    verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=now)
+    assert said(verdict) == ("differ", "changed inputs, not a regression: sum: 3 of 8 differ", 1)
+    assert verdict.changes == ("inputs of x changed",)
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "word"),
+    [
+        ([], "new"),
+        ([against("check")], "new"),
+        ([against("repeat")], "new"),
+        ([against("check", same=False)], "differ"),
+        ([against("repeat", same=False)], "differ"),
+        ([against("reference")], "pass"),
+        ([against("verify")], "pass"),
+        ([against("reference"), against("check", same=False)], "differ"),
+    ],
+)
+def test_without_a_baseline(comparisons: list[Comparison], word: str) -> None:
+    verdict = decide(make_case(), done(), None, {"sum": comparisons})
+    assert verdict.word == word
+    assert verdict.exit_code == (0 if word == "pass" else 1)
+
+
+def test_a_buffer_that_the_baseline_lacks_is_new() -> None:
+    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline(), {"sum": [against()]})
+    assert said(verdict) == ("new", "hist: no baseline yet", 1)
+
+
+def test_nothing_dumped_never_passes() -> None:
+    assert decide(make_case(dump=()), done(), None, {}).word == "new"
+
+
+def test_notes() -> None:
+    verdict = decide(make_case(), done(), make_baseline("sum", "old", arch="sm_80"), {"sum": [against()]})
+    assert verdict.notes == (
+        "the baseline holds old, which the job no longer dumps",
+        "compared with the baseline for sm_80",
+    )
+
+
+FAULT = Fault("out-of-bounds", "x[1000] of 1000", launch=7)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (Outcome("c", "fault", FAULT), ("fault", "out-of-bounds: x[1000] of 1000 (launch 7)", 3)),
+        (Outcome("c", "done", Fault("status", "d_status[0] is 5")), ("fault", "status: d_status[0] is 5", 3)),
+        (Outcome("c", "timeout", Fault("timeout", "30 s")), ("timeout", "timeout: 30 s", 3)),
+        (Outcome("c", "timeout"), ("timeout", "timeout: no more is known", 3)),
+        (Outcome("c", "error", message="no such\ndevice"), ("error", "no such", 4)),
+    ],
+)
+def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
+    assert said(decide(make_case(), outcome, make_baseline(), {})) == expected
+
+
+@pytest.mark.parametrize(
+    ("expect", "outcome", "word"),
+    [
+        ("out-of-bounds", Outcome("c", "fault", FAULT, device=CPU), "pass"),
+        ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", ""), device=GPU), "pass"),
+        ("out-of-bounds", Outcome("c", "fault", Fault("red-zone", ""), device=GPU), "pass"),
+        ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", ""), device=CPU), "fault"),
+        ("deadlock", Outcome("c", "timeout", device=GPU), "pass"),
+        ("deadlock", Outcome("c", "timeout", device=CPU), "timeout"),
+        ("timeout", Outcome("c", "timeout", Fault("timeout", "30 s")), "pass"),
+        ("timeout", Outcome("c", "timeout"), "pass"),
+        ("trap", Outcome("c", "fault", FAULT, device=GPU), "fault"),
+        ("trap", Outcome("c", "done"), "differ"),
+        ("trap", Outcome("c", "error", message="no device"), "error"),
+        ("status", Outcome("c", "done", Fault("status", "5")), "pass"),
+    ],
+)
+def test_an_expected_fault(expect: str, outcome: Outcome, word: str) -> None:
+    verdict = decide(make_case(expect_fault=expect), outcome, None, {})
+    assert verdict.word == word
+    assert verdict.reason
+    assert verdict.exit_code == {"pass": 0, "differ": 1, "fault": 3, "timeout": 3, "error": 4}[word]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (CompileError("k.cu(3): error: no\nmore"), ("error", "k.cu(3): error: no", 3)),
+        (UnsupportedError("tcgen05"), ("error", "tcgen05", 4)),
+        (BaselineError("sum.1.4: edited"), ("error", "sum.1.4: edited", 4)),
+        (KernelTimeout("killed after 30 s"), ("timeout", "killed after 30 s", 3)),
+        (JobErrors((JobError(Path("r.yaml"), 3, "args", "is wrong"),)), ("error", "r.yaml:3: args: is wrong", 4)),
+    ],
+)
+def test_what_could_not_be_run(error: Any, expected: tuple[str, str, int]) -> None:
+    assert said(failed(make_case(), error)) == expected
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [([0], 0), ([0, 1], 1), ([1, 3], 3), ([3, 4], 4), ([4, 1, 3, 0], 4), ([0, 0], 0), ([], 5)],
+)
+def test_the_gravest_wins(codes: list[int], expected: int) -> None:
+    assert exit_code([Verdict("j", "c", "pass", exit_code=code) for code in codes]) == expected
+
+
+def test_skips_alone_are_nothing_run() -> None:
+    skip = skipped(make_case(), "needs cuda")
+    assert said(skip) == ("skip", "needs cuda", 0)
+    assert exit_code([skip]) == 5
+    assert exit_code([skip, Verdict("j", "c", "pass")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"inputs": {"x": "aa"}}, "inputs of y changed"),
+        ({"seed": 43}, "seed 42 → 43"),
+        ({"compiler": "nvrtc 13.5.0"}, "compiler nvrtc 13.4.1 → nvrtc 13.5.0"),
+        ({"options": ("-lineinfo", "-use_fast_math")}, "compiler options: +(-use_fast_math)"),
+        ({"options": ()}, "compiler options: -(-lineinfo)"),
+        ({"contract": "native"}, "contract pinned → native"),
+        ({"arch": "sm_80"}, "architecture sm_90 → sm_80"),
+        ({"device": "virtual"}, "device H200 → virtual"),
+        ({"driver": ""}, "driver 570 → none"),
+        ({"launches": ("k(1)",)}, "launch 1: k() → k(1)"),
+        ({"launches": ("k()", "m()")}, "launches: 1 → 2"),
+        ({"source": "0ther"}, "source changed"),
+    ],
+)
+def test_what_changed(change: dict[str, Any], line: str) -> None:
+    assert changes(FACTS, dataclasses.replace(FACTS, **change)) == (line,)
+
+
+def test_resources_that_changed() -> None:
+    before = dataclasses.replace(FACTS, resources={"k": {"registers": 32, "spill": 0}})
+    now = dataclasses.replace(FACTS, resources={"k": {"registers": 40, "spill": 0}})
+    assert changes(before, now) == ("k: registers 32 → 40",)
+    assert changes(FACTS, now) == ()
