@@ -117,6 +117,18 @@ def _double(device: FakeDevice, out: bytes, source: bytes) -> None:
     device.at(out).data.view(np.float32)[: values.size - 1] = 2 * values[:-1]
 
 
+def _twice(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """out[i] = 2 * x[i]."""
+    device.at(out).data.view(np.float32)[:] = 2 * device.at(source).data.view(np.float32)
+
+
+def _twice_and_a_bit(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """out[i] = 2 * x[i] + 0.25, but for one element, which is far off."""
+    _twice(device, out, source)
+    device.at(out).data.view(np.float32)[:] += np.float32(0.25)
+    device.at(out).data.view(np.float32)[3] += np.float32(100)
+
+
 def _scale(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: bytes) -> None:
     """out[i] = factor * x[i]."""
     values = device.at(source).data.view(np.float32)
@@ -174,6 +186,8 @@ def _noise(device: FakeDevice, out: bytes, source: bytes) -> str:
 
 KERNELS: dict[str, Callable[..., str | None]] = {
     "double": _double,
+    "twice": _twice,
+    "twice_and_a_bit": _twice_and_a_bit,
     "scale": _scale,
     "slow": _slow,
     "count": _count,

@@ -89,7 +89,7 @@ def counts(summary: RunSummary) -> str:
 def how_to_accept(summary: RunSummary) -> Iterator[str]:
     """The exact commands that make this run's new and differing dumps the baselines."""
     for word, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
-        names = [verdict.case for verdict in summary.verdicts if verdict.word == word and not verdict.exit_code > 1]
+        names = [verdict.case for verdict in summary.verdicts if verdict.word == word and _would_help(verdict)]
         if not names:
             continue
         if len(names) <= _MOST_NAMED:
@@ -99,6 +99,12 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
         else:
             jobs = dict.fromkeys(verdict.job for verdict in summary.verdicts if verdict.word == word)
             yield f"{text}: gpuregress accept --run {summary.run} {shlex.join(jobs)}"
+
+
+def _would_help(verdict: Verdict) -> bool:
+    """Whether accepting changes anything: a failed check or reference fails again, whatever the baseline is."""
+    failed = [c.against for buffer in verdict.buffers for c in buffer.comparisons if not c.same]
+    return verdict.word == "new" or "baseline" in failed
 
 
 def details(verdict: Verdict, root: Path | None = None) -> list[str]:

@@ -16,7 +16,8 @@ from pathlib import Path
 from gpuregress.workers.messages import Channel, Message, Task
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
-COMMAND: tuple[str, ...] = (sys.executable, "-m", "gpuregress.workers.child")
+# -P: a random.py or types.py in the user's folder must not stand in for Python's own.
+COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.workers.child")
 _TAIL_BYTES = 16_384
 _TAIL_LINES = 20
 

@@ -25,7 +25,7 @@ SOURCES = {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return Project(tmp_path, *(tmp_path / name for name in ("configs", "baselines", "runs")))
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
 
 
 def source(project: Project, text: str) -> Path:

@@ -16,9 +16,10 @@ from gpuregress import launchlog
 from gpuregress.errors import Interrupted
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.records import Case, Outcome
+from gpuregress.workers import watchdog
 from gpuregress.workers.messages import Task
 from gpuregress.workers.pool import Begun, Pool
-from gpuregress.workers.process import Seat
+from gpuregress.workers.process import Seat, Worker
 from tests import fakes
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
@@ -149,6 +150,26 @@ def test_a_worker_killed_from_outside_is_a_crash(tmp_path: Path) -> None:
     assert outcome.fault is not None
     assert outcome.fault.kind == "crash"
     assert "SIGKILL" in outcome.fault.message
+
+
+def test_a_worker_that_cannot_be_killed_loses_its_seat_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "TERMINATE_GRACE_S", 0.1)
+    monkeypatch.setattr(watchdog, "KILL_GRACE_S", 0.1)
+    with pool(tmp_path) as made:
+        with monkeypatch.context() as powerless:
+            powerless.setattr(Worker, "signal", lambda _self, _number: None)
+            cases = [fakes.case("sleep", timeout=0.2), fakes.case("double")]
+            running = made.run(tasks(tmp_path, cases))
+            next(running)
+            worker = made._places[0].worker
+            ended = [event for event in running if isinstance(event, Outcome)]
+        assert worker is not None
+        worker.signal(signal.SIGKILL)
+    assert [outcome.state for outcome in ended] == ["error", "error"]
+    assert all("fake:0 is lost" in outcome.message for outcome in ended)
+    worker.process.wait()
 
 
 def test_the_bell_stops_the_run_and_leaves_no_child(tmp_path: Path) -> None:
