@@ -257,7 +257,7 @@ class CudaDevice:
         """
         advice = "`nvidia-smi` tells whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
         with self.guard(f"{self._info.name} does not answer ({advice})"):
-            function = self._api.module_from_buffer(canary.PTX.encode()).get_function(canary.KERNEL)
+            function = self._api.module_from_buffer(canary.PTX.encode() + b"\0").get_function(canary.KERNEL)
         memory = self.allocate("canary", canary.THREADS * 4, itemsize=4)
         with self.guard(f"{self._info.name} does not answer ({advice})"):
             packed = memory.address.to_bytes(8, "little")
