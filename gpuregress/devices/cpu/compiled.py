@@ -125,7 +125,10 @@ def _from_record(record: dict[str, Any], code: bytes) -> Compiled:
         code,
         kernels,
         tuple(Site(*item) for item in record["sites"]),
-        tuple(VariableFacts(*item[:4], tuple(tuple(entry) for entry in item[4])) for item in record["variables"]),
+        tuple(
+            VariableFacts(name, size, itemsize, data, tuple(tuple(entry) for entry in addresses))
+            for name, size, itemsize, data, addresses in record["variables"]
+        ),
         tuple(record["tables"]),
         tuple((name, start, size) for name, start, size in record["shared"]),
         dict(record["functions"]),

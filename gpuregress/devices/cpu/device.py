@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -57,7 +58,7 @@ class CpuModule:
         self.program = program
         self.compiled = built
         self._loaded = engine.Loaded(built.code)
-        self._functions: dict[str, ctypes._CFuncPtr] = {}
+        self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self.variables = place_variables(built, space)
         rows = [(region.address, region.host) for region in self.variables.values()]
@@ -97,7 +98,7 @@ class CpuModule:
         """The kernel's parameter space."""
         return pack(self._entries[name], args)
 
-    def function(self, facts: KernelFacts) -> ctypes._CFuncPtr:
+    def function(self, facts: KernelFacts) -> Callable[[int], int]:
         """The compiled kernel, to be called with the machine's address."""
         if facts.symbol not in self._functions:
             kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import llvmlite
+import llvmlite.binding as llvm
+
 OPTIMISATION = 2
 """LLVM's level. At 3 the kernels of kernels/ gain nothing and compile a quarter slower."""
 
 
 @functools.cache
 def _initialise() -> None:
-    import llvmlite.binding as llvm
-
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
 
 def _target_machine() -> Any:
-    import llvmlite.binding as llvm
-
     _initialise()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
@@ -34,9 +33,6 @@ def _target_machine() -> Any:
 
 def fingerprint() -> str:
     """All that decides the object code beside its source: LLVM's version, the processor."""
-    import llvmlite
-    import llvmlite.binding as llvm
-
     _initialise()
     parts = (llvmlite.__version__, str(llvm.llvm_version_info), llvm.get_default_triple(), llvm.get_host_cpu_name())
     return " ".join((*parts, llvm.get_host_cpu_features().flatten(), str(OPTIMISATION)))
@@ -44,9 +40,6 @@ def fingerprint() -> str:
 
 def description() -> str:
     """LLVM and the processor, one line."""
-    import llvmlite
-    import llvmlite.binding as llvm
-
     _initialise()
     version = ".".join(str(part) for part in llvm.llvm_version_info)
     return f"llvmlite {llvmlite.__version__}, LLVM {version}, {llvm.get_host_cpu_name()}"
@@ -54,8 +47,6 @@ def description() -> str:
 
 def optimise(text: str) -> Any:
     """Parses and optimises IR; gives an llvmlite module."""
-    import llvmlite.binding as llvm
-
     machine = _target_machine()
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_default_triple()
@@ -82,8 +73,6 @@ class Loaded:
     """
 
     def __init__(self, code: bytes) -> None:
-        import llvmlite.binding as llvm
-
         # One target machine for each engine: sharing one crashes when the first engine is closed.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))

@@ -1,4 +1,4 @@
-"""Atomics. Threads take turns on one core, so a plain read, a change and a write are atomic. PTX ISA manual, 9.7.13.5."""
+"""Atomics: threads take turns on one core, so a plain read, change and write is atomic. PTX ISA manual, 9.7.13.5."""
 
 from __future__ import annotations
 

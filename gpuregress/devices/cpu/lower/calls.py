@@ -1,7 +1,7 @@
 """Calls: to device functions, through pointers, and to what the device itself offers.
 
-A device function is `i32 f(machine, thread, results…, parameters…)`, each result and parameter a pointer to its bytes. It
-answers RETURNED, EXITED or FAULTED; the caller passes the last two on.
+A device function is `i32 f(machine, thread, results…, parameters…)`, each result and parameter a pointer to its bytes.
+It answers RETURNED, EXITED or FAULTED; the caller passes the last two on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gpuregress.devices.cpu.lower.resolve import field, set_field
 from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i32, i64, open_function
 from gpuregress.devices.cpu.lower.threads import THREAD_FIELDS, CalledThread
 from gpuregress.devices.cpu.lower.types import I32, I64, POINTER
-from gpuregress.devices.cpu.lower.unit import SYSTEM_CALLS, byte_size, where
-from gpuregress.devices.cpu.machine.layout import FAULT_CALL, FAULT_STACK, LOCAL_START
+from gpuregress.devices.cpu.lower.unit import byte_size, where
+from gpuregress.devices.cpu.machine.layout import FAULT_CALL, FAULT_STACK, LOCAL_START, SYSTEM_CALLS
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Label, Operand, Symbol, Variable
 from gpuregress.errors import UnsupportedError
 

@@ -1,7 +1,7 @@
 """Where a thread's registers are while it waits, and what it has said to the scheduler.
 
-A context is a set of rows, one element for each thread of the block. Row order and sizes: `LAYOUT` first, then one row for
-each register that lives across a wait.
+A context is a set of rows, one element for each thread of the block: `LAYOUT` first, then one row for each register
+that lives across a wait.
 """
 
 from __future__ import annotations

@@ -20,11 +20,33 @@ CARRY = "%cc"
 """The carry flag, a register like another for those who keep registers alive."""
 
 _NO_RESULT = frozenset(
-    "st red bra brx ret exit trap brkpt membar fence prefetch prefetchu discard nanosleep pmevent sust stmatrix "
-    "cp griddepcontrol setmaxnreg stackrestore applypriority".split()
+    [
+        "st",
+        "red",
+        "bra",
+        "brx",
+        "ret",
+        "exit",
+        "trap",
+        "brkpt",
+        "membar",
+        "fence",
+        "prefetch",
+        "prefetchu",
+        "discard",
+        "nanosleep",
+        "pmevent",
+        "sust",
+        "stmatrix",
+        "cp",
+        "griddepcontrol",
+        "setmaxnreg",
+        "stackrestore",
+        "applypriority",
+    ]
 )
-_WAITING = frozenset("shfl vote match redux activemask elect nanosleep".split())
-_SPIN_SOURCES = frozenset("volatile acquire relaxed mmio acq_rel".split())
+_WAITING = frozenset(["shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"])
+_SPIN_SOURCES = frozenset(["volatile", "acquire", "relaxed", "mmio", "acq_rel"])
 
 
 def sets(statement: Statement) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def post(emitter: FunctionEmitter, operation: int, mask: ir.Value, value: ir.Val
 
 
 def received(emitter: FunctionEmitter, name: str) -> ir.Value:
-    """What the scheduler left for this lane: `group` (the lanes that met) or `ballot` (those that posted nonzero), i32."""
+    """What the scheduler left, i32: `group`, the lanes that met, or `ballot`, those that posted nonzero."""
     return emitter.exits.fetch(emitter, name)
 
 

@@ -1,4 +1,4 @@
-"""Fences and asynchronous copies. Threads of a block take turns on one core, so each sees what the ones before it wrote."""
+"""Fences and asynchronous copies. Threads take turns on one core, so each sees what the ones before it wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts device functions into the place of their calls, so that they may wait and so that addresses are followed into them.
+"""Puts device functions into the place of their calls: so they may wait, and addresses are followed into them.
 
 Recursive functions and long ones that never wait stay functions.
 """

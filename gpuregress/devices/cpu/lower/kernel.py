@@ -1,8 +1,9 @@
 """One kernel: `i32 kernel(machine)` runs its blocks, one after the other, and in each the threads.
 
-Where no thread ever waits for another, the threads of a block are three plain loops around the body. Otherwise a block is
-a set of passes over its threads: each goes on from where it stands to the next wait. When all of them stand at a barrier
-for the whole block, which is the usual case, the next pass begins at once; otherwise the scheduler decides who may go on.
+Where no thread ever waits for another, the threads of a block are three plain loops around the body. Otherwise a block
+is a set of passes over its threads: each goes on from where it stands to the next wait. When all of them stand at a
+barrier for the whole block, which is the usual case, the next pass begins at once; otherwise the scheduler decides who
+may go on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.arena import local_stride
 from gpuregress.devices.cpu.lower.context import DONE, FIXED_BYTES, LAYOUT, PLAIN_BARRIER, YIELD, Slots, row
+from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.function import FunctionEmitter
 from gpuregress.devices.cpu.lower.regions import MachineView
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
@@ -60,7 +62,7 @@ def build_kernel(unit: Unit, function: Function, symbol: str) -> BuiltKernel:
 class _KernelBuilder:
     def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
         self.unit, self.function, self.symbol = unit, function, symbol
-        self.llvm = ir.Function(unit.module, ir.FunctionType(I32, (POINTER,)), symbol)
+        self.llvm = ir.Function(unit.module, ir.FunctionType(I32, (POINTER,)), f"{symbol}.body")
         self.llvm.attributes.add("nounwind")
         self.entry = open_function(self.llvm)
         self.view = MachineView(unit, self.llvm.args[0], self.entry)
@@ -78,6 +80,7 @@ class _KernelBuilder:
         first = self.llvm.append_basic_block("first_block")
         self._block_loop(ir.IRBuilder(first))
         self.entry.branch(first)
+        wrap(self.unit.module, self.llvm, self.symbol)
         waits = self.emitter.flow.needs_scheduler
         return BuiltKernel(
             self.symbol,

@@ -1,7 +1,7 @@
 """Loads and stores in every state space, each checked. PTX ISA manual, 9.7.9 "Data Movement".
 
 The check is one subtraction, one rotation and one comparison: with the offset rotated right by the access's width, an
-offset that is not a multiple of it becomes huge, so that one comparison finds both what is outside and what is misaligned.
+offset that is not a multiple of it becomes huge, so that one comparison finds what is outside and what is misaligned.
 """
 
 from __future__ import annotations

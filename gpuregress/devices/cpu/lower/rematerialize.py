@@ -1,4 +1,4 @@
-"""Values that are cheaper to work out again than to keep while a thread waits: parameters, thread numbers, addresses."""
+"""Values cheaper to work out again than to keep while a thread waits: parameters, thread numbers, addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Opera
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
-_CHEAP = frozenset("mov add sub mul mad shl shr and or xor cvta cvt".split())
+_CHEAP = frozenset(["mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "cvta", "cvt"])
 _VARYING = ("%tid.", "%laneid", "%lanemask")
 _MOST_VARYING = 3
 """Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""

@@ -12,11 +12,8 @@ from gpuregress.devices.cpu.lower.sites import Site, Sites
 from gpuregress.devices.cpu.lower.types import I32, POINTER
 from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, place_shared
 from gpuregress.devices.cpu.ptx.declarations import type_size
-from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.devices.cpu.ptx.tree import Call, Instruction, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import UnsupportedError
-
-SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free")
-"""Functions that the device offers; the number is the place in this tuple."""
 
 
 def byte_size(variable: Variable) -> int:

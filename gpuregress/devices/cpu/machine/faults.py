@@ -12,7 +12,6 @@ from gpuregress.devices.cpu.lower.sites import Site
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region, offset_in
-from gpuregress.devices.cpu.machine.waiting import describe_waiting
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
 
@@ -164,6 +163,8 @@ def plain(name: str) -> str:
 
 
 def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
+    from gpuregress.devices.cpu.machine.waiting import describe_waiting  # noqa: PLC0415 - loads llvmlite's IR
+
     lines = describe_waiting(scene.context, scene.kernel.places, scene.compiled.sites, scene.block)
     message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
     return KernelFault("deadlock", message, details=tuple(lines))

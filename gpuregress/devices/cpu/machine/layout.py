@@ -33,6 +33,8 @@ BARRIERS = 17
 FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
 """What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how."""
 
+SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free")
+"""Functions that the device offers; the number is the place in this tuple."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 """(number, the arguments' bytes, the thread's local memory) → the result; a fault is told by `fault_kind`."""
 

@@ -4,7 +4,8 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
 
 * A barrier without a count opens when every thread that has not exited waits at its number; one with a count opens when
   that many have come, where the exited lanes of a warp that takes part count as come.
-* A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same mask.
+* A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
+  mask.
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 """
 

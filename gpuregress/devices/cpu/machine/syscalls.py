@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-from gpuregress.devices.cpu.lower.unit import SYSTEM_CALLS
 from gpuregress.devices.cpu.machine import layout
-from gpuregress.devices.cpu.machine.layout import FAULT_HOST, LOCAL_WINDOW, Machine
+from gpuregress.devices.cpu.machine.layout import FAULT_HOST, LOCAL_WINDOW, SYSTEM_CALLS, Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace, offset_in
 from gpuregress.devices.cpu.machine.printf import render
 from gpuregress.errors import KernelFault
