@@ -332,7 +332,8 @@ class CudaDevice:
 
     def _check_architecture(self, program: Program) -> None:
         have, want = self._info.arch, program.arch
-        fits = want.removesuffix("a")[:-1] == have[:-1] and want.removesuffix("a") <= have
+        plain = want.rstrip("af")  # sm_90a: for this one architecture; sm_100f: for its family
+        fits = plain == have if want.endswith("a") else (plain[:-1] == have[:-1] and plain <= have)
         if not fits:
             raise DeviceError(
                 f"the program was built for {want}; {self._info.name} is {have}: build it with --arch {have}"

@@ -218,10 +218,10 @@ def test_the_wrong_number_of_arguments(device: CudaDevice, module: CudaModule) -
         device.launch(module, "fill", (1, 1, 1), (32, 1, 1), 0, ())
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_100", "sm_90a"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_100", "sm_100f", "sm_91a", "sm_90a", "sm_90"])
 def test_the_architecture_must_fit(device: CudaDevice, tmp_path: Path, arch: str) -> None:
     program = Program("key", "", str(tmp_path / "k.cubin"), {}, {}, "none", (), arch)
-    with pytest.raises(DeviceError, match="k.cubin" if arch == "sm_90a" else f"built for {arch}"):
+    with pytest.raises(DeviceError, match="k.cubin" if arch in ("sm_90a", "sm_90") else f"built for {arch}"):
         device.load(program)
 
 
