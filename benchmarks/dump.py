@@ -15,10 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import xxhash
 
 from gpuregress import dtypes
-from gpuregress.dump import reader, walk, writer
+from gpuregress.dump import digest, reader, walk, writer
 
 FLOAT = dtypes.parse("float32")
 PEER_SHARE = 10
@@ -63,7 +62,7 @@ def main(count: int, folder: Path) -> None:
     writer.write(second, changed, FLOAT, values.shape)
     peers = {
         "read both and compare": rate(count, lambda: reader.read(first).array == reader.read(second).array, 2),
-        "xxh3 of both files": rate(count, lambda: [xxhash.xxh3_128(path.read_bytes()) for path in (first, second)]),
+        "xxh3 of both files": rate(count, lambda: [digest.of_file(path) for path in (first, second)]),
     }
     if shutil.which("diff"):
         peers["GNU diff"] = rate(count, lambda: subprocess.run(["diff", first, second], stdout=subprocess.DEVNULL), 1)  # noqa: PLW1510 - 1 means differing

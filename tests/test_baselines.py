@@ -20,6 +20,9 @@ from gpuregress.errors import BaselineError, RunLocked
 from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
 from gpuregress.storage import lock
 
+# Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
 FLOAT = dtypes.parse("float32")
 NAME = "reduce/n=1000,tile=128"
 
@@ -208,10 +211,12 @@ def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("gpuregress.baselines.LOCK_WAIT_S", 0.0)
     child = os.fork()
     if child == 0:
-        with lock(tmp_path / "lock"):
-            (tmp_path / "held").touch()
-            time.sleep(60)
-        os._exit(0)
+        try:
+            with lock(tmp_path / "lock"):
+                (tmp_path / "held").touch()
+                time.sleep(60)
+        finally:
+            os._exit(0)
     try:
         while not (tmp_path / "held").exists():
             time.sleep(0.01)
@@ -258,9 +263,11 @@ def test_killed_at_each_step(
             if is_last:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        monkeypatch.setattr(target, name, killed)
-        store.accept(case, outcome, facts, drift=["sum"])
-        os._exit(0)
+        try:
+            monkeypatch.setattr(target, name, killed)
+            store.accept(case, outcome, facts, drift=["sum"])
+        finally:
+            os._exit(0)  # whatever happens, the child must not go on as a second pytest
     os.waitpid(child, 0)
     baseline = store.load(NAME)
     assert baseline is not None

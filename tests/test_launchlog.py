@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import launchlog
@@ -113,6 +113,7 @@ def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
 
 
 texts = st.text(max_size=20)
+LINES = settings(max_examples=40, deadline=None)  # each is a flush to disk
 events = st.one_of(
     st.builds(Begin, st.integers(0, 2**40), st.just(""), texts, texts, texts, st.integers(-(2**63), 2**64)),
     st.builds(End, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),
@@ -120,6 +121,7 @@ events = st.one_of(
 )
 
 
+@LINES
 @given(st.dictionaries(texts, texts, max_size=3), st.lists(events, max_size=8))
 def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Event]) -> None:
     with tempfile.TemporaryDirectory() as folder:
