@@ -41,7 +41,7 @@ def factor(column: Column) -> Finding | None:
     """One factor f, actual = f * expected to within 8 roundings: 95 %, three elements of two values (four integers)."""
     usable = column.finite & (column.e != 0) & (column.a != 0)
     e, a = column.e[usable], column.a[usable]
-    if len(e) < (3 if column.is_float else 4) or len(np.unique(e)) < 2 or len(e) < ENOUGH * column.count:
+    if len(e) < (3 if column.is_float else 4) or len(e) < ENOUGH * column.count or (e == e[0]).all():
         return None
     with np.errstate(over="ignore"):
         ratio = float(np.median(a / e))
@@ -73,7 +73,7 @@ def offset(column: Column) -> Finding | None:
     """One offset c, actual = expected + c to within 4 roundings and c well above them: 95 %, as for a factor."""
     usable = column.finite
     e, a = column.e[usable], column.a[usable]
-    if len(e) < (3 if column.is_float else 4) or len(np.unique(e)) < 2 or len(e) < ENOUGH * column.count:
+    if len(e) < (3 if column.is_float else 4) or len(e) < ENOUGH * column.count or (e == e[0]).all():
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         off = a - e

@@ -20,7 +20,7 @@ def flipped(column: Column) -> Finding | None:
     Integers: four elements, or one whose bit is the 17th or higher, since small numbers often differ in a single bit.
     """
     scalar, xor = column.part.scalar, column.xor
-    if scalar.kind == "bool" or len(np.unique(xor)) != 1 or int(xor[0]).bit_count() != 1:
+    if scalar.kind == "bool" or (xor != xor[0]).any() or int(xor[0]).bit_count() != 1:
         return None
     bit = int(xor[0]).bit_length() - 1
     if column.is_float and (bit == 8 * scalar.size - 1 or bool((column.steps <= FEW_ULPS).any())):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import compare, dtypes
@@ -261,6 +261,7 @@ def test_other_shapes_and_types_cannot_be_compared() -> None:
     assert not compare.compare(wanted, flat.view(np.int32), flat).same
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.floats(width=32), st.floats(width=32)), min_size=1, max_size=40))
 def test_sparse_rows_say_what_the_whole_arrays_say(pairs: list[tuple[float, float]]) -> None:
     e, a = array("float32", [one for one, _ in pairs]), array("float32", [two for _, two in pairs])
@@ -294,3 +295,19 @@ def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.changed == 3
     assert found.worst is not None
     assert found.worst.index == 50
+
+
+def test_the_rows_that_break_the_bound() -> None:
+    e, a = array("float2", [(1, 1), (2, 2), (3, 3)]), array("float2", [(1, 1), (2, 2.5), (3, 3.1)])
+    wanted = request("float2", (3,), Rule(atol=0.2))
+    assert compare.breaks(wanted, e, a).tolist() == [False, True, False]
+    assert compare.breaks(request("float2", (3,)), e, a).tolist() == [False, True, True]
+
+
+def test_the_ulp_histogram() -> None:
+    one = np.float32(1).view(np.uint32)
+    e = np.full(7, one, np.uint32).view(np.float32)
+    a = (e.view(np.uint32) + np.array([0, 1, 1, 2, 3, 4, 5], np.uint32)).view(np.float32)
+    found = against("float32", e, a).numbers
+    assert found["ulp_histogram"] == [["1", 2], ["2", 1], ["3-4", 2], ["5-8", 1]]
+    assert found["max_ulp"] == 5

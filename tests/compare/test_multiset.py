@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpuregress import compare
-from gpuregress.compare import bounds
+from gpuregress.compare import bounds, multiset
 from gpuregress.records import Outliers, Rule
 from tests.compare.oracle import largest_matching
 from tests.compare.rooms import against, array, request
@@ -104,7 +104,7 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("dtype", NUMBERS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 8))
@@ -118,8 +118,13 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
     assert found.same == (matched == size)
 
 
+@pytest.mark.parametrize("stretch", [1, 3, 1 << 11])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.lists(st.integers(0, 9), min_size=1, max_size=30))
-def test_exact_counts_are_those_of_a_multiset(first: list[int], second: list[int]) -> None:
+def test_exact_counts_are_those_of_a_multiset(
+    monkeypatch: pytest.MonkeyPatch, stretch: int, first: list[int], second: list[int]
+) -> None:
+    monkeypatch.setattr(multiset, "_STRETCH", stretch)
     size = min(len(first), len(second))
     found = against("int16", first[:size], second[:size], Rule(order="any"))
     assert found.only_expected == (Counter(first[:size]) - Counter(second[:size])).total()
