@@ -129,7 +129,11 @@ def retire(runs: Path, keep: int) -> tuple[str, ...]:
     for folder in every(runs):
         if folder in spared or not ((folder / RESULTS).is_file() or _is_abandoned(folder)):
             continue
-        storage.remove_tree(folder)
+        try:
+            storage.remove_tree(folder)
+        except StorageError:
+            if folder.exists():  # else another run's tidying was faster
+                raise
         removed.append(folder.name)
     return tuple(removed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from gpuregress import dtypes, inputs, verdict
 from gpuregress.baselines import Store
 from gpuregress.compare import checks
 from gpuregress.dump import reader
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.pipeline import findings, results
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Program, Verdict, from_json
@@ -57,6 +58,8 @@ class Judge:
             decided = verdict.decide(case, outcome, accepted, comparisons, made_of=facts)
         except GpuregressError as error:
             return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
+        except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
+            return _bug(case, outcome, error)
         return decided
 
     def _comparisons(self, case: Case, outcome: Outcome, accepted: Baseline | None) -> dict[str, list[Comparison]]:
@@ -69,6 +72,13 @@ class Judge:
             found[name] += _checks(case, now)
             found[name] += _repeats(case, now, outcome)
         return found
+
+
+def _bug(case: Case, outcome: Outcome, error: Exception) -> Verdict:
+    said = HarnessError(f"an error inside gpuregress while comparing: {type(error).__name__}: {error}")
+    extra = {**outcome.extra, "traceback": traceback.format_exc()}
+    failed = verdict.failed(case, said)
+    return dataclasses.replace(failed, outcome=dataclasses.replace(outcome, extra=extra), seconds=outcome.seconds)
 
 
 def _against(case: Case, against: str, now: Dump, then: Dump, outcome: Outcome) -> Comparison:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuregress import __version__, plan, toolchain, verdict
+from gpuregress import __version__, plan, revision, toolchain, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
@@ -119,11 +119,12 @@ class _Execution:
 
     def execute(self) -> RunSummary:
         choice = seats.choose(self.request.device, self.request.jobs)
-        cases = self._plan()
-        wanted = [case for case in cases if choice.kind in case.devices]
         with tempfile.TemporaryDirectory(prefix="gpuregress-") as scratch:
             pool = Pool(choice.seats, Path(scratch), command=self.machinery.command, bell=self.bell)
             with pool:
+                pool.warm(1)  # loads its libraries while the jobs are read here
+                cases = self._plan()
+                wanted = [case for case in cases if choice.kind in case.devices]
                 pool.warm(min(len(wanted), len(choice.seats)))
                 return self._run(cases, wanted, pool, choice)
 
@@ -131,6 +132,7 @@ class _Execution:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
         programs.check_arguments(wanted, compiled.programs)
         folder = folders.create(self.project.runs, self.started)
+        revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
         self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
         judge = Judge(Store(self.project.baselines))
         interrupted = False

@@ -118,7 +118,8 @@ def details(verdict: Verdict, root: Path | None = None) -> list[str]:
     for buffer in verdict.buffers:
         if buffer.word not in ("pass", "skip"):
             lines += _buffer_details(buffer, root)
-    lines += [f"note: {note}" for note in verdict.notes]
+    # The further lines of an error (a compiler's, with its caret) must stay as they are.
+    lines += [note if verdict.word == "error" else f"note: {note}" for note in verdict.notes]
     if outcome is not None and outcome.output and verdict.word != "pass":
         lines += ["the kernels printed:", *(f"  {line}" for line in outcome.output.splitlines()[:20])]
     return lines

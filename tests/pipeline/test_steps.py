@@ -222,6 +222,20 @@ def test_a_case_that_faulted_is_not_accepted_and_the_others_are(bench: Bench) ->
     assert [one.case for one in done.refused] == ["fake/fault"]
 
 
+def test_a_bug_while_comparing_is_that_cases_error(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.run(fakes.case("double"), fakes.case("twice"))
+    acceptance.accept(bench.project)
+
+    def break_down(_pair: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("gpuregress.pipeline.pairs.Pair.compare", break_down)
+    summary = bench.run(fakes.case("double"), fakes.case("sleep", timeout=0.2))
+    assert words(summary) == {"fake/double": "error", "fake/sleep": "timeout"}
+    assert "ZeroDivisionError: a bug" in summary.verdicts[0].reason
+    assert summary.exit_code == 4
+
+
 def test_interrupted_in_the_middle_keeps_what_was_finished(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Started) and event.case == "fake/sleep":
