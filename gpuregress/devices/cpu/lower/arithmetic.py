@@ -1,13 +1,14 @@
 """All instructions that compute: `TABLE` finds the family for an opcode that several families share.
 
-Which family an `add` or a `min` belongs to is told by its type, the last modifier; `.cc` makes it one of the carry
+Which family an `add` or a `min` belongs to is told by its type; `.cc` makes it one of the carry
 chain's.
 """
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.lower import bitfield, carry, compare, convert, floating, half, integer, logic
+from gpuregress.devices.cpu.lower import bitfield, carry, compare, convert, floating, half, integer, logic, video
 from gpuregress.devices.cpu.lower.emit import Emit, Lowering, unsupported
+from gpuregress.devices.cpu.lower.scalar import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
@@ -16,18 +17,19 @@ _ALONE: dict[str, Lowering] = {
     **compare.TABLE,
     **convert.TABLE,
     **logic.TABLE,
+    **video.TABLE,
 }
 
 
 def _by_type(emit: Emit, instruction: Instruction) -> None:
-    modifiers = instruction.modifiers
-    if not modifiers:
-        raise unsupported(instruction, "it has no type")
-    if "cc" in modifiers:
+    type_name = type_of(instruction)
+    if not type_name:
+        raise unsupported(instruction, "it has no type that is known")
+    if "cc" in instruction.modifiers:
         family = carry.TABLE
-    elif modifiers[-1] in ("f32", "f64"):
+    elif type_name in ("f32", "f64"):
         family = floating.TABLE
-    elif modifiers[-1] in _HALF:
+    elif type_name in _HALF:
         family = half.TABLE
     else:
         family = integer.TABLE

@@ -34,14 +34,14 @@ def _integer() -> Iterator[Form]:
         if kind[0] == "s":
             yield form(f"abs.{kind}", kind, kind)
             yield form(f"neg.{kind}", kind, kind)
-    for name in ("add.sat.s32", "sub.sat.s32", "min.relu.s32", "max.relu.s32"):
+    for name in ("add.sat.s32", "sub.sat.s32", "min.s32.relu", "max.s32.relu"):
         yield form(name, "s32", "s32", "s32")
     yield form("mad.hi.sat.s32", "s32", "s32", "s32", "s32")
     for kind in ("u16x2", "s16x2"):
         for name in ("add", "min", "max"):
             yield form(f"{name}.{kind}", "b32", "b32", "b32")
     for name in ("min", "max"):
-        yield form(f"{name}.relu.s16x2", "b32", "b32", "b32")
+        yield form(f"{name}.s16x2.relu", "b32", "b32", "b32")
     for half, kind in product(("lo", "hi"), ("u32", "s32")):
         yield form(f"mul24.{half}.{kind}", kind, kind, kind)
         yield form(f"mad24.{half}.{kind}", kind, kind, kind, kind)
@@ -50,6 +50,16 @@ def _integer() -> Iterator[Form]:
         yield form(f"dp4a.{x}.{y}", "b32", "b32", "b32", "b32")
         for half in ("lo", "hi"):
             yield form(f"dp2a.{half}.{x}.{y}", "b32", "b32", "b32", "b32")
+
+
+def _video() -> Iterator[Form]:
+    for lanes, name in product((2, 4), ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")):
+        for kinds, option in product(
+            ("u32.u32.u32", "s32.s32.s32", "u32.s32.s32", "s32.u32.s32"), ("", ".sat", ".add")
+        ):
+            yield form(f"{name}{lanes}.{kinds}{option}", "b32", "b32", "b32", "b32")
+    for lanes, kinds, order, option in product((2, 4), ("u32.u32", "s32.s32"), _ORDERS, ("", ".add")):
+        yield form(f"vset{lanes}.{kinds}.{order}{option}", "b32", "b32", "b32", "b32")
 
 
 def _carry() -> Iterator[Form]:
@@ -244,6 +254,7 @@ def _half() -> Iterator[Form]:
 FAMILIES = {
     "integer": _integer,
     "carry": _carry,
+    "video": _video,
     "bits": _bits,
     "logic": _logic,
     "compare": _compare,

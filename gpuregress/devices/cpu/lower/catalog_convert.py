@@ -12,14 +12,16 @@ _WHOLE = ("rni", "rzi", "rmi", "rpi")
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
-def _register(kind: str) -> str:
-    """The register type for a type; PTX has no eight-bit registers."""
-    return f"{kind[0]}32" if kind in ("u8", "s8") else kind
+def _register(kind: str, other: str) -> str:
+    """The register type for a type beside another: eight-bit registers are there beside bf16 only."""
+    if kind not in ("u8", "s8"):
+        return kind
+    return "b8" if other == "bf16" else f"{kind[0]}32"
 
 
 def _one(target: str, source: str, *options: str) -> Form:
     words = ".".join(("cvt", *(option for option in options if option), target, source))
-    return form(words, _register(target), _register(source))
+    return form(words, _register(target, source), _register(source, target))
 
 
 def _can_saturate(target: str, source: str) -> bool:
@@ -40,16 +42,14 @@ def _between_integers() -> Iterator[Form]:
 
 def _to_integers() -> Iterator[Form]:
     for source, target, rounding in product(("f16", "bf16", "f32", "f64"), _INTEGERS, _WHOLE):
-        if source != "bf16" or _register(target) == target:  # ptxas takes no bf16 beside an eight-bit operand
-            yield _one(target, source, rounding)
+        yield _one(target, source, rounding)
     for target, rounding in product(("s32", "u32", "s64", "u64"), _WHOLE):
         yield _one(target, "f32", rounding, "ftz")
 
 
 def _from_integers() -> Iterator[Form]:
     for source, target, rounding in product(_INTEGERS, ("f16", "bf16", "f32", "f64"), _ROUNDINGS):
-        if target != "bf16" or _register(source) == source:
-            yield _one(target, source, rounding)
+        yield _one(target, source, rounding)
     for source, target in product(("s32", "u64"), ("f16", "f32", "f64")):
         yield _one(target, source, "rn", "sat")
 

@@ -125,7 +125,7 @@ def _prmt(emit: Emit, instruction: Instruction) -> None:
     builder = emit.builder
     a, b, control = read_all(emit, instruction, "b32")
     both = builder.or_(builder.shl(builder.zext(b, I64), I64(32)), builder.zext(a, I64))
-    mode = _PERMUTATIONS.get(type_of(instruction))
+    mode = _PERMUTATIONS.get(instruction.modifiers[-1])
     select = builder.and_(control, I32(3))
     result: ir.Value = I32(0)
     for place in range(4):

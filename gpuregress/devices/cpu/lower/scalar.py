@@ -5,6 +5,8 @@ Half precision (`f16`, `bf16`) travels as its bits, an i16; the packed forms as 
 
 from __future__ import annotations
 
+import re
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import Emit
@@ -15,6 +17,7 @@ F32, F64 = ir.FloatType(), ir.DoubleType()
 
 _WIDTHS = {"pred": 1, "f16x2": 32, "bf16x2": 32, "bf16": 16, "s16x2": 32, "u16x2": 32, "tf32": 32, "f32x2": 64}
 _NARROW = {"e4m3x2": 16, "e5m2x2": 16}
+_TYPE = re.compile(r"pred|[bsu](8|16|32|64)|b?f16(x2)?|t?f32|f64|[su]16x2|f32x2|e4m3x2|e5m2x2")
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
@@ -34,8 +37,8 @@ def integer(type_name: str) -> ir.IntType:
 
 
 def type_of(instruction: Instruction) -> str:
-    """The instruction's type: its last modifier."""
-    return instruction.modifiers[-1]
+    """The instruction's type: the last modifier that is one (`min.s32.relu` ends in something else)."""
+    return next((word for word in reversed(instruction.modifiers) if _TYPE.fullmatch(word)), "")
 
 
 def rounding_of(instruction: Instruction, default: str = "rn") -> str:

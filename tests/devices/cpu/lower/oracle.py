@@ -14,6 +14,7 @@ _PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16"}
 _BITS = {"pred": 1, "f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "tf32": 32}
 _BITS |= {"e4m3x2": 16, "e5m2x2": 16}
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _BOOLEAN: dict[str, Callable[[int, int], int]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
@@ -70,7 +71,7 @@ class Oracle:
 
     def step(self, ins: Instruction) -> None:
         special = getattr(self, f"_op_{ins.opcode}", None)
-        kind = ins.modifiers[-1]
+        kind = next(word for word in reversed(ins.modifiers) if word not in ("relu", "add", "sat", *_COMPARISONS))
         if special:
             special(ins)
         elif kind in _PAIRS:

@@ -9,6 +9,8 @@ from tests.devices.cpu.lower.oracle import bits_of, mask, number, signed
 
 
 def integer(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
+    if ins.opcode[0] == "v":
+        return _video(ins, values)
     handler = globals().get(f"_{ins.opcode}")
     if handler:
         result: tuple[int, str] = handler(ins, kind, values)
@@ -190,3 +192,31 @@ def _prmt(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
         nibbles = [control >> 4 * place & 15 for place in range(4)]
         chosen = [(data[n & 7] >> 7) * 0xFF if n & 8 else data[n] for n in nibbles]
     return sum(byte << 8 * place for place, byte in enumerate(chosen)), "b32"
+
+
+# --- SIMD video ---
+
+
+def _video(ins: Instruction, values: list[int]) -> tuple[int, str]:
+    name, bits = ins.opcode[:-1], 32 // int(ins.opcode[-1])
+    kinds = ins.modifiers[1:3] if name != "vset" else ins.modifiers[:2]
+    target = ins.modifiers[0] if name != "vset" else "u32"
+    lanes = []
+    for a, b in zip(_fields(values[0], bits, kinds[0]), _fields(values[1], bits, kinds[1]), strict=True):
+        result = {
+            "vadd": a + b,
+            "vsub": a - b,
+            "vavrg": (a + b + (a + b >= 0)) >> 1,
+            "vabsdiff": abs(a - b),
+            "vmin": min(a, b),
+            "vmax": max(a, b),
+        }.get(name, 0)
+        if name == "vset":
+            order = ins.modifiers[2]
+            result = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[order] * 1
+        if "sat" in ins.modifiers:
+            result = _clamped(result, f"s{bits}") if target[0] == "s" else max(0, min((1 << bits) - 1, result))
+        lanes.append(result & ((1 << bits) - 1))
+    if "add" in ins.modifiers:
+        return values[2] + sum(signed(lane, bits) if target[0] == "s" else lane for lane in lanes), "b32"
+    return sum(lane << place * bits for place, lane in enumerate(lanes)), "b32"
