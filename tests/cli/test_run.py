@@ -242,3 +242,14 @@ def test_prune_removes_only_baselines_without_a_case(fake_shop: Workshop) -> Non
     assert "scale/n=200" in fake_shop.call("accept", "--prune").stdout
     assert (fake_shop.root / "baselines/scale/n=100").is_dir()
     assert not (fake_shop.root / "baselines/scale/n=200").exists()
+
+
+def test_two_sources_of_one_label_are_told_apart_though_neither_is_accepted(fake_shop: Workshop) -> None:
+    fake_shop.call(*RUN)
+    fake_shop.write("kernels/scale.cu", KERNEL + "// changed, and still called 1.4\n")
+    result = fake_shop.call(*RUN)
+    assert "revision 1.4 is already recorded for another source text: this one is 1.4+" in result.stdout
+    (dump,) = (fake_shop.root / "runs/latest/dumps/scale/n=100").iterdir()
+    assert re.fullmatch(r"out\.1\.4\+[0-9a-f]{6}", dump.name)
+    fake_shop.write("kernels/scale.cu", KERNEL)
+    assert "already recorded" not in fake_shop.call(*RUN).stdout
