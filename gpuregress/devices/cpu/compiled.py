@@ -60,6 +60,7 @@ class Compiled:
         shared: name, address, bytes (-1: dynamic) of each shared variable.
         functions: device function → its address.
         dynamic_start: where the dynamic shared memory starts.
+        refused: kernels that need what is not there → the message.
     """
 
     code: bytes
@@ -70,6 +71,7 @@ class Compiled:
     shared: tuple[tuple[str, int, int], ...]
     functions: dict[str, int]
     dynamic_start: int
+    refused: dict[str, str]
 
 
 def compiled(text: str, kernels: Sequence[str]) -> Compiled:
@@ -80,7 +82,7 @@ def compiled(text: str, kernels: Sequence[str]) -> Compiled:
         kernels: mangled names; none: all.
 
     Raises:
-        UnsupportedError: a kernel needs what is not there.
+        UnsupportedError: every kernel needs what is not there. Where some do, the others can still be launched.
         CompileError: the PTX does not follow the grammar.
     """
     key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest()])
@@ -133,4 +135,5 @@ def _from_record(record: dict[str, Any], code: bytes) -> Compiled:
         tuple((name, start, size) for name, start, size in record["shared"]),
         dict(record["functions"]),
         record["dynamic_start"],
+        dict(record["refused"]),
     )

@@ -26,7 +26,7 @@ from gpuregress.devices.cpu.machine.tables import table
 from gpuregress.devices.cpu.variables import place_variables
 from gpuregress.devices.cuda.limits import check_launch
 from gpuregress.devices.cuda.parameters import pack
-from gpuregress.errors import DeviceError, KernelFault
+from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import DeviceInfo, Dim3, Program
 
 _LIMITS = {
@@ -71,12 +71,15 @@ class CpuModule:
 
         Raises:
             DeviceError: there is none; names those that are there.
+            UnsupportedError: it needs an instruction that is not there.
         """
         facts = self.facts(name)
         return KernelInfo(name, shared=facts.static_shared, local=facts.local_bytes, max_threads=facts.max_threads)
 
     def facts(self, name: str) -> KernelFacts:
         """What a launch must know."""
+        if name in self.compiled.refused:
+            raise UnsupportedError(self.compiled.refused[name])
         if name not in self.compiled.kernels:
             there = ", ".join(self.compiled.kernels) or "none"
             raise DeviceError(f"no kernel {name} in this program; there are: {there}")
@@ -133,7 +136,8 @@ class CpuDevice:
 
         Raises:
             DeviceError: the program has no PTX.
-            UnsupportedError: a kernel needs an instruction that is not there.
+            UnsupportedError: every kernel needs an instruction that is not there; where only some do, launching one
+                of those raises it.
         """
         if not program.ptx:
             raise DeviceError("the cpu device runs PTX; this program has none (only a cubin)")

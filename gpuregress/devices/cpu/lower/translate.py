@@ -13,7 +13,7 @@ from gpuregress.devices.cpu.lower.kernel import build_kernel
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Module
-from gpuregress.errors import DeviceError
+from gpuregress.errors import DeviceError, UnsupportedError
 
 
 def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, KernelFacts]]:
@@ -62,7 +62,15 @@ def entries(tree: Module) -> list[str]:
 def compile_module(text: str, kernels: Sequence[str]) -> Compiled:
     """Compiles a PTX text; see `compiled.compiled`."""
     tree = parse(text)
-    unit, facts = translate(tree, kernels or entries(tree))
+    wanted = list(kernels or entries(tree))
+    refused: dict[str, str] = {}
+    try:
+        unit, facts = translate(tree, wanted)
+    except UnsupportedError:
+        refused = _refused(tree, wanted)
+        if len(refused) == len(wanted):
+            raise
+        unit, facts = translate(tree, [name for name in wanted if name not in refused])
     shared = tuple(
         (key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
         for key, item in unit.shared.items()
@@ -76,4 +84,16 @@ def compile_module(text: str, kernels: Sequence[str]) -> Compiled:
         shared,
         {name: unit.function_address(name) for name in unit.functions},
         unit.dynamic_start,
+        refused,
     )
+
+
+def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:
+    """The kernels that cannot be translated, and why."""
+    found: dict[str, str] = {}
+    for name in kernels:
+        try:
+            translate(tree, [name])
+        except UnsupportedError as error:
+            found[name] = str(error)
+    return found

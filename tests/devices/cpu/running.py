@@ -1,0 +1,64 @@
+"""Compiles a source, runs its kernels on the CPU device, and reads what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import toolchain
+from gpuregress.devices.base import LaunchReport
+from gpuregress.devices.cpu.device import CpuDevice
+from gpuregress.devices.cpu.machine.memory import Region
+from gpuregress.records import Dim3, Source
+
+Array = npt.NDArray[np.generic]
+Argument = Region | np.generic | bytes
+
+
+class Running:
+    """A device with one program on it.
+
+    Args:
+        folder: where the source is written.
+        text: CUDA C++, or PTX if it starts with `.version`.
+        kernels: the C++ names; none: those declared `extern "C"`.
+    """
+
+    def __init__(self, folder: Path, text: str, *kernels: str) -> None:
+        suffix = "ptx" if text.lstrip().startswith(".version") else "cu"
+        path = folder / f"k.{suffix}"
+        path.write_text(text)
+        self.device = CpuDevice()
+        self.program = toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels))
+        self.module = self.device.load(self.program)
+
+    def put(self, name: str, array: Array) -> Region:
+        """A buffer that holds an array."""
+        region = self.device.allocate(name, array.nbytes, itemsize=array.itemsize)
+        region.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        return region
+
+    def launch(
+        self, kernel: str, grid: int | Dim3, block: int | Dim3, *args: Argument, shared: int = 0
+    ) -> LaunchReport:
+        """Launches a kernel by its C++ name."""
+        packed = tuple(_bytes(item) for item in args)
+        mangled = self.program.entries[kernel].mangled
+        return self.device.launch(self.module, mangled, _dim3(grid), _dim3(block), shared, packed)
+
+
+def ints(region: Region) -> list[int]:
+    """A buffer's content as int32."""
+    return [int(item) for item in region.read().view(np.int32)]
+
+
+def _bytes(item: Argument) -> bytes:
+    if isinstance(item, Region):
+        return item.address.to_bytes(8, "little")
+    return item if isinstance(item, bytes) else item.tobytes()
+
+
+def _dim3(size: int | Dim3) -> Dim3:
+    return (size, 1, 1) if isinstance(size, int) else size

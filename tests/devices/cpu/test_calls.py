@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpuregress.errors import KernelFault
+from tests.devices.cpu.running import Running, ints
+
+SOURCE = """
+#include <assert.h>
+#include <stdio.h>
+__device__ __noinline__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__device__ __noinline__ int filled(int n) {
+  int own[8];
+  for (int i = 0; i < 8; ++i) own[i] = n * i;
+  int rest = n > 0 ? filled(n - 1) : 0;
+  return rest + own[(n + 3) & 7];
+}
+struct Pair { int a; double b; };
+__device__ __noinline__ Pair swapped(Pair p, char c) { Pair q; q.a = (int)p.b + c; q.b = p.a; return q; }
+__device__ int twice(int x) { return 2 * x; }
+__device__ int negated(int x) { return -x; }
+__device__ __noinline__ int who(int) { return threadIdx.x + 100 * blockIdx.x + 10000 * blockDim.x; }
+typedef int (*Function)(int);
+__device__ Function table[3] = {twice, negated, who};
+extern "C" __global__ void functions(int* y, int k) {
+  int t = threadIdx.x;
+  y[t] = table[(t + k) % 3](t + 1);
+}
+extern "C" __global__ void recursion(int* y) {
+  y[threadIdx.x] = fib(threadIdx.x); y[32 + threadIdx.x] = filled(threadIdx.x);
+}
+extern "C" __global__ void structures(double* y) {
+  Pair p; p.a = threadIdx.x; p.b = 40.5; Pair q = swapped(p, 2); y[0] = q.a; y[1] = q.b;
+}
+extern "C" __global__ void leaves(int* y) { y[0] = 1; asm("exit;"); y[0] = 2; }
+extern "C" __global__ void speaks(int n, float f) {
+  printf("%d|%5d|%-4u|%x|%c|%s|%%|%.2f|%e|%lld|%p\\n", n, n, 7u, 255, 'q', "text", f, 1e10, 1ll << 40, (void*)0);
+  if (threadIdx.x == 1) printf("no arguments\\n");
+}
+extern "C" __global__ void asserts(int n) { assert(n != 3 && "not three"); }
+extern "C" __global__ void heap(int* y, int n) {
+  int* p = (int*)malloc(4 * n);
+  if (!p) { y[threadIdx.x] = -1; return; }
+  for (int i = 0; i < n; ++i) p[i] = i + threadIdx.x;
+  y[threadIdx.x] = p[n - 1];
+  free(p);
+}
+extern "C" __global__ void overrun(int n) { int* p = (int*)malloc(4 * n); p[n] = 1; }
+extern "C" __global__ void twice_freed() { void* p = malloc(8); free(p); free(p); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("calls"), SOURCE)
+
+
+def _fibonacci(n: int) -> int:
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a
+
+
+def test_recursion_with_and_without_local_memory(program: Running) -> None:
+    y = program.put("y", np.zeros(64, np.int32))
+    program.launch("recursion", 1, 16, y)
+    filled = [sum(k * ((k + 3) & 7) for k in range(t + 1)) for t in range(16)]
+    assert ints(y)[:16] == [_fibonacci(t) for t in range(16)]
+    assert ints(y)[32:48] == filled
+
+
+def test_function_pointers(program: Running) -> None:
+    y = program.put("y", np.zeros(6, np.int32))
+    program.launch("functions", 1, 6, y, np.int32(0))
+    assert ints(y) == [2, -2, 60002, 8, -5, 60005]
+
+
+def test_structures_in_and_out(program: Running) -> None:
+    y = program.put("y", np.zeros(2))
+    program.launch("structures", 1, 1, y)
+    assert y.read().view(np.float64).tolist() == [42, 0]
+
+
+def test_exit_in_the_middle(program: Running) -> None:
+    y = program.put("y", np.zeros(1, np.int32))
+    program.launch("leaves", 1, 4, y)
+    assert ints(y) == [1]
+
+
+def test_printf(program: Running) -> None:
+    report = program.launch("speaks", 1, 2, np.int32(-42), np.float32(1.5))
+    line = "-42|  -42|7   |ff|q|text|%|1.50|1.000000e+10|1099511627776|(nil)\n"
+    assert report.output == f"{line}{line}no arguments\n"
+
+
+def test_assert_names_file_line_function_and_expression(program: Running) -> None:
+    program.launch("asserts", 1, 1, np.int32(2))
+    with pytest.raises(KernelFault) as caught:
+        program.launch("asserts", 2, 3, np.int32(3))
+    assert caught.value.kind == "assert"
+    assert 'assertion `n != 3 && "not three"` failed in ' in str(caught.value)
+    line = SOURCE[: SOURCE.index("void asserts")].count("\n") + 1
+    assert f"k.cu:{line}, thread (0,0,0) of block (0,0,0)" in str(caught.value)
+
+
+def test_heap(program: Running) -> None:
+    y = program.put("y", np.zeros(8, np.int32))
+    program.launch("heap", 1, 8, y, np.int32(5))
+    assert ints(y) == [4 + t for t in range(8)]
+    program.launch("heap", 1, 8, y, np.int32(1 << 24))
+    assert ints(y) == [-1] * 8
+
+
+def test_heap_faults(program: Running) -> None:
+    with pytest.raises(KernelFault, match=r"write of 4 bytes at malloc'ed memory"):
+        program.launch("overrun", 1, 1, np.int32(4))
+    with pytest.raises(KernelFault, match="free of"):
+        program.launch("twice_freed", 1, 1)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpuregress.errors import KernelFault
+from tests.devices.cpu.running import Running, ints
+
+SOURCE = """
+extern "C" __global__ void read_at(const float* x, float* y, long long i) { y[threadIdx.x] = x[i]; }
+extern "C" __global__ void write_at(float* y, long long i) { y[i] = 1.0f; }
+extern "C" __global__ void wide(float4* y, char* raw, int i) { *(float4*)(raw + i) = y[0]; }
+extern "C" __global__ void add_at(int* y, int i) { atomicAdd(y + i, 1); }
+extern "C" __global__ void through(float** where) { where[0][3] = 2.0f; }
+extern "C" __global__ void shared_at(int* y, int i) {
+  __shared__ int first[8]; __shared__ int second[8];
+  first[threadIdx.x & 7] = 1; second[threadIdx.x & 7] = 2;
+  __syncthreads();
+  y[threadIdx.x] = first[i] + second[0];
+}
+extern "C" __global__ void dynamic_at(int* y, int i) {
+  extern __shared__ int tail[];
+  tail[threadIdx.x] = 1;
+  __syncthreads();
+  y[threadIdx.x] = tail[i];
+}
+extern "C" __global__ void local_at(int* y, int i, int n) {
+  int own[4];
+  for (int k = 0; k < 4; ++k) own[k] = k * n;
+  own[i] = 7;
+  y[threadIdx.x] = own[n & 3];
+}
+extern "C" __global__ void trap_at(int n) { if (threadIdx.x == n) __trap(); }
+extern "C" __global__ void half_wait() {
+  if (threadIdx.x < 16) __syncthreads(); else for (;;) asm volatile("bar.sync 1;");
+}
+extern "C" __global__ void warp_wait(int* y) {
+  if (threadIdx.x == 3) asm volatile("bar.sync 2;");
+  y[threadIdx.x] = __shfl_sync(0xffffffff, threadIdx.x, 0);
+}
+__device__ __noinline__ int deep(int n, int* y) {
+  return n == 0 ? *y : deep(n - 1, y) + deep(n - 2 > 0 ? n - 2 : 0, y) % 2;
+}
+extern "C" __global__ void endless(int* y) { *y = deep(1 << 28, y); }
+typedef int (*Function)(int);
+extern "C" __global__ void nowhere(int* y, Function f) { *y = f(1); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("faults"), SOURCE)
+
+
+def _fault(
+    program: Running, kernel: str, *args: object, block: int = 32, grid: int = 1, shared: int = 0
+) -> KernelFault:
+    with pytest.raises(KernelFault) as caught:
+        program.launch(kernel, grid, block, *args, shared=shared)  # type: ignore[arg-type]  # each test knows
+    return caught.value
+
+
+@pytest.mark.parametrize("index", [-1, 10, 11, -(1 << 20), 1 << 33, -(1 << 50), 1 << 50])
+def test_out_of_bounds_names_buffer_index_thread_and_line(program: Running, index: int) -> None:
+    x, y = program.put("x", np.zeros(10, np.float32)), program.put("y", np.zeros(32, np.float32))
+    fault = _fault(program, "read_at", x, y, np.int64(index))
+    assert fault.kind == "out-of-bounds"
+    text = "out-of-bounds read of 4 bytes at x["
+    assert str(fault).startswith(text if abs(index) > 1 << 40 else f"{text}{index}] (x has 10)")
+    assert str(fault).endswith("thread (0,0,0) of block (0,0,0), k.cu:2")
+
+
+@pytest.mark.parametrize("index", [0, 9])
+def test_the_edges_are_inside(program: Running, index: int) -> None:
+    y = program.put("y", np.zeros(10, np.float32))
+    program.launch("write_at", 1, 1, y, np.int64(index))
+    assert np.flatnonzero(y.read().view(np.float32)).tolist() == [index]
+
+
+def test_what_ran_before_the_fault_has_happened(program: Running) -> None:
+    x, y = program.put("x", np.ones(4, np.float32)), program.put("y", np.zeros(8, np.float32))
+    fault = _fault(program, "read_at", x, y, np.int64(0))
+    assert "write of 4 bytes at y[8] (y has 8), thread (8,0,0)" in str(fault)
+    assert y.read().view(np.float32).tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_buffer_smaller_than_the_access(program: Running, size: int) -> None:
+    y = program.device.allocate("y", size)
+    assert _fault(program, "write_at", y, np.int64(0)).kind == "out-of-bounds"
+
+
+@pytest.mark.parametrize("offset", [1, 4, 8])
+def test_misaligned_vectors(program: Running, offset: int) -> None:
+    y, raw = program.put("y", np.zeros(4, np.float32)), program.put("raw", np.zeros(64, np.uint8))
+    fault = _fault(program, "wide", y, raw, np.int32(offset))
+    assert fault.kind == "misaligned"
+    assert f"misaligned write of 16 bytes at raw[{offset}] (raw has 64)" in str(fault)
+
+
+def test_null_and_wild_pointers(program: Running) -> None:
+    assert "a null pointer" in str(_fault(program, "write_at", bytes(8), np.int64(0)))
+    assert "in no buffer" in str(_fault(program, "write_at", (77 << 40).to_bytes(8, "little"), np.int64(0)))
+
+
+def test_atomics_are_checked(program: Running) -> None:
+    fault = _fault(program, "add_at", program.put("y", np.zeros(4, np.int32)), np.int32(4))
+    assert "out-of-bounds atomic access of 4 bytes at y[4] (y has 4)" in str(fault)
+
+
+def test_pointers_out_of_memory_are_checked(program: Running) -> None:
+    y = program.put("y", np.zeros(3, np.float32))
+    where = program.put("where", np.array([y.address], np.uint64))
+    assert "at y[3] (y has 3)" in str(_fault(program, "through", where))
+
+
+@pytest.mark.parametrize("index", [8, -1, 100])
+def test_shared_overruns_name_the_variable(program: Running, index: int) -> None:
+    fault = _fault(program, "shared_at", program.put("y", np.zeros(32, np.int32)), np.int32(index))
+    assert f"read of 4 bytes at first[{index}] (first has 8)" in str(fault)
+
+
+def test_dynamic_shared_memory_ends_where_the_launch_says(program: Running) -> None:
+    y = program.put("y", np.zeros(32, np.int32))
+    program.launch("dynamic_at", 1, 32, y, np.int32(31), shared=128)
+    fault = _fault(program, "dynamic_at", y, np.int32(32), shared=128)
+    assert "read of 4 bytes at tail[32] (tail has 32)" in str(fault)
+
+
+def test_local_memory(program: Running) -> None:
+    y = program.put("y", np.zeros(32, np.int32))
+    program.launch("local_at", 1, 32, y, np.int32(2), np.int32(2))
+    assert ints(y) == [7] * 32
+    fault = _fault(program, "local_at", y, np.int32(1000), np.int32(2))
+    assert fault.kind == "out-of-bounds"
+    assert "local memory" in str(fault)
+
+
+def test_trap_says_who(program: Running) -> None:
+    fault = _fault(program, "trap_at", np.int32(5))
+    assert fault.kind == "trap"
+    assert "thread (5,0,0) of block (0,0,0), k.cu:" in str(fault)
+
+
+def test_deadlock_says_who_waits_where(program: Running) -> None:
+    fault = _fault(program, "half_wait")
+    assert fault.kind == "deadlock"
+    assert "threads 0-15 wait at " in str(fault)
+    assert "threads 16-31 wait at bar.sync, k.cu:" in str(fault)
+
+
+def test_a_warp_that_never_meets(program: Running) -> None:
+    fault = _fault(program, "warp_wait", program.put("y", np.zeros(32, np.int32)))
+    assert fault.kind == "deadlock"
+    assert "thread 3 waits at bar.sync" in str(fault)
+    assert "threads 0-2, 4-31 wait at shfl.sync.idx.b32" in str(fault)
+
+
+def test_endless_recursion(program: Running) -> None:
+    fault = _fault(program, "endless", program.put("y", np.ones(1, np.int32)), block=1)
+    assert fault.kind == "stack-overflow"
+
+
+def test_calls_to_nowhere(program: Running) -> None:
+    fault = _fault(program, "nowhere", program.put("y", np.ones(1, np.int32)), bytes(8), block=1)
+    assert fault.kind == "illegal-instruction"

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from gpuregress.errors import UnsupportedError
+from tests.devices.cpu.running import Running, ints
+
+SOURCE = """
+struct Inner { short a; double b; };
+struct Args { float f; int table[3]; Inner inner; float* out; };
+__constant__ int taps[4] = {1, 2, 3, 4};
+__device__ int counts[3] = {7, 8, 9};
+__device__ int* middle = &counts[1];
+__device__ const char* words[2] = {"zero", "one"};
+__device__ double plain;
+extern "C" __global__ void by_value(Args args, int k) {
+  args.out[0] = args.f; args.out[1] = args.table[k % 3]; args.out[2] = args.inner.a; args.out[3] = args.inner.b;
+}
+extern "C" __global__ void symbols(int* y, int k) {
+  y[0] = taps[k]; y[1] = counts[k]; y[2] = middle[-1] + middle[1]; y[3] = words[k & 1][1]; y[4] = plain;
+  counts[k] = 70; plain += 0.5;
+}
+extern "C" __global__ void narrow(int* y, const signed char* a, const unsigned char* b, const short* c, long long* d) {
+  y[0] = a[1]; y[1] = b[1]; y[2] = c[1]; d[1] = (long long)y[2] << 32;
+}
+extern "C" __global__ void vectors(float4* y, const float4* x, short2* s) {
+  float4 v = x[1]; y[0] = make_float4(v.w, v.z, v.y, v.x); s[1] = make_short2(s[0].y, s[0].x);
+}
+extern "C" __global__ void generic(int* y, int k) {
+  __shared__ int box[4]; int own[4];
+  int* any[3] = {box, own, y + 8};
+  for (int i = 0; i < 4; ++i) { box[i] = i; own[i] = 10 + i; y[8 + i] = 20 + i; }
+  int* p = any[k];
+  y[0] = p[2]; p[1] = -1; y[1] = box[1] + own[1] + y[9];
+  y[2] = __isShared(p) + 2 * __isLocal(p) + 4 * __isGlobal(p);
+  y[3] = (int)__cvta_generic_to_shared(box + 3) - (int)__cvta_generic_to_shared(box);
+}
+extern "C" __global__ void updates(int* i, unsigned* u, unsigned long long* l, float* f, double* d) {
+  int t = threadIdx.x;
+  atomicAdd(i, t); atomicSub(i + 1, t); atomicMin(i + 2, -t); atomicMax(i + 3, t); atomicExch(i + 4, t);
+  atomicAnd(u, ~(1u << t)); atomicOr(u + 1, 1u << t); atomicXor(u + 2, 1u << t);
+  u[8 + t] = atomicInc(u + 3, 9); u[40 + t] = atomicDec(u + 4, 9);
+  atomicAdd(l, 1ull << t); atomicMax(l + 1, 1ull << t); atomicCAS(l + 2, (unsigned long long)t, t + 1ull);
+  atomicAdd(f, 0.25f); atomicAdd(d, 0.125);
+  __shared__ int box; if (t == 0) box = 0; __syncthreads();
+  i[8 + t] = atomicAdd(&box, 2); __syncthreads(); i[5] = box;
+}
+extern "C" __global__ void tiny(float* y) {
+  __shared__ float box; box = 1e-40f; y[0] = 1e-40f;
+  atomicAdd(&box, 1e-40f); atomicAdd(y, 1e-40f); y[1] = box;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    return Running(tmp_path_factory.mktemp("memory"), SOURCE)
+
+
+def test_structures_by_value(program: Running) -> None:
+    out = program.put("out", np.zeros(4, np.float32))
+    args = struct.pack("<f3i h6x d Q", 1.5, 10, 20, 30, -4, 2.25, out.address)
+    program.launch("by_value", 1, 1, args, np.int32(5))
+    assert out.read().view(np.float32).tolist() == [1.5, 30, -4, 2.25]
+
+
+def test_variables_of_the_module(program: Running) -> None:
+    y = program.put("y", np.zeros(5, np.int32))
+    program.launch("symbols", 1, 1, y, np.int32(1))
+    program.launch("symbols", 1, 1, y, np.int32(1))
+    assert ints(y) == [2, 70, 16, ord("n"), 0]
+    counts = program.module.symbol(program.program.symbols["counts"])
+    assert ints(counts) == [7, 70, 9]
+    assert program.module.symbol("plain").read().view(np.float64)[0] == 1.0
+    program.module.symbol("taps").write(np.array([5, 6, 7, 8], np.int32).view(np.uint8))
+    program.launch("symbols", 1, 1, y, np.int32(3 - 1))
+    assert ints(y)[0] == 7
+
+
+def test_narrow_loads_extend(program: Running) -> None:
+    y, d = program.put("y", np.zeros(3, np.int32)), program.put("d", np.zeros(2, np.int64))
+    a, b = program.put("a", np.array([0, -5], np.int8)), program.put("b", np.array([0, 251], np.uint8))
+    c = program.put("c", np.array([0, -300], np.int16))
+    program.launch("narrow", 1, 1, y, a, b, c, d)
+    assert ints(y) == [-5, 251, -300]
+    assert d.read().view(np.int64).tolist() == [0, -300 << 32]
+
+
+def test_vectors(program: Running) -> None:
+    x, y = program.put("x", np.arange(8, dtype=np.float32)), program.put("y", np.zeros(4, np.float32))
+    s = program.put("s", np.array([1, -2, 0, 0], np.int16))
+    program.launch("vectors", 1, 1, y, x, s)
+    assert y.read().view(np.float32).tolist() == [7, 6, 5, 4]
+    assert s.read().view(np.int16).tolist() == [1, -2, -2, 1]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_generic_addresses(program: Running, which: int) -> None:
+    y = program.put("y", np.zeros(12, np.int32))
+    program.launch("generic", 1, 1, y, np.int32(which))
+    sums = [-1 + 11 + 21, 1 - 1 + 21, 1 + 11 - 1]
+    assert ints(y)[:4] == [which * 10 + 2, sums[which], 1 << which, 12]
+
+
+def test_every_atomic(program: Running) -> None:
+    i, u = program.put("i", np.zeros(40, np.int32)), program.put("u", np.zeros(72, np.uint32))
+    u.write(np.array([0xFFFFFFFF], np.uint32).view(np.uint8))
+    l = program.put("l", np.zeros(3, np.uint64))  # noqa: E741 - named as in the kernel
+    f, d = program.put("f", np.zeros(1, np.float32)), program.put("d", np.zeros(1, np.float64))
+    program.launch("updates", 1, 32, i, u, l, f, d)
+    assert ints(i) == [496, -496, -31, 31, 31, 64, 0, 0, *range(0, 64, 2)]
+    unsigned = u.read().view(np.uint32).tolist()
+    assert unsigned[:5] == [0, 0xFFFFFFFF, 0xFFFFFFFF, 2, 8]
+    assert unsigned[8:40] == [t % 10 for t in range(32)]
+    assert unsigned[40:] == [(-t) % 10 for t in range(32)]
+    assert l.read().view(np.uint64).tolist() == [2**32 - 1, 2**31, 32]
+    assert (f.read().view(np.float32)[0], d.read().view(np.float64)[0]) == (8, 4)
+
+
+def test_float_atomics_flush_in_global_memory_only(program: Running) -> None:
+    y = program.put("y", np.zeros(2, np.float32))
+    program.launch("tiny", 1, 1, y)
+    assert y.read().view(np.float32).tolist() == [0, 2 * np.float32(1e-40)]
+
+
+def test_freed_buffers_are_gone(program: Running) -> None:
+    space = program.device._space
+    region = space.allocate("x", 16)
+    assert space.find(region.address) is region
+    assert space.free(region.address)
+    assert space.find(region.address) is None
+    assert not space.free(region.address)
+
+
+def test_an_instruction_that_is_not_there_is_named_with_its_line(tmp_path_factory: pytest.TempPathFactory) -> None:
+    text = """extern "C" __global__ void odd(int* y) {
+      unsigned r;
+      asm("vadd.s32.s32.s32 %0, %1, %1;" : "=r"(r) : "r"(*y));
+      *y = r;
+    }"""
+    with pytest.raises(UnsupportedError, match=r"vadd\.s32\.s32\.s32 at k\.cu:3"):
+        Running(tmp_path_factory.mktemp("odd"), text)
+
+
+def test_only_what_is_launched_must_be_supported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    text = """
+    template <int N> __global__ void odd(int* y) { asm("vadd.s32.s32.s32 %0, %1, %1;" : "=r"(*y) : "r"(*y)); }
+    template __global__ void odd<3>(int*);
+    template <int N> __global__ void fine(int* y) { *y = N; }
+    """
+    program = Running(tmp_path_factory.mktemp("fine"), text, "fine<4>")
+    y = program.put("y", np.zeros(1, np.int32))
+    program.launch("fine<4>", 1, 1, y)
+    assert ints(y) == [4]
+    odd = next(entry.mangled for entry in program.program.entries.values() if "odd" in entry.mangled)
+    with pytest.raises(UnsupportedError, match=r"vadd\.s32\.s32\.s32 at k\.cu:2"):
+        program.module.kernel(odd)
