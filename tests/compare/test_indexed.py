@@ -127,6 +127,9 @@ def test_double_differences_that_overflow() -> None:
     assert not against("float64", [top], [-top], Rule(atol=top)).same
     assert not against("float64", [top], [-top], Rule(rtol=0.999)).same
     assert against("float64", [top], [-top * 0.5], Rule(atol=top, rtol=0.999)).same
+    both_overflow = {"atol": 1e308, "rtol": 0.9}
+    for order in ("indexed", "any"):
+        assert not against("float64", [-top, 1], [top, 1], Rule(**both_overflow, order=order)).same  # type: ignore[arg-type]
     found = against("float64", [top], [-top])
     assert found.worst is not None
     assert found.worst.absolute == np.finfo(np.float64).max, "JSON knows no infinity"
