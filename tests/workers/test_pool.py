@@ -144,8 +144,16 @@ def test_a_worker_killed_from_outside_is_a_crash(tmp_path: Path) -> None:
         assert isinstance(next(running), Begun)
         worker = made._places[0].worker
         assert worker is not None
-        threading.Timer(0.5, worker.signal, [signal.SIGKILL]).start()
+        log = tmp_path / "launch.log"
+
+        def kill_in_the_launch() -> None:
+            wait_until(lambda: log.exists() and "begin 100 " in log.read_text())
+            worker.signal(signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_in_the_launch)
+        killer.start()
         outcome = next(running)
+        killer.join()
     assert isinstance(outcome, Outcome)
     assert outcome.fault is not None
     assert outcome.fault.kind == "crash"
