@@ -43,8 +43,12 @@ def batches() -> Iterator[Batch]:
         known = forms(family)
         for start in range(0, len(known), BATCH):
             chosen = {f"k{place}": form for place, form in enumerate(known[start : start + BATCH], start)}
-            text = _HEAD + "".join(kernel(name, form) for name, form in chosen.items())
-            yield Batch(f"{family}-{start}", chosen, text)
+            yield Batch(f"{family}-{start}", chosen, module(chosen))
+
+
+def module(chosen: dict[str, Form]) -> str:
+    """The PTX of some kernels: name → form."""
+    return _HEAD + "".join(kernel(name, form) for name, form in chosen.items())
 
 
 def size(kind: str) -> int:

@@ -81,7 +81,7 @@ def program(batch: Batch, folder: Path, build: Callable[[Program], Program] | No
     path = folder / f"{batch.name}.ptx"
     path.write_text(batch.ptx, encoding="utf-8")
     key = hashlib.sha256(batch.ptx.encode()).hexdigest()
-    made = Program(key, str(path), "", entries.read(batch.ptx).entries, {}, "none", (), "sm_90")
+    made = Program(key, str(path), "", entries.parse(batch.ptx).entries, {}, "none", (), "sm_90")
     return build(made) if build else made
 
 
