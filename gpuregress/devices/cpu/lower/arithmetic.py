@@ -12,6 +12,7 @@ from gpuregress.devices.cpu.lower.scalar import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
+_INTEGER = ("u16", "s16", "u32", "s32", "u64", "s64", "u16x2", "s16x2")
 _ALONE: dict[str, Lowering] = {
     **bitfield.TABLE,
     **compare.TABLE,
@@ -22,21 +23,35 @@ _ALONE: dict[str, Lowering] = {
 
 
 def _by_type(emit: Emit, instruction: Instruction) -> None:
+    _family(instruction)[instruction.opcode](emit, instruction)
+
+
+def _family(instruction: Instruction) -> dict[str, Lowering]:
+    """The table that has the instruction.
+
+    Raises:
+        UnsupportedError: there is none: newer forms look like older ones (`add.f32x2`, `add.f32.bf16`, `min` of three),
+            and must not be taken for them.
+    """
     type_name = type_of(instruction)
-    if not type_name:
-        raise unsupported(instruction, "it has no type that is known")
     if "cc" in instruction.modifiers:
         family = carry.TABLE
     elif type_name in ("f32", "f64"):
         family = floating.TABLE
     elif type_name in _HALF:
         family = half.TABLE
-    else:
+    elif type_name in _INTEGER:
         family = integer.TABLE
-    lowering = family.get(instruction.opcode)
-    if lowering is None:
+    else:
+        raise unsupported(instruction, "its type is not known")
+    if instruction.opcode not in family:
         raise unsupported(instruction)
-    lowering(emit, instruction)
+    floats = [word for word in instruction.modifiers if word in ("f32", "f64", *_HALF)]
+    if len(floats) > 1:
+        raise unsupported(instruction, "mixed precision is not there")
+    if instruction.opcode in ("min", "max") and len(instruction.operands) != 3:
+        raise unsupported(instruction, "it takes two operands")
+    return family
 
 
 _SHARED = {*integer.TABLE, *floating.TABLE, *half.TABLE, *carry.TABLE} - {"addc", "subc", "madc"}
