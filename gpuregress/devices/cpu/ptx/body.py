@@ -144,10 +144,11 @@ class BodyParser:
             self.statements.append(self._call(token, guard, uniform="uni" in modifiers))
             return
         operands: list[Operand] = []
-        while not cursor.accept(";"):
+        if cursor.here.text != ";":
             operands.append(self._operands.read())
-            if cursor.here.text != ";":
-                cursor.expect(",")
+            while cursor.accept(","):
+                operands.append(self._operands.read())
+        cursor.expect(";")
         if opcode in ("bra", "brx"):
             operands = [self._as_label(item) for item in operands]
         self.statements.append(

@@ -51,6 +51,8 @@ class Cursor:
     def word(self, what: str) -> str:
         """Takes a name."""
         token = self.here
+        if token.kind == "end":
+            raise PtxError("the text ends in the middle of a statement", token.line)
         if token.kind != "word":
             raise PtxError(f"expected {what}, found {token.text!r}", token.line)
         self.position += 1

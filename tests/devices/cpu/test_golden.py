@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.devices.cpu.golden.record import FOLDER, NAMES, body
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ptx_becomes_this_ir(name: str) -> None:
+    """A change that is meant: `python -m tests.devices.cpu.golden.record`, and read the diff."""
+    assert body(name) == (FOLDER / f"{name}.ll").read_text()
