@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
+from gpuregress.devices.cpu.lower.ieee import canonical, flush, propagate
 from gpuregress.devices.cpu.lower.memory import element_type, generic_address, host_pointer, lanes, space_of
+from gpuregress.devices.cpu.lower.packed import half_operation
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import is_signed, llvm_type, size
 from gpuregress.devices.cpu.machine.layout import REGION_SHIFT, SHARED_WINDOW
@@ -111,8 +113,6 @@ def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir
 def _add_float(
     emitter: FunctionEmitter, type_name: str, old: ir.Value, value: ir.Value, flushes: ir.Value | None
 ) -> ir.Value:
-    from gpuregress.devices.cpu.lower.ieee import canonical, flush, propagate  # noqa: PLC0415
-
     b = emitter.builder
     if type_name == "f64":
         return propagate(emitter, b.fadd(old, value), old, value)
@@ -126,8 +126,6 @@ def _halves(
     emitter: FunctionEmitter, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value
 ) -> ir.Value:
     """Packed or single half-precision add, min, max: by the half family's own instruction on each part."""
-    from gpuregress.devices.cpu.lower.packed import half_operation  # noqa: PLC0415
-
     return half_operation(emitter, instruction, _operation(instruction), type_name, old, value)
 
 

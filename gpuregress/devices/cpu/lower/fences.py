@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llvmlite import ir
+
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.memory import host_pointer
 from gpuregress.devices.cpu.lower.structured import at, i32
@@ -40,8 +42,6 @@ def _cp(emitter: FunctionEmitter, instruction: Instruction) -> None:
 
 def _copy_some(emitter: FunctionEmitter, instruction: Instruction, source: Address, target: object, count: int) -> None:
     """Copies the first bytes, as many as the fourth operand says, and zeros for the rest."""
-    from llvmlite import ir  # noqa: PLC0415
-
     b = emitter.builder
     wanted = emitter.read(instruction.operands[3], "u32")
     for place in range(count):

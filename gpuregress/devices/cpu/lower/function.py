@@ -7,7 +7,9 @@ from typing import Protocol
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.lower import types
+from gpuregress.devices.cpu.lower import effects, types
+from gpuregress.devices.cpu.lower.calls import lower_call
+from gpuregress.devices.cpu.lower.context import YIELD
 from gpuregress.devices.cpu.lower.effects import CARRY
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.flow import Flow
@@ -16,6 +18,7 @@ from gpuregress.devices.cpu.lower.opcodes import lowering
 from gpuregress.devices.cpu.lower.origin import Origins
 from gpuregress.devices.cpu.lower.regions import MachineView, Region
 from gpuregress.devices.cpu.lower.resolve import set_field
+from gpuregress.devices.cpu.lower.special import special_register
 from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.lower.symbols import symbol_value
 from gpuregress.devices.cpu.lower.threads import Thread
@@ -102,7 +105,6 @@ class FunctionEmitter:
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.origins = Origins(self.flow.statements, offsets, variables)
-        self._special: Callable[[FunctionEmitter, str], ir.Value] | None = None
 
     # --- registers ----------------------------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class FunctionEmitter:
         if name not in self._homes:
             type_ = I1 if name == CARRY else self._declared.get(name)
             if type_ is None:
-                raise unsupported(self._instruction(), f"register {name} is not declared")
+                raise unsupported(self.current(), f"register {name} is not declared")
             self._homes[name] = (entry_alloca(self.view.entry.function, type_), type_)
         return self._homes[name]
 
@@ -124,9 +126,7 @@ class FunctionEmitter:
     def clear_registers(self, builder: ir.IRBuilder) -> None:
         """Sets all registers to 0: a thread must not see what the one before it left."""
         for statement in self.flow.statements:
-            from gpuregress.devices.cpu.lower.effects import sets  # noqa: PLC0415
-
-            for name in sets(statement):
+            for name in effects.sets(statement):
                 self.home(name)
         for slot, type_ in self._homes.values():
             builder.store(ir.Constant(type_, 0) if isinstance(type_, ir.IntType) else ir.Constant(type_, 0.0), slot)
@@ -146,14 +146,12 @@ class FunctionEmitter:
             return self.builder.not_(self._register(operand.operand.name))
         if isinstance(operand, Symbol):
             return convert(self.builder, symbol_value(self, operand), type_)
-        raise unsupported(self._instruction(), f"operand {operand}")
+        raise unsupported(self.current(), f"operand {operand}")
 
     def _register(self, name: str) -> ir.Value:
         if name in self._declared or name == CARRY:
             slot, type_ = self.home(name)
             return self.builder.load(slot, typ=type_)
-        from gpuregress.devices.cpu.lower.special import special_register  # noqa: PLC0415
-
         return special_register(self, name)
 
     def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
@@ -161,7 +159,7 @@ class FunctionEmitter:
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
-            raise unsupported(self._instruction(), f"{operand} is no register")
+            raise unsupported(self.current(), f"{operand} is no register")
         slot, type_ = self.home(operand.name)
         self._versions[operand.name] = self.version(operand.name) + 1
         self.builder.store(convert(self.builder, value, type_, signed=is_signed(type_name)), slot)
@@ -258,7 +256,8 @@ class FunctionEmitter:
         else:
             self.exits.finish(self)
 
-    def _instruction(self) -> Instruction:
+    def current(self) -> Instruction:
+        """The statement at hand; a call as an instruction without operands."""
         statement = self.flow.statements[self.index]
         if isinstance(statement, Instruction):
             return statement
@@ -294,8 +293,6 @@ class FunctionEmitter:
 
     def _dispatch(self, statement: Instruction | Call) -> None:
         if isinstance(statement, Call):
-            from gpuregress.devices.cpu.lower.calls import lower_call  # noqa: PLC0415
-
             lower_call(self, statement)
             return
         function = lowering(statement)
@@ -304,9 +301,7 @@ class FunctionEmitter:
     def wait(self, kind: int) -> None:
         """Waits at the current statement; goes on when the scheduler says so."""
         statement = self.flow.statements[self.index]
-        from gpuregress.devices.cpu.lower.effects import reads  # noqa: PLC0415
-
-        live = self.flow.live_after(self.index) | frozenset(reads(statement))
+        live = self.flow.live_after(self.index) | frozenset(effects.reads(statement))
         self.exits.wait(self, kind, self._own(live), self.flow.dirty_before(self.index))
         self.forget_pointers()
 
@@ -318,8 +313,6 @@ class FunctionEmitter:
         """The LLVM block to branch to for block `target`; where the edge may spin, one that yields first."""
         if (self.block_number, target) not in self.flow.spins:
             return self.llvm_blocks[target]
-        from gpuregress.devices.cpu.lower.context import YIELD  # noqa: PLC0415
-
         block = self.builder.append_basic_block("yield")
         builder, self.builder = self.builder, ir.IRBuilder(block)
         live = self.flow.blocks[target].live_in
@@ -327,7 +320,3 @@ class FunctionEmitter:
         self.builder.branch(self.llvm_blocks[target])
         self.builder = builder
         return block
-
-    def special_i32(self, name: str) -> ir.Value:
-        """A coordinate of the running thread, i32."""
-        return self.thread.coordinate(self.builder, name)

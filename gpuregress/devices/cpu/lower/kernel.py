@@ -16,6 +16,7 @@ from gpuregress.devices.cpu.arena import local_stride
 from gpuregress.devices.cpu.lower.context import DONE, FIXED_BYTES, LAYOUT, PLAIN_BARRIER, YIELD, Slots, row
 from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.function import FunctionEmitter
+from gpuregress.devices.cpu.lower.names import names_used
 from gpuregress.devices.cpu.lower.regions import MachineView
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
 from gpuregress.devices.cpu.lower.resolve import set_field
@@ -92,8 +93,6 @@ class _KernelBuilder:
         )
 
     def _shared_keys(self) -> list[tuple[str, str]]:
-        from gpuregress.devices.cpu.lower.names import names_used  # noqa: PLC0415
-
         used = names_used(self.function)
         keys = {self.unit.shared_key(self.function.name, name) for name in used} - {None}
         if self.has_calls:
@@ -149,7 +148,7 @@ class _KernelBuilder:
             b.branch(head)
             b.position_at_end(head)
             heads[name] = head
-        self._start_thread(b, {name: cell.get() for name, cell in cells.items()})
+        self.start_thread(b, {name: cell.get() for name, cell in cells.items()})
         self.finish_block = self.llvm.append_basic_block("thread_end")
         self.emitter.clear_registers(b)
         self.emitter.lower(b)
@@ -162,8 +161,9 @@ class _KernelBuilder:
             b.position_at_end(done)
         b.branch(after)
 
-    def _start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> None:
-        self.thread._coordinates.update(self.coordinates | tid)  # noqa: SLF001 - the loops are its other half
+    def start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> None:
+        """Says who runs from here on."""
+        self.thread.become(self.coordinates | tid)
         for name in COORDINATES:
             b.store(self.thread.coordinate(b, name), self.cells[name])
         if self.has_calls:
@@ -258,7 +258,7 @@ class _Passes:
         if kernel.local_bytes:
             stride = i64(local_stride(kernel.local_bytes))
             kernel.thread.local = at(b, self.view.pointer("local"), b.mul(b.zext(self.index, I64), stride))
-        kernel._start_thread(b, {name: cell.get() for name, cell in self.tid.items()})  # noqa: SLF001
+        kernel.start_thread(b, {name: cell.get() for name, cell in self.tid.items()})
         state = b.xor(b.load(row(b, self.context, "state", self.index), typ=I32), self.flip.get(b))
         kernel.finish_block = self.llvm.append_basic_block("thread_end")
         start = self.llvm.append_basic_block("start")
@@ -344,7 +344,7 @@ class _Passes:
         resume = self.llvm.append_basic_block(f"resume{place}")
         kernel.resumes.append(resume)
         kernel.kinds.append(kind)
-        kernel.places.append(self.unit.site(emitter._instruction()))  # noqa: SLF001 - the emitter's other half
+        kernel.places.append(self.unit.site(emitter.current()))
         emitter.builder = ir.IRBuilder(resume)
         for name in kept:
             slot, type_ = emitter.home(name)

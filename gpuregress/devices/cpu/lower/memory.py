@@ -15,6 +15,7 @@ from gpuregress.devices.cpu.lower.origin import Origin
 from gpuregress.devices.cpu.lower.regions import Region, local_region
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import I1, I8, I32, I64, POINTER, convert, is_type, llvm_type, size, width
+from gpuregress.devices.cpu.lower.unit import byte_size
 from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, SHARED_WINDOW
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
 
@@ -153,8 +154,6 @@ def _only_shared(emitter: FunctionEmitter, type_: ir.Type) -> Region | None:
 
 
 def _local(emitter: FunctionEmitter, name: str, type_: ir.Type, *, generic: bool) -> Region | None:
-    from gpuregress.devices.cpu.lower.unit import byte_size  # noqa: PLC0415
-
     variable = emitter.frame.variable(name)
     assert variable is not None
     builder, thread = emitter.builder, emitter.thread

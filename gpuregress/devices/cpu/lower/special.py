@@ -11,6 +11,7 @@ from gpuregress.devices.cpu.lower.resolve import field, set_field
 from gpuregress.devices.cpu.lower.structured import i32, i64
 from gpuregress.devices.cpu.lower.threads import dimension, lane, linear_thread
 from gpuregress.devices.cpu.lower.types import I32, convert, llvm_type, width
+from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
 from gpuregress.errors import UnsupportedError
 
@@ -118,19 +119,15 @@ def _unpack(emitter: FunctionEmitter, target: Vector, source: object, type_name:
 
 
 def _cvta(emitter: FunctionEmitter, instruction: Instruction) -> None:
-    from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, SHARED_WINDOW  # noqa: PLC0415
-
     target, source = instruction.operands
     words, type_name = instruction.modifiers[:-1], instruction.modifiers[-1]
-    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(words[-1].partition("::")[0], 0)
+    window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(words[-1].partition("::")[0], 0)
     value = convert(emitter.builder, emitter.read(source, type_name), ir.IntType(64))
     change = emitter.builder.sub if "to" in words else emitter.builder.add
     emitter.write(target, change(value, i64(window)) if window else value, type_name)
 
 
 def _isspacep(emitter: FunctionEmitter, instruction: Instruction) -> None:
-    from gpuregress.devices.cpu.machine import layout  # noqa: PLC0415
-
     target, source = instruction.operands
     builder = emitter.builder
     number = builder.lshr(emitter.read(source, "u64"), i64(layout.REGION_SHIFT))

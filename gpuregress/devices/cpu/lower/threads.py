@@ -74,6 +74,10 @@ class LoopThread:
         self.stack = stack
         self._slot = slot
 
+    def become(self, coordinates: dict[str, ir.Value]) -> None:
+        """Sets who runs: `tid_x` … `ctaid_z`, i32."""
+        self._coordinates = coordinates
+
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:  # noqa: ARG002 - the protocol's
         """`tid_x` … `ctaid_z`, i32."""
         return self._coordinates[name]

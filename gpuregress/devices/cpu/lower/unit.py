@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.lower.sites import Site, Sites
 from gpuregress.devices.cpu.lower.types import I32, POINTER
 from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, place_shared
 from gpuregress.devices.cpu.ptx.declarations import type_size
-from gpuregress.devices.cpu.ptx.tree import Call, Instruction, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import UnsupportedError
 
 
@@ -56,8 +56,11 @@ class Unit:
             if isinstance(operand, Symbol)
         }
         for variable in self.tree.variables:
-            named |= {item.name for item in variable.initializer if isinstance(item, Symbol)}
-            named |= {item.symbol.name for item in variable.initializer if isinstance(item, MaskedSymbol)}
+            # Some libraries bring tables of 50,000 numbers: only what is no number is looked at.
+            for item in variable.initializer:
+                if type(item) is not Integer:
+                    named |= {item.name} if isinstance(item, Symbol) else set()
+                    named |= {item.symbol.name} if isinstance(item, MaskedSymbol) else set()
         return [name for name in self.functions if name in named]
 
     def _place_shared(self) -> None:

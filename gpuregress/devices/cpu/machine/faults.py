@@ -14,6 +14,7 @@ from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region, offset_in
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
+from gpuregress.toolchain.mangling import demangle
 
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
 
@@ -153,8 +154,6 @@ def plain(name: str) -> str:
     if match is not None:
         return match["rest"][: int(match["size"])]
     if name.startswith("_Z"):
-        from gpuregress.toolchain.mangling import demangle  # noqa: PLC0415
-
         return demangle(name)
     return name
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from gpuregress.devices.cpu.ptx.tree import Float, Integer
 
 
+@functools.lru_cache(maxsize=4096)
 def number(text: str, *, negative: bool = False) -> Integer | Float:
     """Reads one number token: `12`, `0x1FU`, `017`, `0b101`, `1.5`, `0f3F800000`, `0d3FF0000000000000`."""
     lowered = text.lower()

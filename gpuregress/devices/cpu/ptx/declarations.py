@@ -108,8 +108,13 @@ def _initializer(cursor: Cursor, values: list[Initializer]) -> None:
         values.append(_value(cursor))
         return
     while not cursor.accept("}"):
-        _initializer(cursor, values)
-        cursor.accept(",")
+        # Plain numbers at once: some libraries bring tables of 50,000.
+        while cursor.here.kind == "number" and cursor.ahead().text == ",":
+            values.append(number(cursor.take().text))
+            cursor.take()
+        if cursor.here.text != "}":
+            _initializer(cursor, values)
+            cursor.accept(",")
 
 
 def _value(cursor: Cursor) -> Initializer:
