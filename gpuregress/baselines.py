@@ -3,7 +3,8 @@
     baselines/reduce/n=1000,tile=128/sum.1.4          a dump
     baselines/reduce/n=1000,tile=128/baseline.yaml    which dumps are accepted, and what made them
     baselines/reduce/n=1000,tile=128/first/sum.1.2    the first one ever accepted, where drift is watched
-    baselines/reduce/n=1000,tile=128/sm_80/           the same for one architecture, which comes before the common one
+    baselines/reduce/n=1000,tile=128/sm_80/           the same for one architecture, or for `cpu` or `cuda`: it comes
+                                                      before the common one
 
 `baseline.yaml` decides: dumps are copied in first, then it is renamed into place, then what nothing names any more is
 removed. A new dump whose name is taken by another content waits under a hidden name until `baseline.yaml` is in place.
@@ -42,7 +43,7 @@ LOCK_WAIT_S = 10.0
 
 _STAGED = ".gpuregress-new-"
 _HEAD = "# Written by `gpuregress accept`. Not to be edited: the last line is a digest of all above it.\n"
-_ARCH = re.compile(r"sm_\d+[a-z]?")
+_ARCH = re.compile(r"sm_\d+[a-z]?|cpu|cuda")
 _AGAIN = "take it from version control again, or accept the case anew"
 
 
@@ -131,6 +132,7 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
         driver=device.driver if device else "",
         launches=tuple(dict.fromkeys(launches)),
         resources=outcome.resources,
+        determinism=outcome.extra.get("determinism", {}),
     )
 
 
@@ -148,28 +150,38 @@ class Store:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def load(self, case: str, arch: str = "") -> Baseline | None:
+    def load(self, case: str, arch: str | Sequence[str] = ()) -> Baseline | None:
         """A case's baseline, its dumps' files compared with their digests; None where none was accepted.
 
         Args:
             case: the case's name.
-            arch: `sm_80`: its own baseline comes before the common one.
+            arch: `sm_80`, `cpu`, `cuda`, or several, the nearest first: their own baselines come before the common one.
 
         Raises:
             BaselineError: a file of it was cut short, edited, or is gone.
             StorageError: it cannot be read.
         """
         common = safe_join(self.folder, case)
-        for folder, of in ((common / arch, arch), (common, "")) if arch else ((common, ""),):
-            if (folder / FILE).is_file():
-                return _load_steadily(folder, case, of)
+        for of in (*([arch] if isinstance(arch, str) else arch), ""):
+            if (common / of / FILE).is_file():
+                return _load_steadily(common / of, case, of)
         return None
+
+    def kinds(self, case: str) -> tuple[str, ...]:
+        """The architectures and devices that have a baseline of their own, "" for the common one."""
+        common = safe_join(self.folder, case)
+        parts = [path.parent.name for path in common.glob(f"*/{FILE}") if _ARCH.fullmatch(path.parent.name)]
+        return (*([""] if (common / FILE).is_file() else []), *sorted(parts))
 
     def case_names(self) -> tuple[str, ...]:
         """The cases that have a baseline, sorted."""
         folders = (path.parent for path in self.folder.rglob(FILE))
-        names = {(f.parent if _ARCH.fullmatch(f.name) else f).relative_to(self.folder).as_posix() for f in folders}
-        return tuple(sorted(names))
+        return tuple(sorted({self._case_of(folder.relative_to(self.folder)) for folder in folders}))
+
+    @staticmethod
+    def _case_of(folder: Path) -> str:
+        """The case of a folder that holds a `baseline.yaml`; a job itself may be called `cpu`."""
+        return (folder.parent if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name) else folder).as_posix()
 
     def revisions(self, case: str) -> tuple[str, ...]:
         """The revisions of which dumps of this case lie here, accepted or not, sorted."""
@@ -201,6 +213,7 @@ class Store:
         why: str = "",
         buffers: Collection[str] | None = None,
         drift: Collection[str] = (),
+        anew: Collection[str] = (),
         arch: str = "",
         keep: bool = False,
     ) -> Baseline:
@@ -215,7 +228,8 @@ class Store:
             why: the message of `-m`.
             buffers: only these; the others stay as they were accepted.
             drift: buffers whose first accepted dump is kept for good, to see small steps add up.
-            arch: accept for this architecture only.
+            anew: those of them that changed on purpose: their first dump is this one.
+            arch: accept for this architecture or device only.
             keep: leave the dumps of earlier revisions where they are.
 
         Raises:
@@ -237,7 +251,7 @@ class Store:
             entries = {d.buffer: _entry(d, case.revision) for d in dumps.values()}
             kept = {} if old is None or buffers is None else old.dumps
             history = (*(old.history if old else ()), event)
-            first = _first(old, entries, drift)
+            first = _first(old, entries, drift, anew)
             document = Document(VERSION, case.revision, facts, {**kept, **entries}, first, history)
             _put(folder, old, document, dumps, keep=keep)
             return _load(folder, case.name, arch)
@@ -250,12 +264,13 @@ class Store:
             StorageError: it cannot be removed.
         """
         folder = safe_join(self.folder, case)
+        parts = [folder / name for name in self.kinds(case) if name]
         with lock(self._lock_file, timeout=LOCK_WAIT_S), disk_errors(folder, "remove"):
-            for part in (folder, *(path for path in folder.glob("sm_*") if _ARCH.fullmatch(path.name))):
+            for part in (folder, *parts):
                 (part / FILE).unlink(missing_ok=True)
                 for _, _, path in (*_dumps(part), *_dumps(part / FIRST)):
                     path.unlink(missing_ok=True)
-            for empty in (folder / FIRST, *folder.glob("sm_*/first"), *folder.glob("sm_*"), folder, folder.parent):
+            for empty in (folder / FIRST, *(part / FIRST for part in parts), *parts, folder, folder.parent):
                 with contextlib.suppress(OSError):  # not there, or other cases of the job are in it
                     empty.rmdir()
 
@@ -367,7 +382,9 @@ def _keep_first(folder: Path, buffer: str, entry: Entry) -> None:
         copy_file(Path(_whole(folder, buffer, entry).path), kept)
 
 
-def _first(old: Document | None, entries: Mapping[str, Entry], drift: Collection[str]) -> dict[str, Entry]:
+def _first(
+    old: Document | None, entries: Mapping[str, Entry], drift: Collection[str], anew: Collection[str]
+) -> dict[str, Entry]:
     """The first accepted dump of each buffer whose drift is watched; a new type or shape begins anew."""
     before = {} if old is None else {**old.dumps, **old.first}
     first = {}
@@ -377,7 +394,7 @@ def _first(old: Document | None, entries: Mapping[str, Entry], drift: Collection
             if then is not None:
                 first[buffer] = then
         else:
-            is_alike = then is not None and (then.dtype, then.shape) == (now.dtype, now.shape)
+            is_alike = buffer not in anew and then is not None and (then.dtype, then.shape) == (now.dtype, now.shape)
             first[buffer] = then if then is not None and is_alike else now
     return first
 

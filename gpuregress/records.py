@@ -206,6 +206,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceKernel:
+    """A gold standard that is computed by kernels: their source, and their launches on freshly filled buffers."""
+
+    source: Source
+    launches: tuple[Launch, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A job with one choice of its parameters: all that a worker needs, as plain numbers and strings.
 
@@ -225,6 +233,8 @@ class Case:
         checks: buffer → checks.
         status: the buffer in which the kernel reports its own errors.
         reference: buffer → `/abs/module.py:function`.
+        reference_kernels: buffer → trusted kernels that compute it, in place of a function.
+        reference_rules: buffer → the rule of its reference, where it is not the buffer's own.
         repeat: how often to run the case, for determinism.
         limits: time and memory.
         devices: where it can run: `cpu`, `cuda`.
@@ -254,6 +264,8 @@ class Case:
     tags: tuple[str, ...] = ()
     expect_fault: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)
+    reference_rules: Mapping[str, Rule] = field(default_factory=dict)
 
 
 # --- compiled things --------------------------------------------------------------------------------------------------
@@ -427,6 +439,7 @@ class MadeOf:
         driver: its driver's and runtime's versions.
         launches: each launch as the log writes it, repeats of one line once.
         resources: kernel → registers, shared, local, spill bytes.
+        determinism: buffer → `bitwise`, `order varies` or `values vary`, where the case was run more than once.
     """
 
     source: str
@@ -440,6 +453,7 @@ class MadeOf:
     driver: str = ""
     launches: tuple[str, ...] = ()
     resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    determinism: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +480,7 @@ class Baseline:
         dumps: buffer → its dump, whole (the file's digest was compared), path absolute.
         history: every accept, the oldest first; the last is this one.
         first: buffer → the first dump ever accepted, for buffers whose drift is watched.
-        arch: `sm_80` where it holds for that architecture only, "" for the common one.
+        arch: `sm_80`, `cpu` or `cuda` where it holds for that architecture or device only, "" for the common one.
         revisions: buffer → the revision its dump is of.
     """
 
@@ -525,7 +539,7 @@ class Comparison:
 
     Attributes:
         buffer: its name.
-        against: `baseline`, `reference`, `check`, `verify` or `repeat`.
+        against: `baseline`, `reference`, `check`, `verify`, `repeat` or `first` (the first accepted baseline).
         rule: the rule in words, with its formula.
         same: the verdict under the rule.
         identical: every bit the same, in order.
@@ -587,6 +601,7 @@ class Verdict:
         changes: what else changed since the baseline (compiler, options, inputs, device), a line each, said first.
         notes: what the user should know besides.
         exit_code: what this verdict alone would make of the exit code.
+        against: of `baseline`, `reference`, `verify`: what it was compared with, where that is not a baseline alone.
         outcome: what the worker said, None where the case did not run.
     """
 
@@ -602,6 +617,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     exit_code: int = 0
     outcome: Outcome | None = None
+    against: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,8 @@ def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> 
 
 def _what(buffer: BufferVerdict) -> str:
     failing = next(comparison for comparison in buffer.comparisons if not comparison.same)
-    against = "" if failing.against == "baseline" else f"{failing.against}: "
+    named = {"baseline": "", "first": "drift: "}
+    against = named.get(failing.against, f"{failing.against}: ")
     return against + (failing.message or f"{failing.differing} of {failing.of} differ")
 
 
@@ -188,7 +189,7 @@ def _notes(case: Case, baseline: Baseline | None) -> tuple[str, ...]:
     gone = [name for name in baseline.dumps if name not in case.dump]
     notes = [f"the baseline holds {name}, which the job no longer dumps" for name in gone]
     if baseline.arch:
-        notes.append(f"compared with the baseline for {baseline.arch}")
+        notes.append(f"compared with the baseline for {baseline.arch}, which comes before the common one")
     return tuple(notes)
 
 
@@ -254,7 +255,14 @@ def _verdict(
         notes,
         EXIT_CODES[word],
         outcome,
+        _against(buffers),
     )
+
+
+def _against(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:
+    """What the buffers were compared with, of baseline, reference and verify."""
+    found = {comparison.against for buffer in buffers for comparison in buffer.comparisons}
+    return tuple(name for name in _GOLD if name in found)
 
 
 def _first_line(text: str) -> str:

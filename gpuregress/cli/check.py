@@ -58,7 +58,7 @@ def _compile(cases: Any) -> dict[str, str]:
     from gpuregress.pipeline import programs
 
     compiled = programs.compile_all(cases, lambda _event: None)
-    programs.check_arguments(cases, compiled.programs)
+    programs.check_arguments(cases, compiled)
     by_name = {case.name: case for case in cases}
     failures = {}
     for name, error in compiled.failures.items():

@@ -16,9 +16,9 @@ from gpuregress.baselines import Store
 from gpuregress.compare import checks
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, HarnessError
-from gpuregress.pipeline import findings, results
+from gpuregress.pipeline import findings, memory, results
 from gpuregress.pipeline.pairs import Pair
-from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Program, Verdict, from_json
+from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
 
 Array = npt.NDArray[np.generic]
 
@@ -29,9 +29,13 @@ class Judge:
 
     Args:
         store: the accepted dumps.
+        kind: of the device, `cpu` or `cuda`, whose own baselines come first.
+        rejected: digests of raw bytes that somebody rejected → who, when and why, in words.
     """
 
     store: Store
+    kind: str = ""
+    rejected: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     _loaded: dict[str, Baseline | None] = field(default_factory=dict)
 
     def baseline(self, case: Case) -> Baseline | None:
@@ -41,7 +45,7 @@ class Judge:
             BaselineError: it was cut short or edited.
         """
         if case.name not in self._loaded:
-            self._loaded[case.name] = self.store.load(case.name, case.source.arch)
+            self._loaded[case.name] = self.store.load(case.name, nearest(case, self.kind))
         return self._loaded[case.name]
 
     def known(self, case: Case) -> dict[str, dict[str, str]]:
@@ -60,7 +64,19 @@ class Judge:
             return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
             return _bug(case, outcome, error)
-        return decided
+        return self._with_rejections(decided)
+
+    def _with_rejections(self, decided: Verdict) -> Verdict:
+        """The verdict, with a note for each buffer whose very bytes somebody has rejected before."""
+        dumps = decided.outcome.dumps if decided.outcome is not None else ()
+        digests = {dump.buffer: dump.digest for dump in dumps}
+        known = [
+            f"{buffer.name}: known to be bad: {said}"
+            for buffer in decided.buffers
+            if buffer.word == "differ"
+            and (said := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
+        ]
+        return dataclasses.replace(decided, notes=(*decided.notes, *known)) if known else decided
 
     def _comparisons(self, case: Case, outcome: Outcome, accepted: Baseline | None) -> dict[str, list[Comparison]]:
         dumps = {dump.buffer: dump for dump in outcome.dumps}
@@ -68,6 +84,8 @@ class Judge:
         for name, now in dumps.items():
             if accepted is not None and name in accepted.dumps:
                 found[name].append(_against(case, "baseline", now, accepted.dumps[name], outcome))
+                found[name] += memory.drift(case, now, accepted)
+                found[name] += memory.determinism_of(case, now, accepted, outcome)
             found[name] += _references(case, now, outcome)
             found[name] += _checks(case, now)
             found[name] += _repeats(case, now, outcome)
@@ -81,8 +99,18 @@ def _bug(case: Case, outcome: Outcome, error: Exception) -> Verdict:
     return dataclasses.replace(failed, outcome=dataclasses.replace(outcome, extra=extra), seconds=outcome.seconds)
 
 
-def _against(case: Case, against: str, now: Dump, then: Dump, outcome: Outcome) -> Comparison:
-    pair = Pair(case, against, Path(now.path), now, Path(then.path), then)
+def nearest(case: Case, kind: str) -> tuple[str, ...]:
+    """Whose own baselines come before the common one, the nearest first: the device's, then the architecture's.
+
+    Args:
+        case: compiled for an architecture.
+        kind: `cpu` or `cuda`, "" where no device is known.
+    """
+    return tuple(name for name in (kind, case.source.arch) if name)
+
+
+def _against(case: Case, against: str, now: Dump, then: Dump, outcome: Outcome, rule: Rule | None = None) -> Comparison:
+    pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
     return findings.explain(pair, pair.compare(), outcome)
 
 
@@ -94,7 +122,7 @@ def _references(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
     written = outcome.extra.get("references", {}).get(name)
     if written is None:
         return []
-    return [_against(case, "reference", now, from_json(Dump, written), outcome)]
+    return [_against(case, "reference", now, from_json(Dump, written), outcome, case.reference_rules.get(name))]
 
 
 def _checks(case: Case, now: Dump) -> list[Comparison]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress import plan, toolchain
-from gpuregress.errors import GpuregressError, JobErrors
+from gpuregress.errors import GpuregressError, JobError, JobErrors
 from gpuregress.pipeline.events import Compiling, Listener
 from gpuregress.records import Case, Program, Source, to_json
 
@@ -22,10 +22,12 @@ class Compiled:
     Attributes:
         programs: case → its program.
         failures: case → why its source could not be compiled.
+        references: case → buffer → the program of its gold standard.
     """
 
     programs: dict[str, Program] = field(default_factory=dict)
     failures: dict[str, GpuregressError] = field(default_factory=dict)
+    references: dict[str, dict[str, Program]] = field(default_factory=dict)
 
 
 def compile_all(
@@ -40,7 +42,7 @@ def compile_all(
         check: called before each source; raises to stop.
     """
     found: dict[str, Program | GpuregressError] = {}
-    distinct = {_key(case.source): case.source for case in cases}
+    distinct = {_key(source): source for case in cases for source in _sources(case)}
     for number, (key, source) in enumerate(distinct.items(), 1):
         check()
         listen(Compiling(Path(source.path).name, number, len(distinct)))
@@ -50,25 +52,37 @@ def compile_all(
             found[key] = error
     compiled = Compiled()
     for case in cases:
-        result = found[_key(case.source)]
-        if isinstance(result, Program):
-            compiled.programs[case.name] = result
-        else:
-            compiled.failures[case.name] = result
+        results = [found[_key(source)] for source in _sources(case)]
+        failed = next((result for result in results if not isinstance(result, Program)), None)
+        programs = [result for result in results if isinstance(result, Program)]
+        if failed is not None:
+            compiled.failures[case.name] = failed
+            continue
+        compiled.programs[case.name] = programs[0]
+        if case.reference_kernels:
+            compiled.references[case.name] = dict(zip(case.reference_kernels, programs[1:], strict=True))
     return compiled
 
 
-def check_arguments(cases: Sequence[Case], programs: Mapping[str, Program]) -> None:
+def check_arguments(cases: Sequence[Case], compiled: Compiled) -> None:
     """Holds every case's arguments against its kernels' own signatures.
 
     Raises:
         JobErrors: all that contradict, each once.
     """
-    errors = [
-        error for case in cases if case.name in programs for error in plan.check_program(case, programs[case.name])
-    ]
+    errors: list[JobError] = []
+    for case in cases:
+        if case.name in compiled.programs:
+            errors += plan.check_program(case, compiled.programs[case.name])
+            for buffer, program in compiled.references.get(case.name, {}).items():
+                errors += plan.check_reference(case, buffer, program)
     if errors:
         raise JobErrors(tuple(dict.fromkeys(errors)))
+
+
+def _sources(case: Case) -> tuple[Source, ...]:
+    """The case's own source, then those of its gold standards."""
+    return (case.source, *(kernel.source for kernel in case.reference_kernels.values()))
 
 
 def _key(source: Source) -> str:

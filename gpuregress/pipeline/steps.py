@@ -16,7 +16,7 @@ from gpuregress import __version__, plan, revision, toolchain, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import folders, programs, results, seats
+from gpuregress.pipeline import folders, programs, rejections, results, seats
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.pipeline.judge import Judge
@@ -130,11 +130,11 @@ class _Execution:
 
     def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
-        programs.check_arguments(wanted, compiled.programs)
+        programs.check_arguments(wanted, compiled)
         folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
         self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
-        judge = Judge(Store(self.project.baselines))
+        judge = Judge(Store(self.project.baselines), choice.kind, rejections.known(self.project.runs))
         interrupted = False
         try:
             self._write_head(folder, wanted, choice)
@@ -204,8 +204,10 @@ class _Execution:
             with contextlib.suppress(GpuregressError):  # a damaged baseline is said when the case is judged
                 known = judge.known(case)
             log, dumps = str(folder / folders.LAUNCH_LOG), str(folder / "dumps")
-            yield case, Task(case, compiled.programs[case.name], log, number, dumps, known)
+            gold = compiled.references.get(case.name, {})
+            yield case, Task(case, compiled.programs[case.name], log, number, dumps, known, references=gold)
             number += len(case.launches) * case.repeat
+            number += sum(len(kernel.launches) for kernel in case.reference_kernels.values())
 
     # --- running ------------------------------------------------------------------------------------------------------
 

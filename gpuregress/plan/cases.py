@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress import dtypes, inputs, records
-from gpuregress.compare import validate
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError
-from gpuregress.plan import names, sources, status, usage
+from gpuregress.plan import judging, names, sources, status, usage
+from gpuregress.plan.gold import standards
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.spec import buffers as spec_buffers
@@ -82,8 +82,7 @@ class _JobPlan:
         usage.check(self.file, self.problems, dump)
         self._check_devices(facts)
         empty = Scope({}, self.problems)
-        self.reference = rules.functions(self.file, empty, "reference")
-        self.verify = rules.functions(self.file, empty, "verify")
+        self.verify = rules.functions(empty, self.job.verify, "verify")
         found = []
         for scope in expand.scopes(self.file, self.problems):
             case = self._case(scope, name, facts, dump)
@@ -119,7 +118,8 @@ class _JobPlan:
         )
         self._prepare_status(scope, buffers)
         launches = spec_launches.launches(self.file, scope, buffers)
-        compare = self._rules(scope, buffers, dump)
+        compare = judging.case_rules(self.job, scope, self.project, buffers, dump, self.verify)
+        gold = standards(self.file, scope, facts, buffers)
         checks = {
             buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
             for buffer, items in self.job.checks.items()
@@ -149,7 +149,9 @@ class _JobPlan:
             compare=compare,
             checks=checks,
             status=self.job.status,
-            reference=self.reference,
+            reference=gold.functions,
+            reference_kernels=gold.kernels,
+            reference_rules=gold.rules,
             repeat=repeat or 1,
             limits=records.Limits(
                 self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout, memory or 0
@@ -169,33 +171,6 @@ class _JobPlan:
             part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
         ):
             scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
-
-    def _rules(
-        self, scope: Scope, buffers: dict[str, records.Buffer], dump: tuple[str, ...]
-    ) -> dict[str, records.Rule]:
-        found = {}
-        for name in dump:
-            if name not in buffers:
-                continue
-            element = dtypes.parse(buffers[name].dtype)
-            default = self.project.settings.compare.get(element.name)
-            if name in self.job.compare:
-                found[name] = self._given_rule(scope, name, element)
-            elif name in self.verify:
-                found[name] = records.Rule(verify=self.verify[name])
-            elif default is not None:
-                found[name] = records.Rule(rtol=default.rtol, atol=default.atol)
-            else:
-                found[name] = records.Rule()
-        return found
-
-    def _given_rule(self, scope: Scope, name: str, element: dtypes.ElementType) -> records.Rule:
-        before = self.problems.reported
-        rule = rules.rule(scope, self.job.compare[name], element, ("compare", name))
-        if self.problems.reported == before:
-            for message in validate.validate_rule(rule, element):
-                scope.error(("compare", name), message)
-        return dataclasses.replace(rule, verify=self.verify.get(name, rule.verify))
 
     def _settings(self, scope: Scope) -> dict[str, Any]:
         """The keys of later rooms, their numbers worked out."""

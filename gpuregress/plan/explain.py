@@ -59,8 +59,11 @@ def _judgement(case: Case) -> Iterator[str]:
             item.name if item.setting is None else f"{item.name} {_options(item.setting)}" for item in checks
         )
         yield f"check     {name}: {shown}"
-    for name, function in case.reference.items():
-        yield f"reference {name}: {function}"
+    for name in dict.fromkeys((*case.reference, *case.reference_kernels)):
+        own = f"; {_rule(case.reference_rules[name])}" if name in case.reference_rules else ""
+        yield f"reference {name}: {case.reference.get(name) or case.reference_kernels[name].source.path}{own}"
+        for launch in case.reference_kernels[name].launches if name in case.reference_kernels else ():
+            yield f"            {_launch(launch, case.buffers)}"
     if case.status:
         yield f"status    {case.status}: all zero, or the case fails"
     if case.expect_fault:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.document import reader
-from gpuregress.document.reader import Document
+from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
-from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program
+from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
 from gpuregress.toolchain import signature
 
 
@@ -22,16 +23,39 @@ def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
     Returns:
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
-    found: dict[tuple[str | int, ...], str] = {}
-    for origin, launch in {launch.origin: launch for launch in reversed(case.launches)}.items():
+    return _errors(case, _contradictions(case.launches, program, case.source, ("launches",)))
+
+
+def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
+    """What the signatures of a gold standard's kernels contradict.
+
+    Args:
+        case: with its references.
+        buffer: whose gold standard it is.
+        program: the reference's compiled source.
+    """
+    kernel = case.reference_kernels[buffer]
+    place = ("reference", buffer, "launches")
+    return _errors(case, _contradictions(kernel.launches, program, kernel.source, place))
+
+
+def _contradictions(
+    launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
+) -> dict[Key, str]:
+    found: dict[Key, str] = {}
+    for origin, launch in {launch.origin: launch for launch in reversed(launches)}.items():
         entry = program.entries.get(launch.kernel)
         if entry is None:
             there = ", ".join(program.entries) or "none"
-            found["launches", origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
+            found[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
             continue
         for position, message in _launch_problems(launch, entry):
-            place = ("launches", origin, "args", *(() if position is None else (position,)))
-            found[place] = f"{message}; the kernel is {shown(case, launch.kernel, entry)}"
+            place = (*section, origin, "args", *(() if position is None else (position,)))
+            found[place] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
+    return found
+
+
+def _errors(case: Case, found: Mapping[Key, str]) -> tuple[JobError, ...]:
     if not found:
         return ()
     document = _document(Path(case.path))
@@ -126,9 +150,9 @@ def layout(argument: Argument) -> tuple[int, int]:
     return -(-size // largest) * largest, largest
 
 
-def shown(case: Case, kernel: str, entry: Entry) -> str:
+def shown(source: Source, kernel: str, entry: Entry) -> str:
     """A kernel as its source declares it: `saxpy(int n, float a, const float* x, float* y)`."""
-    path = Path(case.source.path)
+    path = Path(source.path)
     plain = signature.strip_template_arguments(kernel)
     if path.suffix == ".cu":
         try:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from gpuregress import records, revision
 from gpuregress.document.problems import Problems
+from gpuregress.document.reader import Key
 from gpuregress.project import Project
 from gpuregress.spec import paths
+from gpuregress.spec.compiling import Compile, PlainText
 from gpuregress.spec.load import JobFile
-from gpuregress.spec.model import PlainText
 from gpuregress.spec.scope import Scope
+from gpuregress.toolchain import signature
 
 SUFFIXES = (".cu", ".ptx", ".cubin")
 _OWNED = {
@@ -123,24 +125,79 @@ def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[reco
     """
     job = file.model
     assert job is not None
+    symbols = tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol))
+    return _compiled(known.path, known.include, job.compile, scope, launches, symbols, ("compile",))
+
+
+def of_reference(
+    file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[records.Launch, ...], name: str
+) -> records.Source | None:
+    """The source of the kernels that compute one buffer's gold standard; None where it is not there, which is noted.
+
+    Args:
+        file: the job.
+        known: the job's own source, from `facts`.
+        scope: the case's numbers.
+        launches: the reference's.
+        name: of the buffer.
+    """
+    job = file.model
+    assert job is not None
+    item = job.reference[name]
+    place: Key = ("reference", name)
+    path = known.path if item.source is None else _reference_path(scope.problems, (*place, "source"), item.source)
+    include, given = known.include, job.compile
+    key: Key = ("compile",)
+    if item.compile is not None:
+        given, key = item.compile, (*place, "compile")
+        folders = [
+            paths.existing_folder(scope.problems, (*key, "include", at), text) for at, text in enumerate(given.include)
+        ]
+        include = tuple(folder for folder in folders if folder is not None)
+    if path is None:
+        return None
+    symbols = tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol))
+    if path != known.path:
+        declared = signature.variable_names(path.read_text(encoding="utf-8", errors="replace"))
+        symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
+    return _compiled(path, include, given, scope, launches, symbols, key)
+
+
+def _reference_path(problems: Problems, key: Key, text: str) -> Path | None:
+    path = paths.existing(problems, key, text, "source")
+    if path is not None and path.suffix not in SUFFIXES:
+        problems.add(key, f"{path.name} is no kernel source: .cu, .ptx or .cubin is needed")
+        return None
+    return path
+
+
+def _compiled(
+    path: Path,
+    include: tuple[Path, ...],
+    given: Compile,
+    scope: Scope,
+    launches: tuple[records.Launch, ...],
+    symbols: tuple[str, ...],
+    key: Key,
+) -> records.Source:
     return records.Source(
-        path=str(known.path),
-        options=tuple(job.compile.options),
-        include=tuple(str(folder) for folder in known.include),
-        defines=dict(_defines(job.compile.defines, scope)),
-        contract=job.compile.contract,
-        arch=job.compile.arch,
+        path=str(path),
+        options=tuple(given.options),
+        include=tuple(str(folder) for folder in include),
+        defines=dict(_defines(given.defines, scope, key)),
+        contract=given.contract,
+        arch=given.arch,
         kernels=tuple(dict.fromkeys(launch.kernel for launch in launches)),
-        symbols=tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol)),
+        symbols=symbols,
     )
 
 
-def _defines(given: dict[str, int | float | str | PlainText], scope: Scope) -> list[tuple[str, str]]:
+def _defines(given: dict[str, int | float | str | PlainText], scope: Scope, key: Key) -> list[tuple[str, str]]:
     found = []
     for name, value in given.items():
         if isinstance(value, PlainText):
             found.append((name, value.text))
             continue
-        number = scope.number(value, ("compile", "defines", name))
+        number = scope.number(value, (*key, "defines", name))
         found.append((name, str(int(number)) if isinstance(number, bool) else repr(number)))
     return found

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 from gpuregress.document.problems import Problems, suggestion
+from gpuregress.spec.launched import C_NAMES
 from gpuregress.spec.load import JobFile
-from gpuregress.spec.model import C_NAMES, Buffer
+from gpuregress.spec.model import Buffer
 from gpuregress.toolchain import includes, signature
 
 _ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gpuregress.document.problems import Problems, suggestion
 from gpuregress.document.reader import Key
-from gpuregress.spec import model
+from gpuregress.spec import launched, model
 from gpuregress.spec.load import JobFile
 
 
@@ -83,7 +83,8 @@ def _judged(job: model.Job) -> set[str]:
 def _used(job: model.Job) -> Iterator[str]:
     yield from _judged(job)
     yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
-    for launch in job.launches:
+    gold = (launch for item in job.reference.values() for launch in item.launches or ())
+    for launch in (*job.launches, *gold):
         yield from _arguments(launch.args)
         for pair in launch.swap:
             yield from pair
@@ -93,7 +94,7 @@ def _used(job: model.Job) -> Iterator[str]:
         yield job.status
 
 
-def _arguments(items: Iterable[model.Argument]) -> Iterator[str]:
+def _arguments(items: Iterable[launched.Argument]) -> Iterator[str]:
     for item in items:
         if item.kind == "buffer":
             yield item.buffer

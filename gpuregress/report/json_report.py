@@ -44,6 +44,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "revision": verdict.revision,
         "baseline_revision": verdict.baseline_revision,
         "exit_code": verdict.exit_code,
+        "against": list(verdict.against),
         "changes": list(verdict.changes),
         "notes": list(verdict.notes),
         "fault": to_json(outcome.fault) if outcome is not None else None,

@@ -30,7 +30,16 @@ def colour(word: str) -> str | None:
 def case_line(verdict: Verdict) -> str:
     """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
     line = f"{verdict.word:<8} {verdict.case}  {verdict.seconds:.3f} s"
-    return f"{line}  {verdict.reason}" if verdict.reason else line
+    said = verdict.reason or _passed(verdict)
+    return f"{line}  {said}" if said else line
+
+
+def _passed(verdict: Verdict) -> str:
+    """What a case passed, where that is not just its baseline."""
+    if verdict.word != "pass" or verdict.against in ((), ("baseline",)):
+        return ""
+    names = " and ".join(f"its {name}" if name != "verify" else "verify" for name in verdict.against)
+    return f"as {names}" + ("" if "baseline" in verdict.against else ", without a baseline")
 
 
 def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterator[str]:

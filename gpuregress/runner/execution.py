@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, launchlog, storage
+from gpuregress.compare import determinism
 from gpuregress.devices.base import Device, Memory, Module
 from gpuregress.dump import digest, names, reader, writer
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Buffer, Case, Dump, Fault, LaunchTime, Outcome, Program, to_json
+from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Outcome, Program, Source, to_json
 from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.poison import POISON, as_bytes, poison, unwritten
@@ -35,6 +37,7 @@ def run_case(
     dumps: Path | str,
     known: Mapping[str, Mapping[str, str]],
     place: str = "",
+    references: Mapping[str, Program] | None = None,
     entering: Callable[[str], None] = lambda _phase: None,
 ) -> Outcome:
     """Runs a case and dumps what it asks for.
@@ -48,13 +51,15 @@ def run_case(
         dumps: the folder for dumps.
         known: buffer → digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
         place: the device as people call it; its own name where not given.
+        references: buffer → the compiled source of the kernels that are its gold standard.
         entering: told `launching` when the clock of the case's time limit starts, `saving` when it stops.
 
     Returns:
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
     """
     began = time.perf_counter()
-    run = _Run(device, case, program, log, first_launch, Path(dumps), known, place or device.info.name, entering)
+    name = place or device.info.name
+    run = _Run(device, case, program, log, first_launch, Path(dumps), known, name, entering, references or {})
     state: dict[str, Any] = {"state": "done"}
     try:
         run.execute()
@@ -100,6 +105,7 @@ class _Run:
     known: Mapping[str, Mapping[str, str]]
     place: str
     entering: Callable[[str], None]
+    references: Mapping[str, Program]
     current: int | None = None
     dumped: list[Dump] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
@@ -121,43 +127,63 @@ class _Run:
         self._count_unwritten(results)
         for name, array in results.items():
             self.dumped.append(self._write(self.folder, name, array, self.known.get(name, {})))
-        self._write_references(filled)
-        firsts = {dump.buffer: dump.digest for dump in self.dumped}
+        if self.case.repeat > 1:
+            self.extra["determinism"] = dict.fromkeys(results, determinism.CLASSES[0])
         for repetition in range(2, self.case.repeat + 1):
-            self._repeat(repetition, filled, firsts)
+            self._repeat(repetition, filled, results)
+        self._write_references(filled)
 
-    def _repeat(self, repetition: int, filled: Mapping[str, Array], firsts: Mapping[str, str]) -> None:
+    def _repeat(self, repetition: int, filled: Mapping[str, Array], firsts: Mapping[str, Array]) -> None:
         """One further run; where its bits are not the first run's, they are dumped beside them."""
         self.device.free_all()
+        digests = {dump.buffer: dump.digest for dump in self.dumped}
         for name, array in self._once(filled).items():
             found = self._digest(name, array)
             self.repeats.setdefault(name, []).append(found)
-            if found != firsts[name]:
+            if found != digests[name]:
                 dump = self._write(self.folder / f"repeat-{repetition}", name, array, {})
                 self.extra.setdefault("repeat_dumps", {}).setdefault(name, {})[str(repetition)] = dump.path
+                self._note_class(name, firsts[name], array)
+
+    def _note_class(self, name: str, first: Array, other: Array) -> None:
+        """The determinism of a buffer of which two runs differ: never better than it was found before."""
+        element = dtypes.parse(self.case.buffers[name].dtype)
+        found = determinism.classify(element, (first.reshape(-1), other.reshape(-1)))
+        classes = self.extra["determinism"]
+        classes[name] = max(classes[name], found, key=determinism.CLASSES.index)
 
     def _once(self, filled: Mapping[str, Array]) -> dict[str, Array]:
-        """Loads, fills, launches, reads: buffer → array, for the buffers to dump."""
+        """The case's own launches: buffer → array, for the buffers to dump."""
         module = self.device.load(self.program)
         self._record_resources(module)
-        memory = {name: self._place_buffer(module, buffer) for name, buffer in self.case.buffers.items()}
-        for name, buffer in self.case.buffers.items():
-            self._initialise(memory[name], buffer, filled.get(name))
+        memory = self._prepare(module, filled, self.program, self.case.source)
         self.entering("launching")
-        for step in range(len(self.case.launches)):
-            self._launch(step, module, memory)
+        for launch in self.case.launches:
+            self._launch(launch, self.program, module, memory)
         self._check_status(memory)
         self.entering("saving")
         return {name: self._read(memory[name], self.case.buffers[name]) for name in self.case.dump}
 
+    def _prepare(
+        self, module: Module, filled: Mapping[str, Array], program: Program, source: Source
+    ) -> dict[str, Memory]:
+        """Every buffer in its place, filled or poisoned; a symbol that this source has not is a plain buffer."""
+        memory = {}
+        for name, buffer in self.case.buffers.items():
+            is_symbol = source is self.case.source or buffer.symbol in source.symbols
+            placed = buffer if is_symbol else dataclasses.replace(buffer, symbol=None)
+            memory[name] = self._place_buffer(module, placed, program)
+            self._initialise(memory[name], placed, filled.get(name))
+        return memory
+
     # --- memory -------------------------------------------------------------------------------------------------------
 
-    def _place_buffer(self, module: Module, buffer: Buffer) -> Memory:
+    def _place_buffer(self, module: Module, buffer: Buffer, program: Program) -> Memory:
         element = dtypes.parse(buffer.dtype)
         size = element.size * math.prod(buffer.shape)
         if buffer.symbol is None:
             return self.device.allocate(buffer.name, size, itemsize=element.size)
-        memory = module.symbol(self.program.symbols.get(buffer.symbol, buffer.symbol))
+        memory = module.symbol(program.symbols.get(buffer.symbol, buffer.symbol))
         if size > memory.size:
             raise DeviceError(f"buffer {buffer.name} has {size} bytes; its symbol {buffer.symbol} has {memory.size}")
         return memory
@@ -175,9 +201,8 @@ class _Run:
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def _launch(self, step: int, module: Module, memory: dict[str, Memory]) -> None:
-        launch = self.case.launches[step]
-        entry = self.program.entries[launch.kernel]
+    def _launch(self, launch: Launch, program: Program, module: Module, memory: dict[str, Memory]) -> None:
+        entry = program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory)[0] for argument in launch.args)
         call = launchlog.render(launch, self.case.buffers)
         self.current = self.number
@@ -189,10 +214,11 @@ class _Run:
             self.log.fault(self.current, str(error))
             raise
         self.log.end(self.current, report.elapsed_ms)
-        self.launches.append(LaunchTime(self.current, launch.kernel, report.elapsed_ms))
-        if report.output:
-            self.output.append(report.output)
-        self._count_events(launch.kernel, report.counters)
+        if program is self.program:  # what is told of a case is its own kernels', not the gold standard's
+            self.launches.append(LaunchTime(self.current, launch.kernel, report.elapsed_ms))
+            self._count_events(launch.kernel, report.counters)
+            if report.output:
+                self.output.append(report.output)
         for first, second in launch.swap:
             memory[first], memory[second] = memory[second], memory[first]
 
@@ -231,13 +257,36 @@ class _Run:
         """The gold standards, as dumps of their own; where one equals the result, the file is copied."""
         for name, function in self.case.reference.items():
             try:
-                array = reference.compute(function, self.case, name, filled)
+                self._write_reference(name, reference.compute(function, self.case, name, filled))
             except reference.ReferenceFailed as error:
                 self.extra.setdefault("reference_errors", {})[name] = str(error)
-                continue
-            known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
-            dump = self._write(self.folder.parent / "references", name, array, known)
-            self.extra.setdefault("references", {})[name] = to_json(dump)
+        for group in reference.shared(self.case.reference_kernels):
+            try:
+                for name, array in self._reference_run(group, filled).items():
+                    self._write_reference(name, array)
+            except KernelFault as fault:
+                failed = dict.fromkeys(group, f"the reference's own kernel failed with {fault.kind}: {fault}")
+                self.extra.setdefault("reference_errors", {}).update(failed)
+                self.extra["sticky"] = fault.sticky
+                if fault.sticky:
+                    return
+
+    def _reference_run(self, names: Sequence[str], filled: Mapping[str, Array]) -> dict[str, Array]:
+        """Trusted kernels on freshly filled buffers: what they leave in these buffers."""
+        kernel, program = self.case.reference_kernels[names[0]], self.references[names[0]]
+        self.device.free_all()
+        module = self.device.load(program)
+        memory = self._prepare(module, filled, program, kernel.source)
+        self.entering("launching")
+        for launch in kernel.launches:
+            self._launch(launch, program, module, memory)
+        self.entering("saving")
+        return {name: self._read(memory[name], self.case.buffers[name]) for name in names}
+
+    def _write_reference(self, name: str, array: Array) -> None:
+        known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
+        dump = self._write(self.folder.parent / "references", name, array, known)
+        self.extra.setdefault("references", {})[name] = to_json(dump)
 
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))

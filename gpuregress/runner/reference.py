@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes
-from gpuregress.records import Case
+from gpuregress.records import Case, ReferenceKernel
 
 Array = npt.NDArray[np.generic]
 
@@ -49,6 +49,18 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     except Exception as error:
         raise ReferenceFailed(f"{_shown(function)} raised {type(error).__name__}: {_first_line(error)}") from error
     return _shaped(result, case, buffer, function)
+
+
+def shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
+    """Buffers whose gold standards come from the very same launches, together: those are run once."""
+    groups: list[list[str]] = []
+    for name, kernel in kernels.items():
+        group = next((group for group in groups if kernels[group[0]] == kernel), None)
+        if group is None:
+            groups.append([name])
+        else:
+            group.append(name)
+    return groups
 
 
 def _shaped(result: Any, case: Case, buffer: str, function: str) -> Array:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.records import Dim3
-from gpuregress.spec import expressions, model, scalar_bytes
+from gpuregress.spec import expressions, launched, scalar_bytes
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.scope import Scope
 
@@ -33,16 +33,43 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
         buffers: the case's buffers.
     """
     assert file.model is not None
+    numbered = zip(file.positions("launches"), file.model.launches, strict=True)
+    return _written_out(file, scope, buffers, numbered, ("launches",))
+
+
+def of_reference(
+    file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer], name: str
+) -> tuple[records.Launch, ...]:
+    """All launches of the gold standard for one buffer.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        buffers: the case's buffers.
+        name: of the buffer.
+    """
+    assert file.model is not None
+    given = file.model.reference[name].launches or []
+    return _written_out(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
+
+
+def _written_out(
+    file: JobFile,
+    scope: Scope,
+    buffers: Mapping[str, records.Buffer],
+    numbered: Iterable[tuple[int, launched.Launch]],
+    section: Key,
+) -> tuple[records.Launch, ...]:
     written: list[records.Launch] = []
-    for position, launch in zip(file.positions("launches"), file.model.launches, strict=True):
-        key = ("launches", position)
+    for position, launch in numbered:
+        key = (*section, position)
         repeat = scope.whole(launch.repeat, (*key, "repeat"), low=1, high=MAX_LAUNCHES, what="repeats")
         if repeat is None:
             continue
         if len(written) + repeat > MAX_LAUNCHES:
             scope.error((*key, "repeat"), f"makes more than {MAX_LAUNCHES:,} launches in one case")
             break
-        maker = _Maker(file, launch, position, buffers)
+        maker = _Maker(file, launch, key, buffers)
         written += maker.steps(scope, repeat)
     return tuple(written)
 
@@ -50,13 +77,11 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
 class _Maker:
     """One entry of `launches`."""
 
-    def __init__(
-        self, file: JobFile, launch: model.Launch, position: int, buffers: Mapping[str, records.Buffer]
-    ) -> None:
+    def __init__(self, file: JobFile, launch: launched.Launch, key: Key, buffers: Mapping[str, records.Buffer]) -> None:
         self.file = file
         self.launch = launch
-        self.key: Key = ("launches", position)
-        self.position = position
+        self.key = key
+        self.position = int(key[-1])
         self.buffers = buffers
 
     def steps(self, scope: Scope, repeat: int) -> list[records.Launch]:
@@ -171,7 +196,7 @@ class _Maker:
                 pairs.append((first, second))
         return tuple(pairs)
 
-    def _argument(self, scope: Scope, item: model.Argument, key: Key) -> records.Argument | None:
+    def _argument(self, scope: Scope, item: launched.Argument, key: Key) -> records.Argument | None:
         if item.kind == "null":
             return records.Argument("null", text="null")
         if item.kind == "struct":
@@ -185,7 +210,7 @@ class _Maker:
         return records.Argument("buffer", buffer=item.buffer)
 
 
-def _scalar(scope: Scope, item: model.Argument, key: Key) -> records.Argument | None:
+def _scalar(scope: Scope, item: launched.Argument, key: Key) -> records.Argument | None:
     numbers = [scope.number(value, key) for value in item.values]
     values = tuple(number for number in numbers if number is not None)
     if len(values) != len(numbers):
@@ -218,7 +243,7 @@ def _written(file: JobFile) -> tuple[str, ...]:
     return tuple(buffers) if isinstance(buffers, dict) else ()
 
 
-def _uses_step(launch: model.Launch) -> bool:
+def _uses_step(launch: launched.Launch) -> bool:
     texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel"}))
     kernel = any("step" in expressions.parse(hole).names for hole in _HOLE.findall(launch.kernel) if _readable(hole))
     return kernel or any("step" in expressions.parse(text).names for text in texts if _readable(text))

@@ -19,8 +19,10 @@ from pydantic import (
 from gpuregress import dtypes
 from gpuregress.document.problems import show, suggestion
 from gpuregress.records import FAULT_KINDS
-from gpuregress.spec.expressions import parse
+from gpuregress.spec.compiling import Compile
+from gpuregress.spec.gold import Reference
 from gpuregress.spec.judged import Check, Rule
+from gpuregress.spec.launched import Launch, dtype_hint
 from gpuregress.spec.scalars import (
     Expr,
     FunctionPath,
@@ -33,61 +35,6 @@ from gpuregress.spec.scalars import (
     Text,
 )
 from gpuregress.spec.strict import Model
-
-# --- compile ----------------------------------------------------------------------------------------------------------
-
-
-class PlainText(Model):
-    """Text that is no expression."""
-
-    text: str
-
-
-def _define(value: Any) -> int | float | str | PlainText:
-    if value is None or value == "":
-        return PlainText(text="")
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
-        return PlainText(text=value["text"])
-    if isinstance(value, str):
-        try:
-            parse(value)
-        except ValueError as error:
-            raise ValueError(f"{error}; other text is written {{text: {value}}}") from None
-        return value
-    if isinstance(value, int | float):
-        return value
-    raise ValueError(f"is {show(value)}: a number, an expression or {{text: …}} is needed")
-
-
-Define = Annotated[
-    int | float | str | PlainText,
-    PlainValidator(_define),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                *({"type": kind} for kind in ("number", "string", "boolean", "null")),
-                {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
-            ],
-        }
-    ),
-]
-
-
-class Compile(Model):
-    """How the source is compiled."""
-
-    options: list[Text] = Field([], description="options for NVRTC, as -lineinfo")
-    include: list[Text] = Field([], description="include folders, relative to the job")
-    defines: dict[Name, Define] = Field({}, description="macro → its value, an expression: -DTILE=128")
-    contract: Literal["pinned", "native"] = Field(
-        "pinned", description="pinned: a*b+c is never fused behind your back; native: ptxas may"
-    )
-    arch: Annotated[str, Field(pattern=r"^sm_[0-9]{2,3}[af]?$")] = Field(
-        "sm_90", description="the architecture to compile for"
-    )
-
 
 # --- buffers ----------------------------------------------------------------------------------------------------------
 
@@ -179,7 +126,7 @@ def _dtype(value: Any) -> str:
     try:
         return dtypes.parse(value).name
     except ValueError as error:
-        raise ValueError(f"{error}{_dtype_hint(value)}") from None
+        raise ValueError(f"{error}{dtype_hint(value)}") from None
 
 
 def _field_dtype(name: str, value: Any) -> str:
@@ -188,31 +135,8 @@ def _field_dtype(name: str, value: Any) -> str:
     try:
         dtypes.parse(value)
     except ValueError as error:
-        raise ValueError(f"field {name!r}: {error}{_dtype_hint(value)}") from None
+        raise ValueError(f"field {name!r}: {error}{dtype_hint(value)}") from None
     return value
-
-
-C_NAMES = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "__half": "float16",
-    "__nv_bfloat16": "bfloat16",
-    "char": "int8",
-    "short": "int16",
-    "int": "int32",
-    "unsigned": "uint32",
-    "uint": "uint32",
-    "long": "int64",
-    "long long": "int64",
-    "size_t": "uint64",
-}
-
-
-def _dtype_hint(name: str) -> str:
-    if name in C_NAMES:
-        return f"; C's {name} is {C_NAMES[name]!r}"
-    return suggestion(name, dtypes.known_names())
 
 
 _DTYPE_SCHEMA = {
@@ -234,105 +158,6 @@ class Buffer(Model):
     fill: Fill | None = Field(None, description="its contents before the first launch; none: an output, poisoned")
     symbol: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
         None, description="the __constant__ or __device__ variable that this buffer is"
-    )
-
-
-# --- launches ---------------------------------------------------------------------------------------------------------
-
-
-Extents = Annotated[list[Expr], Field(min_length=1, max_length=3)]
-
-
-class Grid(Model):
-    """Blocks along x, y, z; or ceil(problem / product of its divisors) along each axis."""
-
-    blocks: Extents | None = None
-    problem: Extents | None = Field(None, description="the problem's size along x, y, z")
-    divide: Annotated[list[list[Expr]], Field(max_length=3)] = Field([], description="the divisors along each axis")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _forms(cls, value: Any) -> Any:
-        if isinstance(value, list):
-            return {"blocks": value}
-        if not isinstance(value, dict):
-            wanted = "a list of 1 to 3 numbers, or {problem: [...], divide: [...]}, is needed"
-            raise ValueError(f"is {show(value)}: {wanted}")  # noqa: TRY004 - pydantic wants ValueError
-        if "problem" not in value:
-            raise ValueError("the problem's size is missing: {problem: [n, m], divide: [[block_x], [block_y]]}")
-        if isinstance(value.get("divide"), list) and isinstance(value["problem"], list):
-            given, axes = len(value["divide"]), len(value["problem"])
-            if given > axes:
-                raise ValueError(f"divide has {given} axes and problem has {axes}")
-        return value
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        schema = handler.resolve_ref_schema(handler(core))
-        blocks = schema["properties"].pop("blocks")
-        schema["required"] = ["problem"]
-        mapping = dict(schema)
-        extents = next(option for option in blocks["anyOf"] if option.get("type") == "array")
-        schema.clear()
-        return {"anyOf": [extents, mapping], "description": cls.__doc__}
-
-
-class Argument(Model):
-    """An argument of a kernel: a buffer's name, {dtype: value}, null, or {struct: [...]}."""
-
-    kind: Literal["buffer", "scalar", "null", "struct"]
-    buffer: str = ""
-    dtype: str = ""
-    values: list[Literal_] = Field([])
-    fields: list[Argument] = Field([])
-
-    @model_validator(mode="before")
-    @classmethod
-    def _forms(cls, value: Any) -> Any:
-        if value is None:
-            return {"kind": "null"}
-        if isinstance(value, str):
-            return {"kind": "buffer", "buffer": value}
-        if isinstance(value, dict) and len(value) == 1:
-            ((name, inner),) = value.items()
-            if name == "struct":
-                if not isinstance(inner, list) or not inner:
-                    raise ValueError("struct takes a list of arguments, as {struct: [x, {int32: n}]}")
-                return {"kind": "struct", "fields": inner}
-            return {"kind": "scalar", "dtype": name, "values": _scalar_values(name, inner)}
-        hint = f"; write {{int32: {value}}}" if isinstance(value, int) and not isinstance(value, bool) else ""
-        hint = f"; write {{float32: {value}}}" if isinstance(value, float) else hint
-        hint = f"; write {{bool: {show(value)}}}" if isinstance(value, bool) else hint
-        raise ValueError(
-            f"is {show(value)}: a buffer's name, {{dtype: value}}, null or {{struct: [...]}} is needed{hint}"
-        )
-
-
-def _scalar_values(name: str, inner: Any) -> list[Any]:
-    try:
-        element = dtypes.parse(name)
-    except ValueError:
-        raise ValueError(f"{name!r} is no dtype{_dtype_hint(name)}") from None
-    values = inner if isinstance(inner, list) else [inner]
-    if len(values) != len(element.parts):
-        wanted = "one value" if len(element.parts) == 1 else f"a list of {len(element.parts)} values"
-        raise ValueError(f"{name} takes {wanted}, not {len(values)}")
-    return values
-
-
-class Launch(Model):
-    """One launch of one kernel, or a step that is repeated."""
-
-    kernel: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
-        description="its C++ name, with namespace and template arguments: block_sum<float>"
-    )
-    grid: Grid = Field(description="blocks along x, y, z, or {problem: …, divide: …}")
-    block: Extents = Field(description="threads along x, y, z")
-    shared: Expr = Field(0, description="dynamic shared memory, bytes")
-    args: list[Argument] = Field([], description="in the kernel's order")
-    repeat: Expr = Field(1, description="how often; `step` counts 0, 1, … in expressions")
-    swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
-        [], description="pairs of buffers that exchange their memory after each step"
     )
 
 
@@ -413,7 +238,7 @@ class Job(Model):
     compare: dict[Name, Rule] = Field({}, description="buffer → rule")
     checks: dict[Name, Annotated[list[Check], Field(min_length=1)]] = Field({}, description="buffer → checks")
     status: Name | None = Field(None, description="the buffer in which the kernel reports its own errors")
-    reference: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, a gold standard")
+    reference: dict[Name, Reference] = Field({}, description="buffer → a gold standard: module.py:function, or more")
     verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, your own comparison")
     repeat: Expr = Field(1, description="run the case so often and compare the runs with each other")
     limits: Limits = Limits.model_validate({})

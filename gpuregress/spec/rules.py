@@ -11,7 +11,6 @@ from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType
 from gpuregress.spec import judged, paths, scalar_bytes
-from gpuregress.spec.load import JobFile
 from gpuregress.spec.scope import Scope
 
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
@@ -203,9 +202,13 @@ def _partner(
     return records.Check(kind, name)
 
 
-def functions(file: JobFile, scope: Scope, section: str) -> dict[str, str]:
-    """`reference` or `verify`: buffer → `/abs/module.py:function`."""
-    assert file.model is not None
-    given: dict[str, str] = getattr(file.model, section)
-    found = {name: paths.existing_function(scope.problems, (section, name), text) for name, text in given.items()}
+def functions(scope: Scope, given: Mapping[str, str], *place: str) -> dict[str, str]:
+    """The user's own functions: buffer → `/abs/module.py:function`; those that are not there are noted and left out.
+
+    Args:
+        scope: errors are noted there.
+        given: buffer → `module.py:function`, as the job has it.
+        place: the key they stand under.
+    """
+    found = {name: paths.existing_function(scope.problems, (*place, name), text) for name, text in given.items()}
     return {name: path for name, path in found.items() if path is not None}

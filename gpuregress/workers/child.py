@@ -85,6 +85,7 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
                 dumps=task.dumps,
                 known=task.known,
                 place=task.place,
+                references=task.references,
                 entering=lambda phase: channel.send({"say": "phase", "phase": phase}),
             )
     except (BrokenPipeError, ConnectionResetError):

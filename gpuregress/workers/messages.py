@@ -41,6 +41,7 @@ class Task:
         dumps: the folder for dumps, absolute.
         known: buffer → digest of raw bytes → an existing dump file that holds them.
         place: the device as people call it, `cuda:3`.
+        references: buffer → the compiled source of the kernels that are its gold standard.
     """
 
     case: Case
@@ -50,6 +51,7 @@ class Task:
     dumps: str
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     place: str = ""
+    references: Mapping[str, Program] = field(default_factory=dict)
 
 
 class Channel:

@@ -43,7 +43,7 @@ def test_the_job_that_is_written_passes_check(project: Project, what: str) -> No
     assert cases
     compiled = programs.compile_all(cases, lambda _event: None)
     assert not compiled.failures
-    programs.check_arguments(cases, compiled.programs)
+    programs.check_arguments(cases, compiled)
 
 
 def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -> None:

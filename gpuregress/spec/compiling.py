@@ -1,0 +1,64 @@
+"""How a source is compiled, as a job's file says it; the models do not leave `plan`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from gpuregress.document.problems import show
+from gpuregress.spec.expressions import parse
+from gpuregress.spec.scalars import Name, Text
+from gpuregress.spec.strict import Model
+
+
+class PlainText(Model):
+    """Text that is no expression."""
+
+    text: str
+
+
+def _define(value: Any) -> int | float | str | PlainText:
+    if value is None or value == "":
+        return PlainText(text="")
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
+        return PlainText(text=value["text"])
+    if isinstance(value, str):
+        try:
+            parse(value)
+        except ValueError as error:
+            raise ValueError(f"{error}; other text is written {{text: {value}}}") from None
+        return value
+    if isinstance(value, int | float):
+        return value
+    raise ValueError(f"is {show(value)}: a number, an expression or {{text: …}} is needed")
+
+
+Define = Annotated[
+    int | float | str | PlainText,
+    PlainValidator(_define),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                *({"type": kind} for kind in ("number", "string", "boolean", "null")),
+                {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            ],
+        }
+    ),
+]
+
+
+class Compile(Model):
+    """How the source is compiled."""
+
+    options: list[Text] = Field([], description="options for NVRTC, as -lineinfo")
+    include: list[Text] = Field([], description="include folders, relative to the job")
+    defines: dict[Name, Define] = Field({}, description="macro → its value, an expression: -DTILE=128")
+    contract: Literal["pinned", "native"] = Field(
+        "pinned", description="pinned: a*b+c is never fused behind your back; native: ptxas may"
+    )
+    arch: Annotated[str, Field(pattern=r"^sm_[0-9]{2,3}[af]?$")] = Field(
+        "sm_90", description="the architecture to compile for"
+    )

@@ -1,0 +1,118 @@
+"""Gold standards from end to end on the CPU device: a trusted kernel at every point of the parameter space."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuregress import launchlog
+from tests.cli import workshop
+from tests.cli.workshop import Workshop
+
+RUN = ("run", "--device", "cpu", "--jobs", "1")
+KERNELS = """\
+// $Revision: 1.4 $
+__device__ float d_bias;
+__global__ void doubled(float *out, float *more, const float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - SHORT) { out[i] = x[i] + x[i] + d_bias; more[i] = 3.0f * x[i]; }
+}
+"""
+NAIVE = """\
+__global__ void naive(float *out, float *more, const float *x, int n, float factor)
+{
+    for (int i = 0; i < n; ++i) { out[i] = factor * x[i]; more[i] = x[i] * 3.0f; }
+}
+__global__ void wild(float *out) { out[1 << 20] = 1.0f; }
+"""
+JOB = """\
+source: ../kernels/doubled.cu
+compile: {defines: {SHORT: short}}
+parameters:
+  n: [100, 64]
+  short: [0]
+buffers:
+  x: {dtype: float32, shape: [n], fill: {normal: {std: 2.0}}}
+  bias: {dtype: float32, shape: [1], fill: zeros, symbol: d_bias}
+  out: {dtype: float32, shape: [n]}
+  more: {dtype: float32, shape: [n]}
+launches:
+  - {kernel: doubled, grid: [ceil(n / 32)], block: [32], args: [out, more, x, {int32: n}]}
+reference:
+  out: &gold
+    source: ../kernels/naive.cu
+    launches: [{kernel: naive, grid: [1], block: [1], args: [out, more, x, {int32: n}, {float32: 2.0}]}]
+  more: *gold
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workshop:
+    made = workshop.make(tmp_path)
+    (tmp_path / "configs" / "scale.yaml").unlink()
+    made.write("kernels/doubled.cu", KERNELS)
+    made.write("kernels/naive.cu", NAIVE)
+    made.write("configs/doubled.yaml", JOB)
+    return made
+
+
+def change(shop: Workshop, before: str, after: str) -> None:
+    assert before in JOB
+    shop.write("configs/doubled.yaml", JOB.replace(before, after))
+
+
+def cases(shop: Workshop) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+    return found
+
+
+def test_a_trusted_kernel_is_a_gold_standard_and_the_report_says_which_of_the_two_was_passed(shop: Workshop) -> None:
+    first = shop.call(*RUN)
+    assert first.exit_code == 0, first.output
+    assert "as its reference, without a baseline" in first.stdout
+    assert [case["against"] for case in cases(shop)] == [["reference"]] * 2
+    assert shop.call("accept", "doubled").exit_code == 0
+    assert "as its baseline and its reference" in shop.call(*RUN).stdout
+    log = launchlog.read(shop.root / "runs/latest/launch.log")
+    # One launch of the kernel and one of the reference, which both buffers share; numbers that no two cases use.
+    assert len({event.number for event in log.events}) == 4
+    assert not log.unfinished
+
+
+def test_a_kernel_that_is_not_as_its_reference_differs_in_every_case_it_is_wrong_in(shop: Workshop) -> None:
+    change(shop, "short: [0]", "short: [0, 1]")
+    result = shop.call(*RUN)
+    assert result.exit_code == 1
+    assert [case["verdict"] for case in cases(shop)] == ["pass", "differ"] * 2
+    assert "out: reference: 1 of 100 differ" in result.stdout
+
+
+def test_a_reference_has_a_rule_of_its_own(shop: Workshop) -> None:
+    change(shop, "{float32: 2.0}]}]", "{float32: 2.000001}]}]\n    compare: {ulp: 9}")
+    assert shop.call(*RUN).exit_code == 0
+    change(shop, "{float32: 2.0}]}]", "{float32: 2.000001}]}]")
+    assert shop.call(*RUN).exit_code == 1
+
+
+def test_a_reference_that_faults_is_its_own_fault(shop: Workshop) -> None:
+    change(shop, "[{kernel: naive", "[{kernel: wild, grid: [1], block: [1], args: [out]}, {kernel: naive")
+    result = shop.call(*RUN)
+    assert result.exit_code == 1
+    assert "the reference's own kernel failed with out-of-bounds" in result.stdout
+
+
+def test_arguments_of_a_reference_that_contradict_its_signature_stop_the_run(shop: Workshop) -> None:
+    change(shop, ", {float32: 2.0}]", "]")
+    said = shop.fails(2, *RUN)
+    assert "reference.out.launches[0].args: naive takes 5 arguments, not 4" in said
+    assert not (shop.root / "runs").exists()
+
+
+def test_a_reference_that_does_not_compile_stops_its_cases(shop: Workshop) -> None:
+    shop.write("kernels/naive.cu", NAIVE.replace("int i = 0;", "int i = 0"))
+    result = shop.call(*RUN)
+    assert result.exit_code == 3
+    assert "naive.cu:3" in result.stdout
