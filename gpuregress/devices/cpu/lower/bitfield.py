@@ -60,10 +60,13 @@ def _shifted_left(emit: Emit, value: ir.Value, count: ir.Value) -> ir.Value:
 
 
 def _byte_counts(emit: Emit, instruction: Instruction, start: int, kind: ir.IntType) -> tuple[ir.Value, ir.Value]:
-    """Position and length of a field: the low 8 bits of two u32 operands, in the field's width."""
-    position, length = (
-        emit.builder.and_(emit.read(operand, "u32"), I32(0xFF)) for operand in instruction.operands[start : start + 2]
-    )
+    """Position and length of a field, in the field's width: of 32-bit forms the low 8 bits, of 64-bit ones all.
+
+    The manual says 8 bits for both; ptxas (CUDA 13.0, sm_90) writes the 64-bit forms out in shifts, which see all.
+    """
+    position, length = (emit.read(operand, "u32") for operand in instruction.operands[start : start + 2])
+    if kind.width == 32:
+        position, length = (emit.builder.and_(value, I32(0xFF)) for value in (position, length))
     return resize(emit, position, kind, signed=False), resize(emit, length, kind, signed=False)
 
 
@@ -129,7 +132,7 @@ def _fns(emit: Emit, instruction: Instruction) -> None:
 def _build_fns(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
     """The position of the |offset|-th set bit at or after `base` (before it for a negative offset), or all ones.
 
-    An offset of 0 asks for the bit at `base` itself.
+    An offset of 0 asks for the bit at `base` itself; one of -2^31, which has no magnitude, gives 0.
     """
     mask, base, offset = arguments
     entry = builder.block
@@ -162,7 +165,7 @@ def _build_fns(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Val
     result.add_incoming(I32(-1), entry)
     result.add_incoming(position, loop)
     result.add_incoming(I32(-1), step)
-    return result
+    return builder.select(builder.icmp_signed("==", offset, I32(-(1 << 31))), I32(0), result)
 
 
 TABLE: dict[str, Lowering] = {

@@ -61,7 +61,7 @@ def _through_double(emit: Emit, instruction: Instruction, values: list[ir.Value]
     exact = exact_of(emit, wide)
     rounding = rounding_of(instruction)
     result = narrow(emit, exact, rounding)
-    return flush_by(emit, result, exact) if "ftz" in instruction.modifiers else result
+    return flush_by(emit, result, exact, rounding) if "ftz" in instruction.modifiers else result
 
 
 def _simple(instruction: Instruction) -> bool:
@@ -88,7 +88,7 @@ def _sum(emit: Emit, instruction: Instruction, *, subtract: bool) -> None:
             total = directed(emit, "fsub" if subtract else "fadd", rounding, a, b)
         else:
             total = builder.fsub(a, b) if subtract else builder.fadd(a, b)
-        emit.write(instruction.operands[0], propagate(emit, total, a, b), "f64")
+        emit.write(instruction.operands[0], propagate(emit, total, b, a), "f64")
         return
     a, b = _operands(emit, instruction)
     if rounding == "rn":
@@ -110,7 +110,7 @@ def _mul(emit: Emit, instruction: Instruction) -> None:
     if type_of(instruction) == "f64":
         a, b = read_all(emit, instruction, "f64")
         product = builder.fmul(a, b) if rounding == "rn" else directed(emit, "fmul", rounding, a, b)
-        emit.write(instruction.operands[0], propagate(emit, product, a, b), "f64")
+        emit.write(instruction.operands[0], propagate(emit, product, b, a), "f64")
         return
     values = _operands(emit, instruction)
     if _simple(instruction):
@@ -128,7 +128,7 @@ def _fma(emit: Emit, instruction: Instruction) -> None:
             result = emit.intrinsic("llvm.fma.f64", F64, *values)
         else:
             result = directed(emit, "fma", rounding, *values)
-        emit.write(instruction.operands[0], propagate(emit, result, *values), "f64")
+        emit.write(instruction.operands[0], propagate(emit, result, values[1], values[2], values[0]), "f64")
         return
     values = _operands(emit, instruction)
     if _simple(instruction):
@@ -240,11 +240,10 @@ def _neg(emit: Emit, instruction: Instruction) -> None:
 
 
 def _signed(emit: Emit, instruction: Instruction, change: Callable[[Emit, ir.Value], ir.Value]) -> None:
-    """The hardware adds -0 to the operand with its sign changed, so that a NaN comes out as from an addition."""
+    """The hardware adds -0 to the operand with its sign changed; a NaN comes out as from an addition, its sign kept."""
     if type_of(instruction) == "f64":
         (a,) = read_all(emit, instruction, "f64")
-        changed = change(emit, a)
-        emit.write(instruction.operands[0], propagate(emit, changed, changed), "f64")
+        emit.write(instruction.operands[0], propagate(emit, change(emit, a), a), "f64")
         return
     (a,) = _operands(emit, instruction)
     emit.write(instruction.operands[0], canonical(emit, change(emit, a)), "f32")
@@ -313,8 +312,9 @@ def _testp(emit: Emit, instruction: Instruction) -> None:
         result = builder.fcmp_ordered("ord", value, value)
     elif word == "notanumber":
         result = is_nan(emit, value)
-    elif word == "normal":
-        result = builder.and_(builder.fcmp_ordered(">=", size, smallest), builder.fcmp_ordered("<", size, infinity))
+    elif word == "normal":  # zeros count as normal
+        ordinary = builder.or_(builder.fcmp_ordered(">=", size, smallest), builder.fcmp_ordered("==", size, kind(0.0)))
+        result = builder.and_(ordinary, builder.fcmp_ordered("<", size, infinity))
     elif word == "subnormal":
         result = builder.and_(builder.fcmp_ordered("<", size, smallest), builder.fcmp_ordered(">", size, kind(0.0)))
     else:

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower import approx
 from gpuregress.devices.cpu.lower.emit import Emit, Lowering, unsupported
-from gpuregress.devices.cpu.lower.ieee import flush, magnitude, round_to_odd_sum, saturate
+from gpuregress.devices.cpu.lower.ieee import flush, is_tiny, round_to_odd_sum, saturate
 from gpuregress.devices.cpu.lower.scalar import I16, halves, pack, read_all, type_of
 from gpuregress.devices.cpu.lower.smallfloat import (
     BF16,
@@ -67,7 +67,7 @@ def _rounded(emit: Emit, instruction: Instruction, exact: ir.Value) -> ir.Value:
     bits = round_to(emit, exact, form, "rn")
     if "ftz" not in instruction.modifiers:
         return bits
-    tiny = builder.fcmp_ordered("<", magnitude(emit, exact), kind(form.smallest_normal))
+    tiny = is_tiny(emit, exact, "rn", form.smallest_normal, form.mantissa + 1)
     return builder.select(tiny, builder.and_(bits, I16(0x8000)), bits)
 
 
@@ -148,7 +148,7 @@ def _ordered(emit: Emit, bits: ir.Value) -> ir.Value:
 
 
 def _unit(emit: Emit, instruction: Instruction) -> None:
-    """`ex2.approx`, `tanh.approx`: the single-precision unit's result, rounded."""
+    """`ex2.approx`, `tanh.approx`: the single-precision unit's result, cut off (as the conformance recording has it)."""
     form = format_of(type_of(instruction))
     function = approx.ex2_f32 if instruction.opcode == "ex2" else approx.tanh_f32
 
@@ -157,7 +157,7 @@ def _unit(emit: Emit, instruction: Instruction) -> None:
         if "ftz" in instruction.modifiers:
             value = flush(emit, value) if form is BF16 else value
         result = function(emit, value)
-        bits = round_to(emit, result, form, "rn")
+        bits = round_to(emit, result, form, "rz")
         return flush_bits(emit, bits, form) if "ftz" in instruction.modifiers else bits
 
     _each(emit, instruction, apply)

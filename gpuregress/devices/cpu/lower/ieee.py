@@ -1,7 +1,8 @@
 """What every floating-point family needs of f32 and f64: NaNs, zeros, limits, and rounding in a given direction.
 
-NaNs as an H200 has them: every f32 result that is a NaN is 0x7fffffff. An f64 NaN operand goes through, made quiet,
-the first one if there are two; a new one is 0xfff8000000000000.
+NaNs as an H200 has them: every f32 result that is a NaN is 0x7fffffff. An f64 NaN operand goes through, made quiet; of
+two the second, of fma's three the second, then the third, but of a division's the first. A new one is
+0xfff8000000000000.
 
 Rounding f32 in a direction goes through f64: the exact result, or, where f64 cannot hold that, the f64 neighbour with
 an odd last bit. That neighbour lies on the same side of every f32 number, and of every middle between two, as the
@@ -67,7 +68,7 @@ def canonical(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def propagate(emit: Emit, result: ir.Value, *operands: ir.Value) -> ir.Value:
-    """An f64 result whose NaN, if it is one, comes from the first NaN operand, or is the new one."""
+    """An f64 result whose NaN, if it is one, comes from the first NaN of the operands given, or is the new one."""
     builder = emit.builder
     nan: ir.Value = constant_f64(NAN_F64)
     for operand in reversed(operands):
@@ -84,10 +85,34 @@ def flush(emit: Emit, value: ir.Value) -> ir.Value:
     return builder.select(tiny, zero, value)
 
 
-def flush_by(emit: Emit, value: ir.Value, exact: ir.Value) -> ir.Value:
-    """A rounded f32 made zero where the f64 it was rounded from is below the normal range: tiny before rounding."""
+def is_tiny(emit: Emit, exact: ir.Value, rounding: str, smallest: float, precision: int) -> ir.Value:
+    """Whether a number is below the normal range after it is rounded to `precision` bits of any exponent.
+
+    So the card judges (conformance recording): what rounds up to the smallest normal number is not flushed.
+
+    Args:
+        emit: the builder's services.
+        exact: a float or double that holds more bits, exact or rounded to odd.
+        rounding: `rn`, `rz`, `rm`, `rp`.
+        smallest: the smallest normal number.
+        precision: bits of the target's significand, the implicit one included.
+    """
+    builder, kind = emit.builder, exact.type
+    size = magnitude(emit, exact)
+    inward = builder.fcmp_ordered("<", size, kind(smallest))
+    if rounding == "rz":
+        return inward
+    if rounding == "rn":
+        return builder.fcmp_ordered("<", size, kind(smallest * (1 - 2.0 ** -(precision + 1))))
+    outward = builder.fcmp_ordered("<=", size, kind(smallest * (1 - 2.0**-precision)))
+    negative = builder.fcmp_ordered("<", exact, kind(0.0))
+    return builder.select(negative, outward, inward) if rounding == "rm" else builder.select(negative, inward, outward)
+
+
+def flush_by(emit: Emit, value: ir.Value, exact: ir.Value, rounding: str = "rn") -> ir.Value:
+    """A rounded f32 made zero where the f64 it was rounded from is tiny."""
     builder = emit.builder
-    tiny = builder.fcmp_ordered("<", magnitude(emit, exact), F64(SMALLEST_NORMAL_F32))
+    tiny = is_tiny(emit, exact, rounding, SMALLEST_NORMAL_F32, 24)
     zero = float_of(emit, builder.and_(bits_of(emit, value), sign_bit(I32)))
     return builder.select(tiny, zero, value)
 

@@ -97,6 +97,15 @@ def _up(rest: Fraction, rounding: str, *, odd: bool, negative: bool) -> bool:
     }[rounding]
 
 
+def _tiny(size: Fraction, form: Form, rounding: str, *, negative: bool) -> bool:
+    """Whether a number stays below the normal range when it is rounded as if exponents went on for ever."""
+    exponent = _exponent(size)
+    steps = size / power(exponent - form.mantissa)
+    whole = int(steps)
+    whole += _up(steps - whole, rounding, odd=bool(whole & 1), negative=negative)
+    return whole * power(exponent - form.mantissa) < form.normal
+
+
 def encode(number: Num, name: str, rounding: str = "rn", *, flush: bool = False, finite: bool = False) -> int:
     form = FORMS[name]
     if number.is_nan:
@@ -106,7 +115,7 @@ def encode(number: Num, name: str, rounding: str = "rn", *, flush: bool = False,
     largest = form.infinity - 1 if has_infinity else 0x7E
     if number.size is None:
         return sign | (largest if finite or not has_infinity else form.infinity)
-    if number.size == 0 or (flush and number.size < form.normal):
+    if number.size == 0 or (flush and _tiny(number.size, form, rounding, negative=number.negative)):
         return sign
     exponent = max(_exponent(number.size), 1 - form.bias)
     steps = number.size / power(exponent - form.mantissa)

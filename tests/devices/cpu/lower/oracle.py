@@ -209,7 +209,7 @@ class Oracle:
             "infinite": value.infinite,
             "number": not value.is_nan,
             "notanumber": value.is_nan,
-            "normal": size is not None and size >= form.normal,
+            "normal": size is not None and (size >= form.normal or size == 0),
             "subnormal": size is not None and 0 < size < form.normal,
         }[word]
         self.put(ins.operands[0], int(answer), "pred")
@@ -263,9 +263,8 @@ def floating(ins: Instruction, kind: str, values: list[int]) -> int:
         return _extreme(ins, kind, values, numbers)
     result = _compute(opcode, numbers, rounding)
     if kind == "f64" and result.is_nan:
-        if opcode in ("abs", "neg"):
-            values = [values[0] & (1 << 63) - 1 if opcode == "abs" else values[0] ^ 1 << 63]
-        return next((v | 1 << 51 for v, n in zip(values, numbers, strict=True) if n.is_nan), FORMS[kind].nan)
+        order = {1: (0,), 2: (0, 1) if opcode == "div" else (1, 0), 3: (1, 2, 0)}[len(values)]
+        return next((values[place] | 1 << 51 for place in order if numbers[place].is_nan), FORMS[kind].nan)
     if "sat" in words:
         result = exact.saturate(result)
     if "relu" in words:

@@ -67,13 +67,8 @@ def _small(ins: Instruction, value: Num, target: str) -> int:
     if "relu" in words:
         value = exact.relu(value)
     rounding = next((word for word in words if word in ("rn", "rz", "rm", "rp", "rna")), "rn")
-    if "ftz" in words and target == "f32" and value.size is not None:
-        # The limits as ptxas has them: the f64 from which on this rounding reaches the smallest normal number.
-        outward = rounding == ("rm" if value.negative else "rp")
-        limit = 0x380FFFFFE0000000 if outward else 0x380FFFFFF0000000 if rounding == "rn" else 0x3810000000000000
-        if encode(Num(False, value.size), "f64") < limit:
-            return FORMS["f32"].sign if value.negative else 0
-    return encode(value, target, rounding, finite="satfinite" in words)
+    flush = "ftz" in words and target == "f32"
+    return encode(value, target, rounding, finite="satfinite" in words, flush=flush)
 
 
 def _tf32(ins: Instruction, bits: int) -> int:
@@ -94,25 +89,27 @@ def _between(ins: Instruction, value: Num, bits: int) -> int:
     if value.is_nan and "sat" not in ins.modifiers and "relu" not in ins.modifiers:
         if target == "f32" and source == "bf16":
             return bits << 16
-        if target == "f64":
-            return _widened_nan(bits, source)
+        if "f64" in (target, source):
+            return _moved_nan(bits, source, target, ftz="ftz" in ins.modifiers)
     return _small(ins, value, target)
 
 
-def _widened_nan(bits: int, source: str) -> int:
-    """An f64's NaN keeps its payload, an f32's is shifted up, a half's has been made f32's one NaN before."""
-    if source == "f64":
-        return bits | 1 << 51
-    if source != "f32":
-        bits = FORMS["f32"].nan
-    return (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29 | 1 << 51
+def _moved_nan(bits: int, source: str, target: str, *, ftz: bool) -> int:
+    """A NaN to or from f64 keeps its sign and the top of its payload; under .ftz f32's is the one NaN first."""
+    if ftz and source == "f32":
+        return 0x7FFFFFFFE0000000
+    form, to = FORMS[source], FORMS[target]
+    fraction = bits & ((1 << form.mantissa) - 1)
+    shift = to.mantissa - form.mantissa
+    payload = fraction << shift if shift >= 0 else fraction >> -shift
+    return (to.sign if bits & form.sign else 0) | to.infinity | payload | 1 << (to.mantissa - 1)
 
 
 def _to_integer(ins: Instruction, value: Num) -> int:
     target, source = ins.modifiers[-2:]
     bits = bits_of(target)
     if value.is_nan:
-        return 1 << (bits - 1) if bits == 64 or (source == "f64" and bits == 32) else 0
+        return 1 << (bits - 1) if bits == 64 or source == "f64" else 0
     word = next(word for word in ins.modifiers if word in _WHOLE)
     if value.size is None:
         return _limited(-(1 << 80) if value.negative else 1 << 80, target)

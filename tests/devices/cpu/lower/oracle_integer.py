@@ -108,7 +108,8 @@ def _bfind(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
 
 def _bfe(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     """Bit by bit, as the manual writes it."""
-    a, position, length = values[0] & mask(kind), values[1] & 0xFF, values[2] & 0xFF
+    counts = 0xFF if bits_of(kind) == 32 else 0xFFFFFFFF  # ptxas's 64-bit code sees all of the counts
+    a, position, length = values[0] & mask(kind), values[1] & counts, values[2] & counts
     msb = bits_of(kind) - 1
     fill = 0 if kind[0] == "u" or length == 0 else a >> min(position + length - 1, msb) & 1
     result = 0
@@ -119,8 +120,9 @@ def _bfe(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
 
 
 def _bfi(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
-    a, result, position, length = values[0], values[1] & mask(kind), values[2] & 0xFF, values[3] & 0xFF
-    for bit in range(length):
+    counts = 0xFF if bits_of(kind) == 32 else 0xFFFFFFFF
+    a, result, position, length = values[0], values[1] & mask(kind), values[2] & counts, values[3] & counts
+    for bit in range(min(length, bits_of(kind))):
         if position + bit < bits_of(kind):
             place = 1 << (position + bit)
             result = result & ~place | (place if a >> bit & 1 else 0)
@@ -140,6 +142,8 @@ def _szext(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
 
 def _fns(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     bits, base, offset = values[0], values[1], signed(values[2], 32)
+    if offset == -(1 << 31):
+        return 0, kind
     if base > 31:
         return 0xFFFFFFFF, kind
     if offset == 0:
