@@ -18,6 +18,7 @@ _NOTHING_IN_THE_FILE = 8  # SHT_NOBITS
 _KPARAM_INFO = 0x17
 _KPARAM_INFO_V2 = 0x45
 _OBJECT, _FUNCTION = 1, 2
+_NEWER_FLAGS = 8  # e_ident's ABI version
 _CUDA_ENTRY = 0x10  # in a symbol's st_other: a kernel, not a device function
 
 
@@ -28,10 +29,12 @@ class CubinModule:
     Attributes:
         entries: mangled name → entry; a parameter's kind is `word` (8 bytes) or `struct`: machine code tells no more.
         variables: variables that can be looked up.
+        arch: `sm_90`, "" where the file does not say; whether it is `sm_90a` is not told.
     """
 
     entries: dict[str, Entry]
     variables: tuple[str, ...]
+    arch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,14 @@ def _parse(data: bytes) -> CubinModule:
         and symbol.section.startswith((".nv.global", ".nv.constant3"))
         and not symbol.name.startswith(("$", "__unnamed_", "."))
     ]
-    return CubinModule(entries, tuple(variables))
+    return CubinModule(entries, tuple(variables), _architecture(data))
+
+
+def _architecture(data: bytes) -> str:
+    """From the header's e_flags: the low byte, and since ABI version 8 the one above (LLVM's ELF.h, EF_CUDA_SM)."""
+    (flags,) = struct.unpack_from("<I", data, 48)
+    number = (flags >> 8 if data[8] >= _NEWER_FLAGS else flags) & 0xFF
+    return f"sm_{number}" if number else ""
 
 
 def _sections(data: bytes) -> Iterator[tuple[str, int, int, int]]:

@@ -180,7 +180,7 @@ def _take_cubin(source: Source, data: bytes) -> Program:
         {**{name: name for name in module.variables}, **symbols},
         "cubin as given",
         (),
-        source.arch,
+        source.arch if source.arch.rstrip("af") == module.arch else module.arch or source.arch,
     )
 
 

@@ -43,6 +43,7 @@ def test_a_cubin_tells_its_kernels_and_variables() -> None:
     assert module.entries["k"].parameters[2] == Parameter(24, 8, "struct")
     assert linked.resources["k"]["registers"] > 0
     assert linked.resources["k"]["spill"] == 0
+    assert module.arch == "sm_90"
 
 
 def test_ptx_that_does_not_assemble_says_where() -> None:

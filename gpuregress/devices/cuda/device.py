@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,24 @@ from typing import Any, Self
 
 from gpuregress import toolchain
 from gpuregress.devices.base import KernelInfo, LaunchReport, Module
-from gpuregress.devices.cuda import canary, driver, faults, limits, nvml, output, parameters, redzone
+from gpuregress.devices.cuda import (
+    canary,
+    cooperative,
+    driver,
+    faults,
+    limits,
+    nvml,
+    occupancy,
+    output,
+    parameters,
+    redzone,
+)
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.errors import DeviceError, GpuregressError, HarnessError, KernelFault
 from gpuregress.records import DeviceInfo, Dim3, Entry, Program
 
+_Starter = Callable[[Dim3, Dim3, bytes, int], None]
+_TRAP = re.compile(r"^[ \t]*(?:@!?%\w+[ \t]+)?trap;", re.MULTILINE)
 _SPARE_BYTES = 64 << 20
 """Left free on the card: the driver's own printf buffer, stacks and code."""
 
@@ -28,12 +42,19 @@ class CudaModule:
         handle: pycuda's module.
         program: what it was made of.
         image: the bytes that were loaded.
+        ptx: its PTX, "" where there is none.
+        waiting: the mangled names of the kernels that wait for their whole grid.
     """
 
-    def __init__(self, device: CudaDevice, handle: Any, program: Program, image: bytes) -> None:
+    def __init__(
+        self, device: CudaDevice, handle: Any, program: Program, image: bytes, ptx: str, waiting: frozenset[str]
+    ) -> None:
         self._device = device
         self._handle: Any = handle
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
+        self._names = {entry.mangled: name for name, entry in program.entries.items()}
+        self._ptx = ptx
+        self.waiting = waiting
         self._told = toolchain.resources(program)
         self._functions: dict[str, tuple[Any, KernelInfo]] = {}
         self.prints = b"vprintf" in image or b"__assertfail" in image
@@ -53,6 +74,26 @@ class CudaModule:
         """A kernel's parameters."""
         return self._entries[name]
 
+    def shown(self, name: str) -> str:
+        """A kernel's C++ name, for messages."""
+        return self._names.get(name, name)
+
+    @property
+    def traps(self) -> bool | None:
+        """Whether the program has a trap instruction; None where its PTX is not there."""
+        return bool(_TRAP.search(self._ptx)) if self._ptx else None
+
+    def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
+        """`occupancy` in percent and `blocks`, both of one multiprocessor; empty where the device does not tell.
+
+        Args:
+            name: the kernel's mangled name.
+            block: threads along x, y, z.
+            shared: dynamic shared memory, bytes.
+        """
+        found = occupancy.of_launch(self._device.info.limits, self.kernel(name), block, shared)
+        return {} if found is None else {"occupancy": found.percent, "blocks": found.blocks}
+
     def function(self, name: str) -> tuple[Any, KernelInfo]:
         """The function's handle of pycuda's, and what is known of it."""
         if name not in self._entries:
@@ -60,7 +101,7 @@ class CudaModule:
         if self._handle is None:
             raise DeviceError(f"the program of {name} was unloaded at the end of its case")
         if name not in self._functions:
-            with self._device.guard(f"looking up {name}"):
+            with self._device.guard(f"looking up {self.shown(name)}"):
                 function = self._handle.get_function(name)
                 self._functions[name] = (function, self._describe(name, function))
         return self._functions[name]
@@ -106,13 +147,15 @@ class CudaDevice:
 
     Args:
         index: counted from 0, as CUDA counts (and `CUDA_VISIBLE_DEVICES` narrows).
+        zones: put red zones around buffers; a checking tool sees its own borders only without them.
 
     Raises:
         DeviceError: no such GPU, no driver, no pycuda.
     """
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, *, zones: bool = True) -> None:
         self._api = driver.api()
+        self._zone_size = redzone.SIZE if zones else 0
         self.dead = False
         self._index = index
         self._card = self._find(index)
@@ -168,9 +211,13 @@ class CudaDevice:
         """
         self._refuse_if_dead()
         self._check_architecture(program)
-        image = _image(program)
+        image, ptx = _image(program), _ptx(program)
+        waiting = cooperative.kernels_in(ptx)
         with self.guard(f"loading the program onto {self._info.name}"):
-            module = CudaModule(self, self._api.module_from_buffer(image), program, image)
+            handle = (
+                cooperative.Program(image, _by_mangled(program)) if waiting else self._api.module_from_buffer(image)
+            )
+        module = CudaModule(self, handle, program, image, ptx, waiting)
         self._modules.append(module)
         return module
 
@@ -181,7 +228,7 @@ class CudaDevice:
             DeviceError: the card has not that much free.
         """
         self._refuse_if_dead()
-        needed = size + 2 * redzone.SIZE
+        needed = max(1, size + 2 * self._zone_size)
         with self.guard(f"allocating {name}"):
             free, total = self._api.mem_get_info()
         if needed + _SPARE_BYTES > free:
@@ -191,9 +238,10 @@ class CudaDevice:
         with self.guard(f"allocating {name}, {_amount(size)}"):
             allocation = self._api.mem_alloc(needed)
         self._allocations.append(allocation)
-        memory = self.view(name, size, int(allocation) + redzone.SIZE, itemsize=itemsize, zoned=True)
-        memory.fill_zones()
-        self._buffers.append(memory)
+        memory = self.view(name, size, int(allocation) + self._zone_size, itemsize=itemsize, zoned=self._zone_size > 0)
+        if memory.zoned:
+            memory.fill_zones()
+            self._buffers.append(memory)
         self._zones = None
         return memory
 
@@ -211,7 +259,10 @@ class CudaDevice:
             driver.keep_forever((*allocations, *(module.release() for module in modules), zones))
             return
         for module in modules:
-            module.release()
+            handle = module.release()
+            if isinstance(handle, cooperative.Program):
+                with suppress(*driver.failures()):
+                    handle.unload()
         for allocation in allocations:
             with suppress(*driver.failures()):
                 allocation.free()
@@ -237,16 +288,19 @@ class CudaDevice:
         function, info = module.function(kernel)
         limits.check_launch(self._info, info, grid, block, shared)
         packed = parameters.pack(module.entry(kernel), args)
-        with self.guard(f"preparing {kernel}"):
+        name = module.shown(kernel)
+        with self.guard(f"preparing {name}"):
             if shared > limits.SHARED_WITHOUT_OPT_IN - info.shared:
-                function.set_attribute(self._api.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+                self._allow_shared(function, shared)
+        starter = self._starter(module, kernel, function, grid, block, shared)
         printed = output.Printed()
         try:
             with output.captured() if module.prints else nullcontext(printed) as printed:
-                elapsed_ms = self._run(function, grid, block, shared, packed)
+                elapsed_ms = self._run(lambda: starter(grid, block, packed, shared))
         except driver.failures() as error:
-            raise self.failed(str(error), doing=f"launching {kernel}", kernel=kernel, said=printed.stderr) from error
-        self._check_zones(kernel)
+            said, traps = printed.stderr, module.traps
+            raise self.failed(str(error), doing=f"launching {name}", kernel=name, said=said, traps=traps) from error
+        self._check_zones(name)
         return LaunchReport(elapsed_ms, printed.stdout + printed.stderr)
 
     def canary(self) -> None:
@@ -261,7 +315,8 @@ class CudaDevice:
         memory = self.allocate("canary", canary.THREADS * 4, itemsize=4)
         with self.guard(f"{self._info.name} does not answer ({advice})"):
             packed = memory.address.to_bytes(8, "little")
-            self._run(function, (1, 1, 1), (canary.THREADS, 1, 1), 0, packed)
+            starter = _plain_starter(function)
+            self._run(lambda: starter((1, 1, 1), (canary.THREADS, 1, 1), packed, 0))
         wrong = int((memory.read() != canary.expected()).sum())
         self.free_all()
         if wrong:
@@ -275,7 +330,9 @@ class CudaDevice:
         except driver.failures() as error:
             raise self.failed(str(error), doing=doing) from error
 
-    def failed(self, text: str, *, doing: str, kernel: str = "", said: str = "") -> GpuregressError:
+    def failed(
+        self, text: str, *, doing: str, kernel: str = "", said: str = "", traps: bool | None = None
+    ) -> GpuregressError:
         """Our error for one of the driver's; finds out whether this process can go on.
 
         Args:
@@ -283,18 +340,38 @@ class CudaDevice:
             doing: for messages.
             kernel: the kernel that ran, "" if none.
             said: what came on stderr meanwhile.
+            traps: whether the program has a trap instruction, None where that is not known.
         """
         self.dead = self.dead or faults.meaning_of(text).sticky or not self._answers()
-        return faults.as_error(text, doing=doing, kernel=kernel, dead=self.dead, said=said)
+        return faults.as_error(text, doing=doing, kernel=kernel, dead=self.dead, said=said, traps=traps)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _run(self, function: Any, grid: Dim3, block: Dim3, shared: int, packed: bytes) -> float:
+    def _allow_shared(self, function: Any, size: int) -> None:
+        if isinstance(function, cooperative.Function):
+            function.allow_shared(size)
+        else:
+            function.set_attribute(self._api.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
+
+    def _starter(
+        self, module: CudaModule, kernel: str, function: Any, grid: Dim3, block: Dim3, shared: int
+    ) -> _Starter:
+        """What starts the kernel, once it is known that a grid which waits for itself fits."""
+        if not isinstance(function, cooperative.Function):
+            return _plain_starter(function)
+        with self.guard(f"preparing {module.shown(kernel)}"):
+            resident = function.resident_blocks(block[0] * block[1] * block[2], shared)
+        if kernel in module.waiting:
+            limits.check_cooperative(self._info, module.kernel(kernel), grid, resident)
+            return function.launch
+        return function.launch_plain
+
+    def _run(self, start_kernel: Callable[[], None]) -> float:
         """One launch between two events; milliseconds."""
         assert self._events is not None
         start, end = self._events
         start.record()
-        function._launch_kernel(grid, block, packed, shared, None)  # noqa: SLF001 - the public way repacks the arguments
+        start_kernel()
         end.record()
         self._api.Context.synchronize()
         return float(start.time_till(end))
@@ -367,6 +444,24 @@ class CudaDevice:
             limits=found,
             extra={"bus": bus, **{key: value for key, value in facts.items() if key != "driver"}},
         )
+
+
+def _plain_starter(function: Any) -> _Starter:
+    def start(grid: Dim3, block: Dim3, packed: bytes, shared: int) -> None:
+        function._launch_kernel(grid, block, packed, shared, None)  # noqa: SLF001 - the public way repacks the arguments
+
+    return start
+
+
+def _by_mangled(program: Program) -> dict[str, Entry]:
+    return {entry.mangled: entry for entry in program.entries.values()}
+
+
+def _ptx(program: Program) -> str:
+    """The program's PTX, which tells what its machine code does not; "" where there is none."""
+    with suppress(OSError):
+        return Path(program.ptx).read_text(encoding="utf-8", errors="replace") if program.ptx else ""
+    return ""
 
 
 def _image(program: Program) -> bytes:

@@ -7,7 +7,7 @@ that the process must be terminated and relaunched.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 
@@ -30,6 +30,7 @@ class Meaning:
 
 
 _SANITIZER = "compute-sanitizer names the thread and the line: --sanitize memcheck; the cpu device names the buffer too"
+_LAUNCH_FAILURE = "unspecified launch failure"
 _TABLE = (
     Meaning(r"illegal memory access", "illegal-access", True, _SANITIZER),  # 700
     Meaning(r"launch timed out", "timeout", True, "the driver's watchdog ended the kernel"),  # 702
@@ -40,7 +41,7 @@ _TABLE = (
     Meaning(r"not supported on global/shared address space", "illegal-access", True, _SANITIZER),  # 717
     Meaning(r"invalid program counter", "illegal-instruction", True),  # 718
     Meaning(  # 719
-        r"unspecified launch failure",
+        _LAUNCH_FAILURE,
         "trap",
         True,
         "a trap instruction, or an access outside shared or local memory; --sanitize memcheck tells which",
@@ -88,20 +89,23 @@ def meaning_of(text: str) -> Meaning:
     return Meaning("", "", sticky=False)
 
 
-def as_error(text: str, *, doing: str, kernel: str = "", dead: bool = False, said: str = "") -> GpuregressError:
+def as_error(
+    text: str, *, doing: str, kernel: str = "", dead: bool = False, said: str = "", traps: bool | None = None
+) -> GpuregressError:
     """The error to raise for a call that CUDA refused.
 
     Args:
         text: pycuda's message, as `cuCtxSynchronize failed: an illegal memory access was encountered`.
         doing: what was being done, for messages: `launching block_sum`.
-        kernel: the kernel that ran, "" where none did.
+        kernel: the kernel that ran, by its C++ name; "" where none did.
         dead: nothing works in this process any more, whatever the table says.
         said: what the kernel wrote to stderr (an assert's file, line and thread).
+        traps: whether the program has a trap instruction; None where its PTX is not there.
 
     Returns:
         A KernelFault where a kernel ran and the table knows its fault, else a DeviceError.
     """
-    meaning = meaning_of(text)
+    meaning = _narrowed(meaning_of(text), traps=traps)
     words = text.partition(" failed: ")[2] or text
     lines = tuple(line for line in said.splitlines() if line.strip())
     if meaning.kind and kernel:
@@ -110,3 +114,13 @@ def as_error(text: str, *, doing: str, kernel: str = "", dead: bool = False, sai
         return KernelFault(meaning.kind, message, details=details, sticky=meaning.sticky or dead)
     advice = f"; {meaning.advice}" if meaning.advice else ""
     return DeviceError(f"{doing}: {words}{advice}")
+
+
+def _narrowed(meaning: Meaning, *, traps: bool | None) -> Meaning:
+    """CUDA has one text for a trap and for an access outside shared or local memory: the program tells which."""
+    if meaning.pattern != _LAUNCH_FAILURE or traps is None:
+        return meaning
+    if traps:
+        advice = "the program has a trap instruction, and most likely ran into it; --sanitize memcheck makes sure"
+        return replace(meaning, advice=advice)
+    return replace(meaning, kind="illegal-access", advice=f"most likely outside shared or local memory; {_SANITIZER}")

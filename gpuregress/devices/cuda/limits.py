@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gpuregress.devices.base import KernelInfo
 from gpuregress.errors import DeviceError
 from gpuregress.records import DeviceInfo, Dim3
+from gpuregress.toolchain.mangling import demangle
 
 SHARED_WITHOUT_OPT_IN = 48 * 1024
 """Dynamic shared memory that needs no attribute on the function (CUDA C++ Programming Guide, compute capabilities)."""
@@ -27,6 +28,8 @@ NAMES = {
     "max_threads_per_multiprocessor": "MAX_THREADS_PER_MULTIPROCESSOR",
     "registers_per_multiprocessor": "MAX_REGISTERS_PER_MULTIPROCESSOR",
     "shared_per_multiprocessor": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+    "max_blocks_per_multiprocessor": "MAX_BLOCKS_PER_MULTIPROCESSOR",
+    "reserved_shared": "RESERVED_SHARED_MEMORY_PER_BLOCK",
 }
 """`DeviceInfo.limits` → the driver's device attribute."""
 
@@ -56,7 +59,29 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
         or _registers(block, kernel, device.limits)
     )
     if problem:
-        raise DeviceError(f"{kernel.name} cannot be launched on {device.name}: {problem}")
+        raise DeviceError(f"{demangle(kernel.name) or kernel.name} cannot be launched on {device.name}: {problem}")
+
+
+def check_cooperative(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, resident: int) -> None:
+    """Refuses a grid that waits for itself and cannot all be on the device at once.
+
+    Args:
+        device: with its limits.
+        kernel: what is launched.
+        grid: blocks along x, y, z.
+        resident: the blocks that one multiprocessor holds at once.
+
+    Raises:
+        DeviceError: how many blocks there are, and how many the device takes.
+    """
+    blocks, multiprocessors = grid[0] * grid[1] * grid[2], device.limits.get("multiprocessors", 0)
+    most = resident * multiprocessors
+    if multiprocessors and blocks > most:
+        raise DeviceError(
+            f"{demangle(kernel.name) or kernel.name} cannot be launched on {device.name}: it waits for its whole grid, "
+            f"so all {blocks} blocks must run at once; this device takes {most} of them, "
+            f"{resident} on each of {multiprocessors} multiprocessors"
+        )
 
 
 def _sides(what: str, unit: str, size: Dim3, limits: Mapping[str, int]) -> str:

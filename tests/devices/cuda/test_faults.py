@@ -61,3 +61,13 @@ def test_an_unknown_text_in_a_dead_context_is_kept() -> None:
 
 def test_every_kind_in_the_table_is_known() -> None:
     assert {meaning.kind for meaning in faults._TABLE} <= {"", *FAULT_KINDS}
+
+
+@pytest.mark.parametrize(("traps", "kind"), [(None, "trap"), (True, "trap"), (False, "illegal-access")])
+def test_a_launch_failure_is_a_trap_where_the_program_has_one(*, traps: bool | None, kind: str) -> None:
+    error = faults.as_error("cuCtxSynchronize failed: unspecified launch failure", doing="", kernel="k", traps=traps)
+    assert isinstance(error, KernelFault)
+    assert error.kind == kind
+    assert error.sticky
+    assert str(error) == "unspecified launch failure in k"
+    assert "--sanitize memcheck" in error.details[0]

@@ -1,10 +1,12 @@
 # ruff: noqa: RUF001 - the messages write a product with its sign
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpuregress.devices.base import KernelInfo
-from gpuregress.devices.cuda.limits import check_launch
+from gpuregress.devices.cuda.limits import check_cooperative, check_launch
 from gpuregress.errors import DeviceError
 from gpuregress.records import DeviceInfo, Dim3
 
@@ -62,3 +64,12 @@ def test_the_kernels_own_limit() -> None:
 
 def test_what_fits_is_let_through() -> None:
     check_launch(H200, KernelInfo("k", registers=32), (2147483647, 65535, 65535), (16, 16, 4), 232448)
+
+
+def test_a_grid_that_waits_for_itself_must_fit() -> None:
+    card = replace(H200, limits={**H200.limits, "multiprocessors": 132})
+    check_cooperative(card, KernelInfo("_Z4waitPi"), (264, 1, 1), 2)
+    with pytest.raises(
+        DeviceError, match=r"^wait cannot be launched.*all 265 blocks.*takes 264 of them, 2 on each of 132"
+    ):
+        check_cooperative(card, KernelInfo("_Z4waitPi"), (265, 1, 1), 2)
