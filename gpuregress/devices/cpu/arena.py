@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.compiled import KernelFacts
-from gpuregress.devices.cpu.machine.layout import LOCAL_START
+from gpuregress.devices.cpu.machine.layout import local_stride
+from gpuregress.devices.cpu.machine.program import KernelFacts
 
 _Bytes = npt.NDArray[np.uint8]
 _ALIGNMENT = 1024
@@ -37,11 +37,6 @@ class Arena:
         self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
         needed = local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
         self.local = self.local if len(self.local) >= needed else _aligned(needed)
-
-
-def local_stride(local_bytes: int) -> int:
-    """Bytes from one thread's local memory to the next one's."""
-    return -(-local_bytes // 64) * 64 + LOCAL_START
 
 
 def _aligned(size: int) -> _Bytes:

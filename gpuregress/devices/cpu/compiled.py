@@ -5,73 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress.devices.cpu import engine
-from gpuregress.devices.cpu.lower.sites import Site
+from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts, VariableFacts
+from gpuregress.devices.cpu.machine.sites import Site
 from gpuregress.errors import StorageError
 from gpuregress.toolchain import cache
-
-
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
-    """What a launch must know of a kernel; see `lower.kernel.BuiltKernel`."""
-
-    symbol: str
-    parameter_bytes: int
-    local_bytes: int
-    context_bytes: int
-    static_shared: int
-    places: tuple[int, ...]
-    max_threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class VariableFacts:
-    """A module variable: its bytes, and what of them are addresses.
-
-    Attributes:
-        name: as the PTX has it.
-        size: bytes.
-        itemsize: bytes of an element.
-        data: its first contents, hexadecimal.
-        addresses: (byte, bytes, symbol, offset, shift) for each address in it.
-    """
-
-    name: str
-    size: int
-    itemsize: int
-    data: str
-    addresses: tuple[tuple[int, int, str, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """Everything that is kept.
-
-    Attributes:
-        code: object code.
-        kernels: name → facts.
-        sites: the places that faults can name.
-        variables: the module's, in the order of the machine's `symbols`.
-        tables: special-function tables in the machine's order.
-        shared: name, address, bytes (-1: dynamic) of each shared variable.
-        functions: device function → its address.
-        dynamic_start: where the dynamic shared memory starts.
-        refused: kernels that need what is not there → the message.
-    """
-
-    code: bytes
-    kernels: dict[str, KernelFacts]
-    sites: tuple[Site, ...]
-    variables: tuple[VariableFacts, ...]
-    tables: tuple[str, ...]
-    shared: tuple[tuple[str, int, int], ...]
-    functions: dict[str, int]
-    dynamic_start: int
-    refused: dict[str, str]
 
 
 def compiled(text: str, kernels: Sequence[str]) -> Compiled:

@@ -17,10 +17,11 @@ from gpuregress.devices import base
 from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu import engine
 from gpuregress.devices.cpu.arena import Arena
-from gpuregress.devices.cpu.compiled import Compiled, KernelFacts, compiled
+from gpuregress.devices.cpu.compiled import compiled
 from gpuregress.devices.cpu.machine import faults, layout
 from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
+from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.machine.syscalls import Syscalls
 from gpuregress.devices.cpu.machine.tables import table
 from gpuregress.devices.cpu.variables import place_variables

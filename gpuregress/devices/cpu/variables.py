@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.devices.cpu.compiled import Compiled
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
+from gpuregress.devices.cpu.machine.program import Compiled
 from gpuregress.errors import DeviceError
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.ieee import canonical, flush, propagate
 from gpuregress.devices.cpu.lower.memory import element_type, generic_address, host_pointer, lanes, space_of
 from gpuregress.devices.cpu.lower.packed import half_operation
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import is_signed, llvm_type, size
 from gpuregress.devices.cpu.machine.layout import REGION_SHIFT, SHARED_WINDOW
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 _OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
 
@@ -28,18 +24,18 @@ def _operation(instruction: Instruction) -> str:
     raise unsupported(instruction)
 
 
-def _atom(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _atom(emitter: Services, instruction: Instruction) -> None:
     _update(emitter, instruction, instruction.operands[0], instruction.operands[1], instruction.operands[2:])
 
 
-def _red(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _red(emitter: Services, instruction: Instruction) -> None:
     if "async" in instruction.modifiers:
         raise unsupported(instruction)
     _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:])
 
 
 def _update(
-    emitter: FunctionEmitter,
+    emitter: Services,
     instruction: Instruction,
     target: Operand | None,
     address: Operand,
@@ -65,7 +61,7 @@ def _update(
             emitter.write(destination, old, type_name)
 
 
-def _flushes(emitter: FunctionEmitter, instruction: Instruction, address: Address, space: str) -> ir.Value:
+def _flushes(emitter: Services, instruction: Instruction, address: Address, space: str) -> ir.Value:
     """Whether atom.add.f32 flushes subnormal numbers: it does in global memory, not in shared memory."""
     b = emitter.builder
     del instruction
@@ -76,7 +72,7 @@ def _flushes(emitter: FunctionEmitter, instruction: Instruction, address: Addres
 
 
 def _new_value(
-    emitter: FunctionEmitter,
+    emitter: Services,
     instruction: Instruction,
     type_name: str,
     old: ir.Value,
@@ -110,9 +106,7 @@ def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir
     return b.select(wraps, limit, b.sub(old, one))
 
 
-def _add_float(
-    emitter: FunctionEmitter, type_name: str, old: ir.Value, value: ir.Value, flushes: ir.Value | None
-) -> ir.Value:
+def _add_float(emitter: Services, type_name: str, old: ir.Value, value: ir.Value, flushes: ir.Value | None) -> ir.Value:
     b = emitter.builder
     if type_name == "f64":
         return propagate(emitter, b.fadd(old, value), old, value)
@@ -122,9 +116,7 @@ def _add_float(
     return b.select(flushes, flushed, plain)
 
 
-def _halves(
-    emitter: FunctionEmitter, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value
-) -> ir.Value:
+def _halves(emitter: Services, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value) -> ir.Value:
     """Packed or single half-precision add, min, max: by the half family's own instruction on each part."""
     return half_operation(emitter, instruction, _operation(instruction), type_name, old, value)
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.context import ARRIVE, BARRIER, PLAIN_BARRIER, WARP
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.exchange import post, received
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32, i64
 from gpuregress.devices.cpu.lower.types import I64
 from gpuregress.devices.cpu.machine.layout import BARRIERS
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand
 
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
-
 WARP_BARRIER = 1
 """The operation's number in a warp operation's key: see `exchange`."""
 
 
-def _barrier(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _barrier(emitter: Services, instruction: Instruction) -> None:
     words = instruction.modifiers
     if "warp" in words:
         mask = emitter.read(instruction.operands[0], "u32")
@@ -40,7 +36,7 @@ def _barrier(emitter: FunctionEmitter, instruction: Instruction) -> None:
         raise unsupported(instruction)
 
 
-def _sync(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _sync(emitter: Services, instruction: Instruction) -> None:
     number = instruction.operands[0] if instruction.operands else Integer(0)
     count = instruction.operands[1] if len(instruction.operands) > 1 else None
     if count is None and isinstance(number, Integer):
@@ -52,13 +48,13 @@ def _sync(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.wait(BARRIER)
 
 
-def _cluster(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _cluster(emitter: Services, instruction: Instruction) -> None:
     # A cluster is one block here: arriving is nothing, waiting is waiting for the block.
     if "wait" in instruction.modifiers:
         emitter.wait(PLAIN_BARRIER + BARRIERS - 1)
 
 
-def _say(emitter: FunctionEmitter, number: Operand, count: Operand | None, vote: ir.Value) -> None:
+def _say(emitter: Services, number: Operand, count: Operand | None, vote: ir.Value) -> None:
     b = emitter.builder
     which = b.and_(b.zext(emitter.read(number, "u32"), I64), i64(15))
     many = i64(0) if count is None else b.zext(emitter.read(count, "u32"), I64)
@@ -66,7 +62,7 @@ def _say(emitter: FunctionEmitter, number: Operand, count: Operand | None, vote:
     emitter.exits.store(emitter, "post", vote)
 
 
-def _reduction(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _reduction(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     target, number, *rest = instruction.operands
     count = rest[0] if len(rest) == 2 else None

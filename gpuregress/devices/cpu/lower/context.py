@@ -10,7 +10,8 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.structured import at, element
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, width
-from gpuregress.devices.cpu.machine.layout import BARRIERS, ROW
+from gpuregress.devices.cpu.machine.context import FIXED_BYTES, ROWS
+from gpuregress.devices.cpu.machine.layout import ROW
 
 YIELD, BARRIER, ARRIVE, WARP, CONVERGE = range(5)
 """Why a thread stands where it stands: it may go on; a barrier; a barrier it need not wait for; a warp operation;
@@ -19,25 +20,9 @@ until no lane of its warp can go on."""
 PLAIN_BARRIER = 16
 """Plus a barrier's number: all threads of the block wait there; the thread need not say which."""
 
-DONE = 1 << 30
-"""The state of a thread that has exited. A state >= 0 is a place to resume, one below 0 the complement of one."""
-
-LAYOUT: dict[str, tuple[int, ir.Type]] = {}
-_TOTAL = 0
-for _name, _type in (
-    ("state", I32),
-    ("group", I32),
-    ("ballot", I32),
-    ("key", I64),
-    ("post", I64),
-    ("snap", I64),
-):
-    LAYOUT[_name] = (_TOTAL, _type)
-    _TOTAL += ROW * width(_type) // 8
-for _name in ("arrived", "waiting", "counted", "votes", "expected"):
-    LAYOUT[_name] = (_TOTAL, I32)
-    _TOTAL += -(-BARRIERS * 4 // 16) * 16
-FIXED_BYTES = _TOTAL
+LAYOUT: dict[str, tuple[int, ir.Type]] = {
+    name: (offset, I32 if size == 4 else I64) for name, (offset, size) in ROWS.items()
+}
 
 
 def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) -> ir.Value:

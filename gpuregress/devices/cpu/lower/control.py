@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32
 from gpuregress.devices.cpu.machine.layout import FAULT_BRANCH, FAULT_TRAP
 from gpuregress.devices.cpu.ptx.tree import Instruction, Symbol
 
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
-
-def _bra(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _bra(emitter: Services, instruction: Instruction) -> None:
     label = instruction.operands[0]
     if not isinstance(label, Symbol) or label.name not in emitter.flow.block_of_label:
         raise unsupported(instruction, "there is no such label")
@@ -27,7 +23,7 @@ def _bra(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.builder.cbranch(emitter.guard_value(instruction), target, following)
 
 
-def _brx(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _brx(emitter: Services, instruction: Instruction) -> None:
     targets = emitter.flow.targets(instruction)
     if not targets:
         raise unsupported(instruction, "there is no such list of targets")
@@ -45,21 +41,21 @@ def _brx(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.fail(FAULT_BRANCH, instruction)
 
 
-def _ret(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _ret(emitter: Services, instruction: Instruction) -> None:
     del instruction
     emitter.exits.finish(emitter)
 
 
-def _exit(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _exit(emitter: Services, instruction: Instruction) -> None:
     del instruction
     emitter.exits.exit(emitter)
 
 
-def _trap(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _trap(emitter: Services, instruction: Instruction) -> None:
     emitter.fail(FAULT_TRAP, instruction)
 
 
-def _nothing(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _nothing(emitter: Services, instruction: Instruction) -> None:
     """Hints to the hardware."""
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i64
 from gpuregress.devices.cpu.lower.types import I64
 
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
-
-def post(emitter: FunctionEmitter, operation: int, mask: ir.Value, value: ir.Value) -> None:
+def post(emitter: Services, operation: int, mask: ir.Value, value: ir.Value) -> None:
     """Says: this operation, with these lanes, and this value of mine (i64).
 
     Lanes meet when their keys are equal: the operation's number in the high half, the mask in the low one.
@@ -24,11 +20,11 @@ def post(emitter: FunctionEmitter, operation: int, mask: ir.Value, value: ir.Val
     emitter.exits.store(emitter, "post", value)
 
 
-def received(emitter: FunctionEmitter, name: str) -> ir.Value:
+def received(emitter: Services, name: str) -> ir.Value:
     """What the scheduler left, i32: `group`, the lanes that met, or `ballot`, those that posted nonzero."""
     return emitter.exits.fetch(emitter, name)
 
 
-def from_lane(emitter: FunctionEmitter, lane: ir.Value) -> ir.Value:
+def from_lane(emitter: Services, lane: ir.Value) -> ir.Value:
     """What lane `lane` (i32) of this warp posted, i64."""
     return emitter.exits.fetch_lane(emitter, lane)

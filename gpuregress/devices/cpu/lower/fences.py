@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.memory import host_pointer
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import at, i32
 from gpuregress.devices.cpu.lower.types import I8
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer
 
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
-
-def _fence(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _fence(emitter: Services, instruction: Instruction) -> None:
     del emitter, instruction
 
 
-def _cp(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _cp(emitter: Services, instruction: Instruction) -> None:
     """`cp.async` copies at once, so the forms that wait for it have nothing to do."""
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
@@ -40,7 +36,7 @@ def _cp(emitter: FunctionEmitter, instruction: Instruction) -> None:
         emitter.builder.store(byte, at(emitter.builder, target, place))
 
 
-def _copy_some(emitter: FunctionEmitter, instruction: Instruction, source: Address, target: object, count: int) -> None:
+def _copy_some(emitter: Services, instruction: Instruction, source: Address, target: object, count: int) -> None:
     """Copies the first bytes, as many as the fourth operand says, and zeros for the rest."""
     b = emitter.builder
     wanted = emitter.read(instruction.operands[3], "u32")

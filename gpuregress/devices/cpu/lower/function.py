@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from llvmlite import ir
 
@@ -18,6 +17,7 @@ from gpuregress.devices.cpu.lower.opcodes import lowering
 from gpuregress.devices.cpu.lower.origin import Origins
 from gpuregress.devices.cpu.lower.regions import MachineView, Region
 from gpuregress.devices.cpu.lower.resolve import set_field
+from gpuregress.devices.cpu.lower.services import Exits
 from gpuregress.devices.cpu.lower.special import special_register
 from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.lower.symbols import symbol_value
@@ -38,31 +38,6 @@ from gpuregress.devices.cpu.ptx.tree import (
     Statement,
     Symbol,
 )
-
-
-class Exits(Protocol):
-    """Where a thread goes when it leaves the function, and how it waits."""
-
-    def finish(self, emitter: FunctionEmitter) -> None:
-        """Ends the block: the thread returns from the function."""
-
-    def exit(self, emitter: FunctionEmitter) -> None:
-        """Ends the block: the thread exits."""
-
-    def fault(self, emitter: FunctionEmitter) -> None:
-        """Ends the block: a fault has been recorded."""
-
-    def wait(self, emitter: FunctionEmitter, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
-        """Ends the block with a wait, and goes on in a new one when the thread is resumed."""
-
-    def store(self, emitter: FunctionEmitter, name: str, value: ir.Value) -> None:
-        """Puts a value into the thread's element of a row of its context."""
-
-    def fetch(self, emitter: FunctionEmitter, name: str) -> ir.Value:
-        """The thread's element of a row of its context."""
-
-    def fetch_lane(self, emitter: FunctionEmitter, lane: ir.Value) -> ir.Value:
-        """What a lane of the thread's warp has posted."""
 
 
 class FunctionEmitter:
@@ -96,6 +71,7 @@ class FunctionEmitter:
         self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)
         self.module: ir.Module = unit.module
         self.index = 0
+        self.block_number = 0
         self._declared = {item.name: llvm_type(item.type) for item in function.registers}
         self._homes: dict[str, tuple[ir.Value, ir.Type]] = {}
         self._versions: dict[str, int] = {}

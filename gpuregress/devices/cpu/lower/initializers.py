@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from gpuregress.devices.cpu.compiled import VariableFacts
 from gpuregress.devices.cpu.lower.unit import byte_size
+from gpuregress.devices.cpu.machine.program import VariableFacts
 from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Float, Initializer, Integer, MaskedSymbol, Variable
 

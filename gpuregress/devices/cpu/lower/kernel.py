@@ -12,20 +12,21 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.arena import local_stride
-from gpuregress.devices.cpu.lower.context import DONE, FIXED_BYTES, LAYOUT, PLAIN_BARRIER, YIELD, Slots, row
+from gpuregress.devices.cpu.lower.context import LAYOUT, PLAIN_BARRIER, YIELD, Slots, row
 from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.function import FunctionEmitter
 from gpuregress.devices.cpu.lower.names import names_used
 from gpuregress.devices.cpu.lower.regions import MachineView
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
 from gpuregress.devices.cpu.lower.resolve import set_field
+from gpuregress.devices.cpu.lower.scheduler import ALL_DONE, DEADLOCK, GO_ON, build_scheduler
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import Cell, at, entry_alloca, i32, i64, open_function
 from gpuregress.devices.cpu.lower.threads import COORDINATES, THREAD_TYPE, LoopThread, dimension
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
-from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK, LOCAL_START
-from gpuregress.devices.cpu.machine.scheduler import ALL_DONE, DEADLOCK, GO_ON, build_scheduler
+from gpuregress.devices.cpu.machine.context import DONE, FIXED_BYTES
+from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK, LOCAL_START, local_stride
 from gpuregress.devices.cpu.ptx.tree import Call, Function
 
 
@@ -171,15 +172,15 @@ class _KernelBuilder:
 
     # --- how a thread leaves ------------------------------------------------------------------------------------------
 
-    def finish(self, emitter: FunctionEmitter) -> None:
+    def finish(self, emitter: Services) -> None:
         """The thread is done."""
         emitter.builder.branch(self.finish_block)
 
-    def exit(self, emitter: FunctionEmitter) -> None:
+    def exit(self, emitter: Services) -> None:
         """The thread is done."""
         emitter.builder.branch(self.finish_block)
 
-    def fault(self, emitter: FunctionEmitter) -> None:
+    def fault(self, emitter: Services) -> None:
         """Says which thread it was, and ends the launch."""
         b = emitter.builder
         for name in COORDINATES:
@@ -187,20 +188,20 @@ class _KernelBuilder:
             set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))
         b.ret(i32(1))
 
-    def wait(self, emitter: FunctionEmitter, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
         """Saves what lives, leaves the pass, and goes on in a new block when resumed."""
         self.passes.wait(emitter, kind, live, dirty)
 
-    def store(self, emitter: FunctionEmitter, name: str, value: ir.Value) -> None:
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Puts a value into the thread's element of a row of its context."""
         emitter.builder.store(value, row(emitter.builder, self.passes.context, name, self.passes.index))
 
-    def fetch(self, emitter: FunctionEmitter, name: str) -> ir.Value:
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
         """The thread's element of a row of its context."""
         pointer = row(emitter.builder, self.passes.context, name, self.passes.index)
         return emitter.builder.load(pointer, typ=LAYOUT[name][1])
 
-    def fetch_lane(self, emitter: FunctionEmitter, lane: ir.Value) -> ir.Value:
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """What a lane of the thread's warp has posted."""
         b = emitter.builder
         thread = b.or_(b.and_(self.passes.index, i32(~31)), lane)
@@ -327,7 +328,7 @@ class _Passes:
             set_field(b, self.view.machine, f"fault_ctaid_{axis}", value)
         b.ret(i32(DEADLOCK))
 
-    def wait(self, emitter: FunctionEmitter, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
         """Saves what lives, leaves the pass, and goes on in a new block when resumed."""
         kernel, b = self.kernel, emitter.builder
         place = len(kernel.resumes) + 1

@@ -6,25 +6,21 @@ each phase needs, 40-62 bytes still missing in this phase, 63 the phase's parity
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.memory import host_pointer, space_of
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i64
 from gpuregress.devices.cpu.lower.types import I1, I64
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 _COUNT = (1 << 20) - 1
 _BYTES = (1 << 23) - 1
 _PARITY = 63
 
 
-def _object(emitter: FunctionEmitter, instruction: Instruction, operand: Operand) -> ir.Value:
+def _object(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
     return host_pointer(emitter, instruction, operand, space_of(instruction), 8, "atomic access")
@@ -39,7 +35,7 @@ def _put(b: ir.IRBuilder, value: ir.Value, low: int, mask: int, field: ir.Value)
     return b.or_(kept, b.shl(b.and_(field, i64(mask)), i64(low)))
 
 
-def _init(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _init(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     pointer = _object(emitter, instruction, instruction.operands[0])
     b = emitter.builder
@@ -57,7 +53,7 @@ def _complete(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return b.select(done, _put(b, turned, 0, _COUNT, _bits(b, value, 20, _COUNT)), value)
 
 
-def _arrive(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _arrive(emitter: Services, instruction: Instruction) -> None:
     words = instruction.modifiers
     if "noComplete" in words and "expect_tx" in words:
         raise unsupported(instruction)
@@ -78,7 +74,7 @@ def _arrive(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(target, old, "b64")
 
 
-def _transaction(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _transaction(emitter: Services, instruction: Instruction) -> None:
     """`expect_tx` adds bytes that the phase waits for, `complete_tx` takes them away."""
     pointer = _object(emitter, instruction, instruction.operands[0])
     b = emitter.builder
@@ -89,7 +85,7 @@ def _transaction(emitter: FunctionEmitter, instruction: Instruction) -> None:
     b.store(_complete(b, value), pointer, align=8)
 
 
-def _wait(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _wait(emitter: Services, instruction: Instruction) -> None:
     """Asks whether a phase is over; the loop around it gives other threads a turn."""
     target, address, phase = instruction.operands[:3]
     pointer = _object(emitter, instruction, address)
@@ -102,13 +98,13 @@ def _wait(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(target, b.xor(now, then), "pred")
 
 
-def _pending(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _pending(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     token = emitter.read(instruction.operands[1], "b64")
     emitter.write(instruction.operands[0], b.trunc(_bits(b, token, 0, _COUNT), ir.IntType(32)), "b32")
 
 
-def _invalidate(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _invalidate(emitter: Services, instruction: Instruction) -> None:
     _object(emitter, instruction, instruction.operands[0])
 
 
@@ -125,7 +121,7 @@ _FORMS = {
 }
 
 
-def _mbarrier(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _mbarrier(emitter: Services, instruction: Instruction) -> None:
     form = _FORMS.get(instruction.modifiers[0]) if instruction.modifiers else None
     if form is None:
         raise unsupported(instruction)

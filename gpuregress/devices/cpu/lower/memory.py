@@ -6,21 +6,17 @@ offset that is not a multiple of it becomes huge, so that one comparison finds w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.origin import Origin
 from gpuregress.devices.cpu.lower.regions import Region, local_region
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import I1, I8, I32, I64, POINTER, convert, is_type, llvm_type, size, width
 from gpuregress.devices.cpu.lower.unit import byte_size
 from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, SHARED_WINDOW
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 SPACES = ("global", "shared", "local", "const", "param")
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
@@ -36,7 +32,7 @@ def space_of(instruction: Instruction) -> str:
 
 
 def host_pointer(
-    emitter: FunctionEmitter, instruction: Instruction, address: Address, space: str, count: int, action: str
+    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> ir.Value:
     """A checked pointer to `count` bytes (a power of two, also the alignment); the thread leaves with a fault if not.
 
@@ -58,7 +54,7 @@ def host_pointer(
 
 
 def _check(
-    emitter: FunctionEmitter, instruction: Instruction, address: Address, space: str, count: int, action: str
+    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> ir.Value:
     value = address_value(emitter, address)
     origin = emitter.origins.of(address.base)
@@ -69,7 +65,7 @@ def _check(
     return checked(emitter, value, region, space, count, site)
 
 
-def checked(emitter: FunctionEmitter, value: ir.Value, region: Region, space: str, count: int, site: int) -> ir.Value:
+def checked(emitter: Services, value: ir.Value, region: Region, space: str, count: int, site: int) -> ir.Value:
     """The check itself, with the slow way behind it; see the module's docstring."""
     builder = emitter.builder
     offset = builder.sub(value, region.base)
@@ -97,14 +93,14 @@ def checked(emitter: FunctionEmitter, value: ir.Value, region: Region, space: st
     return pointer
 
 
-def _limit(emitter: FunctionEmitter, region: Region, count: int, type_: ir.Type) -> ir.Value:
+def _limit(emitter: Services, region: Region, count: int, type_: ir.Type) -> ir.Value:
     view = emitter.view
     if isinstance(region.size, ir.Constant) or region.size.parent is view.entry.block:
         return view.limit(region, count, type_)
     return convert(emitter.builder, emitter.builder.lshr(region.size, i64(count.bit_length() - 1)), type_)
 
 
-def address_value(emitter: FunctionEmitter, address: Address) -> ir.Value:
+def address_value(emitter: Services, address: Address) -> ir.Value:
     """The address as computed, i32 or i64, in its own space."""
     base = address.base
     if isinstance(base, Integer):
@@ -117,7 +113,7 @@ def address_value(emitter: FunctionEmitter, address: Address) -> ir.Value:
     return emitter.builder.add(value, ir.Constant(value.type, address.offset)) if address.offset else value
 
 
-def generic_address(emitter: FunctionEmitter, address: Address, space: str) -> ir.Value:
+def generic_address(emitter: Services, address: Address, space: str) -> ir.Value:
     """The address as a generic one, i64."""
     return _generic(emitter.builder, address_value(emitter, address), space)
 
@@ -133,7 +129,7 @@ def _origin_text(origin: Origin | None) -> str:
     return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
 
 
-def _region(emitter: FunctionEmitter, origin: Origin | None, space: str, type_: ir.Type) -> Region | None:
+def _region(emitter: Services, origin: Origin | None, space: str, type_: ir.Type) -> Region | None:
     unit, view = emitter.unit, emitter.view
     if origin is None:
         return _only_shared(emitter, type_) if space == "shared" else None
@@ -148,12 +144,12 @@ def _region(emitter: FunctionEmitter, origin: Origin | None, space: str, type_: 
     return view.symbol_region(origin.name) if origin.name in unit.symbol_numbers else None
 
 
-def _only_shared(emitter: FunctionEmitter, type_: ir.Type) -> Region | None:
+def _only_shared(emitter: Services, type_: ir.Type) -> Region | None:
     keys = {key for key in emitter.unit.shared if key[0] in ("", emitter.function.name)}
     return emitter.view.shared_region(keys.pop(), type_, generic=False) if len(keys) == 1 else None
 
 
-def _local(emitter: FunctionEmitter, name: str, type_: ir.Type, *, generic: bool) -> Region | None:
+def _local(emitter: Services, name: str, type_: ir.Type, *, generic: bool) -> Region | None:
     variable = emitter.frame.variable(name)
     assert variable is not None
     builder, thread = emitter.builder, emitter.thread
@@ -177,7 +173,7 @@ def element_type(instruction: Instruction) -> str:
     raise unsupported(instruction, "no type")
 
 
-def _param_pointer(emitter: FunctionEmitter, instruction: Instruction, address: Address, count: int) -> ir.Value | None:
+def _param_pointer(emitter: Services, instruction: Instruction, address: Address, count: int) -> ir.Value | None:
     """Parameters by name need no check: the assembler's own bounds hold."""
     if not isinstance(address.base, Symbol):
         return None
@@ -192,7 +188,7 @@ def _param_pointer(emitter: FunctionEmitter, instruction: Instruction, address: 
     return at(emitter.view.entry, emitter.view.pointer("params"), offset + address.offset)
 
 
-def _pointer_for(emitter: FunctionEmitter, instruction: Instruction, address: Operand, action: str) -> ir.Value:
+def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, action: str) -> ir.Value:
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
     count = lanes(instruction) * size(element_type(instruction))
@@ -205,7 +201,7 @@ def _pointer_for(emitter: FunctionEmitter, instruction: Instruction, address: Op
     return host_pointer(emitter, instruction, address, space, count, action)
 
 
-def _is_kernel_parameter(emitter: FunctionEmitter, instruction: Instruction) -> bool:
+def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:
     address = instruction.operands[1]
     named = isinstance(address, Address) and isinstance(address.base, Symbol)
     if not (named and emitter.function.is_entry and space_of(instruction) == "param"):
@@ -215,7 +211,7 @@ def _is_kernel_parameter(emitter: FunctionEmitter, instruction: Instruction) -> 
     return address.base.name in emitter.frame.parameter_offsets
 
 
-def _load(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _load(emitter: Services, instruction: Instruction) -> None:
     target, address = instruction.operands[:2]
     type_name = element_type(instruction)
     pointer = _pointer_for(emitter, instruction, address, "read")
@@ -233,7 +229,7 @@ def _load(emitter: FunctionEmitter, instruction: Instruction) -> None:
         emitter.write(item, value, type_name)
 
 
-def _store(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _store(emitter: Services, instruction: Instruction) -> None:
     address, source = instruction.operands[:2]
     type_name = element_type(instruction)
     pointer = _pointer_for(emitter, instruction, address, "write")
@@ -244,7 +240,7 @@ def _store(emitter: FunctionEmitter, instruction: Instruction) -> None:
         emitter.builder.store(value, where, align=size(type_name))
 
 
-def _nothing(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _nothing(emitter: Services, instruction: Instruction) -> None:
     """Prefetches and cache hints change no value."""
 
 

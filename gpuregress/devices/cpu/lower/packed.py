@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.opcodes import lowering
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.ptx.tree import Instruction
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 
 def half_operation(
-    emitter: FunctionEmitter, instruction: Instruction, operation: str, type_name: str, old: ir.Value, value: ir.Value
+    emitter: Services, instruction: Instruction, operation: str, type_name: str, old: ir.Value, value: ir.Value
 ) -> ir.Value:
     """`operation` (add, min, max) of two values of a half-precision type, single or packed."""
     registers = [emitter.temporary(type_name) for _ in range(3)]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpuregress.devices.cpu.lower import effects
 from gpuregress.devices.cpu.lower.flow import single_definitions
 from gpuregress.devices.cpu.lower.opcodes import lowering
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 _CHEAP = frozenset(["mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "cvta", "cvt"])
 _VARYING = ("%tid.", "%laneid", "%lanemask")
@@ -25,7 +21,7 @@ class Recipes:
         emitter: the kernel's.
     """
 
-    def __init__(self, emitter: FunctionEmitter) -> None:
+    def __init__(self, emitter: Services) -> None:
         self._kernel_parameters = set(emitter.frame.parameter_offsets)
         self._definitions = single_definitions(emitter.flow.statements)
         self._costs: dict[str, int | None] = {}
@@ -34,14 +30,14 @@ class Recipes:
         cost = self._cost(name)
         return cost is not None and cost <= _MOST_VARYING
 
-    def make(self, emitter: FunctionEmitter, live: frozenset[str]) -> None:
+    def make(self, emitter: Services, live: frozenset[str]) -> None:
         """Works the live ones out again where the emitter stands."""
         made: set[str] = set()
         for name in sorted(live):
             if name in self:
                 self._make(emitter, name, made)
 
-    def _make(self, emitter: FunctionEmitter, name: str, made: set[str]) -> None:
+    def _make(self, emitter: Services, name: str, made: set[str]) -> None:
         if name in made:
             return
         instruction = self._definitions[name]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.resolve import field, set_field
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32, i64
 from gpuregress.devices.cpu.lower.threads import dimension, lane, linear_thread
 from gpuregress.devices.cpu.lower.types import I32, convert, llvm_type, width
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
 from gpuregress.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 _COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid") for axis in "xyz"}
 _DIMENSIONS = {f"%ntid.{axis}": f"block_{axis}" for axis in "xyz"} | {
@@ -35,7 +31,7 @@ _CONSTANTS = {
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 
 
-def special_register(emitter: FunctionEmitter, name: str) -> ir.Value:
+def special_register(emitter: Services, name: str) -> ir.Value:
     """The value of a special register, i32 or i64.
 
     Raises:
@@ -74,7 +70,7 @@ def _lane_mask(builder: ir.IRBuilder, which: str, number: ir.Value) -> ir.Value:
     return masks[which]
 
 
-def _clock(emitter: FunctionEmitter, name: str) -> ir.Value:
+def _clock(emitter: Services, name: str) -> ir.Value:
     # A counter of reads: it only goes up, and is the same on every run.
     builder, machine = emitter.builder, emitter.view.machine
     ticks = builder.add(field(builder, machine, "clock"), i64(32))
@@ -84,7 +80,7 @@ def _clock(emitter: FunctionEmitter, name: str) -> ir.Value:
     return builder.trunc(builder.lshr(ticks, i64(32)) if name.endswith("_hi") else ticks, I32)
 
 
-def _mov(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _mov(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     type_name = instruction.modifiers[-1]
     if isinstance(target, Vector):
@@ -95,7 +91,7 @@ def _mov(emitter: FunctionEmitter, instruction: Instruction) -> None:
         emitter.write(target, emitter.read(source, type_name), type_name)
 
 
-def _pack(emitter: FunctionEmitter, source: Vector, type_name: str) -> ir.Value:
+def _pack(emitter: Services, source: Vector, type_name: str) -> ir.Value:
     builder = emitter.builder
     total = width(llvm_type(type_name))
     part = total // len(source.elements)
@@ -107,7 +103,7 @@ def _pack(emitter: FunctionEmitter, source: Vector, type_name: str) -> ir.Value:
     return value
 
 
-def _unpack(emitter: FunctionEmitter, target: Vector, source: object, type_name: str) -> None:
+def _unpack(emitter: Services, target: Vector, source: object, type_name: str) -> None:
     builder = emitter.builder
     total = width(llvm_type(type_name))
     part = total // len(target.elements)
@@ -118,7 +114,7 @@ def _unpack(emitter: FunctionEmitter, target: Vector, source: object, type_name:
         emitter.write(element, builder.trunc(bits, ir.IntType(part)), f"b{part}")
 
 
-def _cvta(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _cvta(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     words, type_name = instruction.modifiers[:-1], instruction.modifiers[-1]
     window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(words[-1].partition("::")[0], 0)
@@ -127,7 +123,7 @@ def _cvta(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(target, change(value, i64(window)) if window else value, type_name)
 
 
-def _isspacep(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _isspacep(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     builder = emitter.builder
     number = builder.lshr(emitter.read(source, "u64"), i64(layout.REGION_SHIFT))

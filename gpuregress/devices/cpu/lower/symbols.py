@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i64
 from gpuregress.devices.cpu.machine.layout import PARAM_WINDOW
 from gpuregress.devices.cpu.ptx.tree import Symbol
 from gpuregress.errors import UnsupportedError
 
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
-
-def symbol_value(emitter: FunctionEmitter, symbol: Symbol) -> ir.Value:
+def symbol_value(emitter: Services, symbol: Symbol) -> ir.Value:
     """The address, i64: within the window for shared and local variables, generic for all else.
 
     Raises:

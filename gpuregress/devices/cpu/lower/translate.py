@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuregress.devices.cpu import engine
-from gpuregress.devices.cpu.compiled import Compiled, KernelFacts
-from gpuregress.devices.cpu.lower.calls import build_device_function
+from gpuregress.devices.cpu.lower.device_function import build_device_function
 from gpuregress.devices.cpu.lower.initializers import variable_facts
 from gpuregress.devices.cpu.lower.inline import inlined
 from gpuregress.devices.cpu.lower.kernel import build_kernel
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
+from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Module
 from gpuregress.errors import DeviceError, UnsupportedError

@@ -8,9 +8,9 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.effects import waits
 from gpuregress.devices.cpu.lower.resolve import build_resolve
-from gpuregress.devices.cpu.lower.sites import Site, Sites
 from gpuregress.devices.cpu.lower.types import I32, POINTER
 from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, place_shared
+from gpuregress.devices.cpu.machine.sites import Site, Sites
 from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import UnsupportedError

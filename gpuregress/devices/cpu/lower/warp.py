@@ -6,21 +6,17 @@ from what the group posted. Lanes that have exited are not waited for, as the ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.context import CONVERGE, WARP, YIELD
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.exchange import from_lane, post, received
 from gpuregress.devices.cpu.lower.resolve import field, set_field
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import Cell, counted, i32, i64
 from gpuregress.devices.cpu.lower.threads import lane
 from gpuregress.devices.cpu.lower.types import I1, I32, I64
 from gpuregress.devices.cpu.ptx.tree import Instruction, Operand, Pair, Sink
-
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.function import FunctionEmitter
 
 _SHFL, _VOTE, _MATCH, _REDUX, _ELECT = range(16, 96, 16)
 _SHUFFLES = ("idx", "up", "down", "bfly")
@@ -38,7 +34,7 @@ def _word(instruction: Instruction, words: tuple[str, ...]) -> str:
     raise unsupported(instruction)
 
 
-def _shfl(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _shfl(emitter: Services, instruction: Instruction) -> None:
     if "sync" not in instruction.modifiers:
         raise unsupported(instruction, "only the .sync form is")
     mode = _word(instruction, _SHUFFLES)
@@ -54,7 +50,7 @@ def _shfl(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(predicate, inside, "pred")
 
 
-def _source_lane(emitter: FunctionEmitter, mode: str, by: ir.Value, clamp: ir.Value) -> tuple[ir.Value, ir.Value]:
+def _source_lane(emitter: Services, mode: str, by: ir.Value, clamp: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The lane to read, and whether it is in range: the manual's pseudocode for shfl."""
     b = emitter.builder
     own = lane(b, emitter.view, emitter.thread)
@@ -72,7 +68,7 @@ def _source_lane(emitter: FunctionEmitter, mode: str, by: ir.Value, clamp: ir.Va
     return b.select(inside, wanted, own), inside
 
 
-def _count_inactive(emitter: FunctionEmitter, source: ir.Value) -> None:
+def _count_inactive(emitter: Services, source: ir.Value) -> None:
     """Counts reads of lanes that take no part: hardware leaves the value open."""
     b = emitter.builder
     group = received(emitter, "group")
@@ -82,7 +78,7 @@ def _count_inactive(emitter: FunctionEmitter, source: ir.Value) -> None:
     set_field(b, machine, "inactive_reads", total)
 
 
-def _vote(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _vote(emitter: Services, instruction: Instruction) -> None:
     if "sync" not in instruction.modifiers:
         raise unsupported(instruction, "only the .sync form is")
     mode = _word(instruction, _VOTES)
@@ -100,7 +96,7 @@ def _vote(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(target, answers[mode], "pred")
 
 
-def _match(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _match(emitter: Services, instruction: Instruction) -> None:
     mode = _word(instruction, ("any", "all"))
     type_name = instruction.modifiers[-1]
     target, value, mask = instruction.operands
@@ -121,7 +117,7 @@ def _match(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(predicate, everyone, "pred")
 
 
-def _equal_lanes(emitter: FunctionEmitter) -> ir.Value:
+def _equal_lanes(emitter: Services) -> ir.Value:
     b = emitter.builder
     group = received(emitter, "group")
     own = from_lane(emitter, lane(b, emitter.view, emitter.thread))
@@ -134,7 +130,7 @@ def _equal_lanes(emitter: FunctionEmitter) -> ir.Value:
     return found.get()
 
 
-def _redux(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _redux(emitter: Services, instruction: Instruction) -> None:
     mode = _word(instruction, ("add", "min", "max", "and", "or", "xor"))
     type_name = instruction.modifiers[-1]
     if type_name == "f32":
@@ -147,7 +143,7 @@ def _redux(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(target, _reduce(emitter, mode, signed=type_name == "s32"), "b32")
 
 
-def _reduce(emitter: FunctionEmitter, mode: str, *, signed: bool) -> ir.Value:
+def _reduce(emitter: Services, mode: str, *, signed: bool) -> ir.Value:
     b = emitter.builder
     group = received(emitter, "group")
     first = b.cttz(group, ir.Constant(I1, 1))
@@ -167,13 +163,13 @@ def _combine(b: ir.IRBuilder, mode: str, left: ir.Value, right: ir.Value, *, sig
     return operations[mode](left, right)
 
 
-def _activemask(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _activemask(emitter: Services, instruction: Instruction) -> None:
     emitter.exits.store(emitter, "post", i64(0))
     emitter.wait(CONVERGE)
     emitter.write(instruction.operands[0], received(emitter, "group"), "b32")
 
 
-def _elect(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _elect(emitter: Services, instruction: Instruction) -> None:
     target, mask = instruction.operands
     post(emitter, _ELECT, emitter.read(mask, "b32"), i64(0))
     emitter.wait(WARP)
@@ -184,7 +180,7 @@ def _elect(emitter: FunctionEmitter, instruction: Instruction) -> None:
     emitter.write(predicate, b.icmp_unsigned("==", leader, lane(b, emitter.view, emitter.thread)), "pred")
 
 
-def _nanosleep(emitter: FunctionEmitter, instruction: Instruction) -> None:
+def _nanosleep(emitter: Services, instruction: Instruction) -> None:
     del instruction
     emitter.wait(YIELD)
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuregress.devices.cpu.compiled import Compiled, KernelFacts
-from gpuregress.devices.cpu.lower.sites import Site
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region, offset_in
+from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
+from gpuregress.devices.cpu.machine.sites import Site
+from gpuregress.devices.cpu.machine.waiting import describe_waiting
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
 from gpuregress.toolchain.mangling import demangle
@@ -162,8 +163,6 @@ def plain(name: str) -> str:
 
 
 def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
-    from gpuregress.devices.cpu.machine.waiting import describe_waiting  # noqa: PLC0415 - loads llvmlite's IR
-
     lines = describe_waiting(scene.context, scene.kernel.places, scene.compiled.sites, scene.block)
     message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
     return KernelFault("deadlock", message, details=tuple(lines))

@@ -114,3 +114,8 @@ def place_shared(sizes: list[tuple[int, int]]) -> tuple[list[int], int]:
         starts.append(position)
         position += size + SHARED_GAP
     return starts, -(-position // 1024) * 1024
+
+
+def local_stride(local_bytes: int) -> int:
+    """Bytes from one thread's local memory to the next one's."""
+    return -(-local_bytes // 64) * 64 + LOCAL_START

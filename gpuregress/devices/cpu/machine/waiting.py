@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.devices.cpu.lower.context import DONE, LAYOUT
-from gpuregress.devices.cpu.lower.sites import Site
+from gpuregress.devices.cpu.machine.context import DONE, ROWS
+from gpuregress.devices.cpu.machine.sites import Site
 from gpuregress.records import Dim3
 
 _MOST_RANGES = 6
@@ -26,7 +26,7 @@ def describe_waiting(
         block: threads along x, y, z.
     """
     count = block[0] * block[1] * block[2]
-    offset = LAYOUT["state"][0]
+    offset = ROWS["state"][0]
     states = context[offset : offset + 4 * count].view(np.int32)
     lines: list[str] = []
     for state in np.unique(states):

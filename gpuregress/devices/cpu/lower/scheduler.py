@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.lower.context import ARRIVE, BARRIER, CONVERGE, DONE, PLAIN_BARRIER, WARP, row
+from gpuregress.devices.cpu.lower.context import ARRIVE, BARRIER, CONVERGE, PLAIN_BARRIER, WARP, row
 from gpuregress.devices.cpu.lower.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
 from gpuregress.devices.cpu.lower.types import I1, I8, I32, I64, POINTER
+from gpuregress.devices.cpu.machine.context import DONE
 from gpuregress.devices.cpu.machine.layout import BARRIERS
 
 GO_ON, DEADLOCK, ALL_DONE = range(3)

@@ -1,0 +1,26 @@
+"""The rows of a thread context that compiled code and Python both know: one element for each thread of the block."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.machine.layout import BARRIERS, ROW
+
+DONE = 1 << 30
+"""The state of a thread that has exited. A state >= 0 is a place to resume, one below 0 the complement of one."""
+
+ROWS: dict[str, tuple[int, int]] = {}
+"""Row → its first byte, and bytes of an element."""
+
+
+def _place() -> int:
+    position = 0
+    for name, size in (("state", 4), ("group", 4), ("ballot", 4), ("key", 8), ("post", 8), ("snap", 8)):
+        ROWS[name] = (position, size)
+        position += ROW * size
+    for name in ("arrived", "waiting", "counted", "votes", "expected"):
+        ROWS[name] = (position, 4)
+        position += -(-BARRIERS * 4 // 16) * 16
+    return position
+
+
+FIXED_BYTES = _place()
+"""Bytes of all of them; registers' rows follow."""
