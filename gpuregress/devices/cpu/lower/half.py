@@ -13,7 +13,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.lower import approx
 from gpuregress.devices.cpu.lower.emit import Emit, Lowering, unsupported
 from gpuregress.devices.cpu.lower.ieee import flush, is_tiny, round_to_odd_sum, saturate
-from gpuregress.devices.cpu.lower.scalar import I16, halves, pack, read_all, type_of
+from gpuregress.devices.cpu.lower.scalar import F32, I16, halves, pack, read_all, type_of
 from gpuregress.devices.cpu.lower.smallfloat import (
     BF16,
     F16,
@@ -148,17 +148,22 @@ def _ordered(emit: Emit, bits: ir.Value) -> ir.Value:
 
 
 def _unit(emit: Emit, instruction: Instruction) -> None:
-    """`ex2.approx`, `tanh.approx`: the single-precision unit's result, cut off (as the conformance recording has it)."""
-    form = format_of(type_of(instruction))
+    """`ex2.approx`, `tanh.approx`: the single-precision unit's result, cut off; over the range it is infinite.
+
+    As the conformance recording has it.
+    """
+    builder, form = emit.builder, format_of(type_of(instruction))
     function = approx.ex2_f32 if instruction.opcode == "ex2" else approx.tanh_f32
+    flushed = "ftz" in instruction.modifiers
 
     def apply(operands: list[ir.Value]) -> ir.Value:
         value = widen(emit, operands[0], form)
-        if "ftz" in instruction.modifiers:
-            value = flush(emit, value) if form is BF16 else value
-        result = function(emit, value)
+        result = function(emit, flush(emit, value) if flushed else value)
+        if form is F16:
+            beyond = builder.fcmp_ordered(">=", result, F32(65536.0))
+            result = builder.select(beyond, F32(float("inf")), result)
         bits = round_to(emit, result, form, "rz")
-        return flush_bits(emit, bits, form) if "ftz" in instruction.modifiers else bits
+        return flush_bits(emit, bits, form) if flushed else bits
 
     _each(emit, instruction, apply)
 
