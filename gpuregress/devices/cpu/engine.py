@@ -23,7 +23,7 @@ def _target_machine() -> Any:
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        features=_host_features(),
         opt=OPTIMISATION,
         reloc="pic",
         codemodel="jitdefault",
@@ -31,11 +31,18 @@ def _target_machine() -> Any:
     )
 
 
+@functools.cache
+def _host_features() -> str:
+    features: str = llvm.get_host_cpu_features().flatten()
+    return features
+
+
+@functools.cache
 def fingerprint() -> str:
     """All that decides the object code beside its source: LLVM's version, the processor."""
     _initialise()
     parts = (llvmlite.__version__, str(llvm.llvm_version_info), llvm.get_default_triple(), llvm.get_host_cpu_name())
-    return " ".join((*parts, llvm.get_host_cpu_features().flatten(), str(OPTIMISATION)))
+    return " ".join((*parts, _host_features(), str(OPTIMISATION)))
 
 
 def description() -> str:

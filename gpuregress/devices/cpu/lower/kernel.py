@@ -105,12 +105,13 @@ class _KernelBuilder:
     def _block_loop(self, b: ir.IRBuilder) -> None:
         view = self.view
         block = Cell(b, view.field("first_block"))
+        axes = self._first_block(b)
         head, body, end = (self.llvm.append_basic_block(name) for name in ("block", "block_body", "end"))
         b.branch(head)
         b.position_at_end(head)
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
-        self._set_block(b, block.get())
+        self.coordinates = {name: cell.get(b) for name, cell in axes.items()}
         self._poison_shared(b)
         next_block = self.llvm.append_basic_block("next_block")
         if self.emitter.flow.needs_scheduler:
@@ -119,15 +120,28 @@ class _KernelBuilder:
             self._thread_loops(b, next_block)
         b = ir.IRBuilder(next_block)
         block.add(i64(1), b)
+        self._advance_block(b, axes)
         b.branch(head)
         ir.IRBuilder(end).ret(i32(0))
 
-    def _set_block(self, b: ir.IRBuilder, number: ir.Value) -> None:
+    def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
+        """The first block's place in the grid. The later ones are counted up: LLVM would divide again in every thread."""
+        number = self.view.field("first_block")
         wide = {name: b.zext(dimension(self.view, name), I64) for name in ("grid_x", "grid_y")}
-        x = b.urem(number, wide["grid_x"])
         rest = b.udiv(number, wide["grid_x"])
-        y, z = b.urem(rest, wide["grid_y"]), b.udiv(rest, wide["grid_y"])
-        self.coordinates = {"ctaid_x": b.trunc(x, I32), "ctaid_y": b.trunc(y, I32), "ctaid_z": b.trunc(z, I32)}
+        places = (b.urem(number, wide["grid_x"]), b.urem(rest, wide["grid_y"]), b.udiv(rest, wide["grid_y"]))
+        return {f"ctaid_{axis}": Cell(b, b.trunc(place, I32)) for axis, place in zip("xyz", places, strict=True)}
+
+    def _advance_block(self, b: ir.IRBuilder, axes: dict[str, Cell]) -> None:
+        x = b.add(axes["ctaid_x"].get(b), i32(1))
+        axes["ctaid_x"].set(x, b)
+        with b.if_then(b.icmp_unsigned("==", x, dimension(self.view, "grid_x"))):
+            axes["ctaid_x"].set(i32(0), b)
+            y = b.add(axes["ctaid_y"].get(b), i32(1))
+            axes["ctaid_y"].set(y, b)
+            with b.if_then(b.icmp_unsigned("==", y, dimension(self.view, "grid_y"))):
+                axes["ctaid_y"].set(i32(0), b)
+                axes["ctaid_z"].add(i32(1), b)
 
     def _poison_shared(self, b: ir.IRBuilder) -> None:
         """Shared memory starts with a pattern that is no number, so that reading what nobody wrote shows."""

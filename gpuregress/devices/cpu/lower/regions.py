@@ -10,7 +10,7 @@ from gpuregress.devices.cpu.lower.resolve import field
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import I32, I64, POINTER
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
-from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, MIDDLE, REGION_SHIFT, SHARED_WINDOW
+from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, TABLE_SHIFT
 from gpuregress.devices.cpu.ptx.tree import Variable
 
 
@@ -105,10 +105,11 @@ class MachineView:
         number = builder.lshr(address, i64(REGION_SHIFT))
         known = builder.icmp_unsigned("<", number, self.field("table_count"))
         number = builder.select(known, number, i64(0))
-        row = at(builder, self.pointer("table"), builder.shl(number, i64(4)))
+        row = at(builder, self.pointer("table"), builder.shl(number, i64(TABLE_SHIFT)))
         host = builder.load(row, typ=POINTER)
         size = builder.load(at(builder, row, 8), typ=I64)
-        return Region(builder.or_(builder.shl(number, i64(REGION_SHIFT)), i64(MIDDLE)), host, size)
+        # The first address is loaded, not worked out: LLVM would take it apart again at every access.
+        return Region(builder.load(at(builder, row, 16), typ=I64), host, size)
 
     def shared_region(self, key: tuple[str, str], type_: ir.Type, *, generic: bool) -> Region:
         """A shared variable, as 32- or 64-bit addresses in its window, or as generic ones."""

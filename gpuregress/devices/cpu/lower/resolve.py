@@ -15,6 +15,7 @@ from gpuregress.devices.cpu.machine.layout import (
     PARAM_WINDOW,
     REGION_SHIFT,
     SHARED_WINDOW,
+    TABLE_SHIFT,
 )
 
 
@@ -74,7 +75,9 @@ class _Search:
         number = builder.lshr(self._address, i64(REGION_SHIFT))
         known = builder.icmp_unsigned("<", number, field(builder, machine, "table_count"))
         number = builder.select(known, number, i64(0))
-        entry = at(builder, builder.inttoptr(field(builder, machine, "table"), POINTER), builder.mul(number, i64(16)))
+        entry = at(
+            builder, builder.inttoptr(field(builder, machine, "table"), POINTER), builder.shl(number, i64(TABLE_SHIFT))
+        )
         host = builder.load(entry, typ=POINTER)
         count = builder.load(at(builder, entry, 8), typ=I64)
         base = builder.or_(builder.shl(number, i64(REGION_SHIFT)), i64(MIDDLE))

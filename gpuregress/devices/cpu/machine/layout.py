@@ -16,6 +16,8 @@ PARAM_WINDOW = 3 << REGION_SHIFT
 FUNCTION_WINDOW = 4 << REGION_SHIFT
 FIRST_REGION = 16
 MAX_REGIONS = 1 << 16
+TABLE_SHIFT = 5
+"""A region's row in the table has 2^5 bytes."""
 
 SHARED_START = 1024
 """The first shared variable's address: what comes before it catches negative indexes."""
@@ -42,7 +44,7 @@ SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctyp
 class Machine(ctypes.Structure):
     """What a launch gives to compiled code; every field has 8 bytes.
 
-    `table` holds (host address, size) for each region, `symbols` (address, host address) for each of the module's
+    `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of the module's
     variables, `tables` one pointer for each special-function table that the module uses.
     """
 

@@ -64,7 +64,7 @@ class AddressSpace:
         self._regions: dict[int, Region] = {}
         self._free: list[int] = []
         self._next = FIRST_REGION
-        self.table = np.zeros((64, 2), np.uint64)
+        self.table = np.zeros((64, 4), np.uint64)
 
     def allocate(self, name: str, size: int, itemsize: int = 1) -> Region:
         """A new region, its contents undefined.
@@ -81,7 +81,7 @@ class AddressSpace:
         self._next = max(self._next, number + 1)
         if number >= len(self.table):
             self.table = np.concatenate([self.table, np.zeros_like(self.table)])
-        self.table[number] = region.host, size
+        self.table[number] = region.host, size, region.address, 0
         self._regions[number] = region
         return region
 
@@ -91,7 +91,7 @@ class AddressSpace:
         if region is None or region.address != address:
             return False
         del self._regions[region.number]
-        self.table[region.number] = 0, 0
+        self.table[region.number] = 0
         self._free.append(region.number)
         return True
 
