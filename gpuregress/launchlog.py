@@ -7,9 +7,11 @@ r"""The launch log: one event a line, on disk before the launch it describes.
     end 17 0.012 ms
     fault 18 out-of-bounds: …
 
-(`begin` is one line; here it is folded.) Each event is one write in append mode, so several processes can share a log,
-and one flush to disk. After any crash the last `begin` without an `end` names the launch to blame. Backslashes and
-control characters of texts are escaped as in Python, and so are spaces in a device's or case's name.
+(`begin` is one line; here it is folded.) Each event is one write in append mode, so several processes can share a log.
+A `begin` is flushed to disk before its launch, a `fault` when it happens; an `end` goes there with the next of them,
+and no crash of a process takes it. After any crash the last `begin` without an `end` names the launch to blame (after a
+power cut, that may be one which had just come back). Backslashes and control characters of texts are escaped as in
+Python, and so are spaces in a device's or case's name.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ class Log:
 
 
 class LaunchLog:
-    """Appends to a launch log; every method returns when its line is on disk.
+    """Appends to a launch log; every method but `end` returns when its line is on disk.
 
     Args:
         path: the log, made if it is not there, with the folders above it.
@@ -153,18 +155,19 @@ class LaunchLog:
 
     def end(self, number: int, elapsed_ms: float) -> None:
         """Says that a launch came back after so many milliseconds on the device."""
-        self._append(f"end {number} {elapsed_ms:.3f} ms")
+        self._append(f"end {number} {elapsed_ms:.3f} ms", durable=False)
 
     def fault(self, number: int, text: str) -> None:
         """Says that a launch failed, and how."""
         self._append(f"fault {number} {_escape(text)}")
 
-    def _append(self, line: str) -> None:
+    def _append(self, line: str, *, durable: bool = True) -> None:
         data = (("\n" if self._torn else "") + line + "\n").encode("utf-8")
         with disk_errors(self._path):
             written = os.write(self._descriptor, data)
             self._torn = written < len(data)
-            os.fdatasync(self._descriptor)
+            if durable:
+                os.fdatasync(self._descriptor)
         if self._torn:
             raise StorageError(f"cannot write {self._path}: no space is left on the disk; free some and run again")
 

@@ -1,7 +1,8 @@
 """Files that are whole or not there: atomic writes, copies, locks, and disk errors as one line for people.
 
 A file is written under a temporary name beside its own, flushed to disk, then renamed. A process that is killed leaves
-at most a `.gpuregress-tmp-…` file, which a later write into the same folder removes once it is an hour old.
+at most a `.gpuregress-tmp-…` file, which a later write into the same folder removes once it is an hour old. Files that
+come by the hundred are renamed without the flush (`durable=False`) and flushed together later (`sync_tree`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from gpuregress.errors import RunLocked, StorageError
 Bytes = bytes | bytearray | memoryview
 TEMPORARY_PREFIX = ".gpuregress-tmp-"
 _PIECE = 1 << 20
+_SYNCS_AT_ONCE = 8
 STALE_AFTER_S = 3600.0
 _FICLONE = 0x40049409  # linux/fs.h: _IOW(0x94, 9, int)
 _SWEPT: set[Path] = set()
@@ -72,10 +74,15 @@ def disk_errors(path: Path, action: str = "write") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def atomic(path: Path) -> Iterator[BinaryIO]:
+def atomic(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """An open file that becomes `path` when the block ends without an error, and vanishes when it does not.
 
-    Folders above are made. On return the file and its name are on disk (fsync of both).
+    Folders above are made.
+
+    Args:
+        path: the file.
+        durable: on return the file and its name are on disk (fsync of both); else it is whole whatever becomes of this
+            process, but a power cut can still take it, until `sync_tree`.
 
     Raises:
         StorageError: no space, no permission, a path that cannot be.
@@ -88,39 +95,79 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
             with temporary.open("xb") as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
-def write_atomic(path: Path, data: Bytes | Iterable[Bytes]) -> None:
+def sync_tree(folder: Path) -> None:
+    """Puts a folder and all in it on disk; side by side, so that the disk does it in few goes.
+
+    Args:
+        folder: what is to stay after a power cut. A file that goes meanwhile is left out.
+
+    Raises:
+        StorageError: the disk fails, or is full after all.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only the end of a run needs it
+
+    with disk_errors(folder):
+        found = [(Path(place), names) for place, _, names in os.walk(folder)]
+    with ThreadPoolExecutor(_SYNCS_AT_ONCE) as workers:
+        list(workers.map(_sync_file, (place / name for place, names in found for name in names)))
+        list(workers.map(_sync_names, (place for place, _ in found)))
+
+
+def _sync_file(path: Path) -> None:
+    with disk_errors(path), contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _sync_names(folder: Path) -> None:
+    with disk_errors(folder), contextlib.suppress(FileNotFoundError):
+        sync_folder(folder)
+
+
+def write_atomic(path: Path, data: Bytes | Iterable[Bytes], *, durable: bool = True) -> None:
     """Writes a file so that under its name there is the old content or all of the new, whatever happens.
 
     Args:
         path: the file; folders above it are made.
         data: its bytes, or pieces of them in order.
+        durable: as for `atomic`.
 
     Raises:
         StorageError: no space, no permission, a path that cannot be.
     """
-    with atomic(path) as file:
+    with atomic(path, durable=durable) as file:
         for piece in (data,) if isinstance(data, bytes | bytearray | memoryview) else data:
             file.write(piece)
 
 
-def copy_file(source: Path, target: Path) -> None:
+def copy_file(source: Path, target: Path, *, durable: bool = True) -> None:
     """Copies a file atomically: by reference where the file system can (btrfs, XFS), else byte by byte.
+
+    Args:
+        source: what is copied.
+        target: the copy's path; folders above it are made.
+        durable: as for `atomic`.
 
     Raises:
         StorageError: either cannot be read or written.
     """
     with disk_errors(source, "read"):
         file = source.open("rb")
-    with file, atomic(target) as copy:
+    with file, atomic(target, durable=durable) as copy:
         try:
             fcntl.ioctl(copy.fileno(), _FICLONE, file.fileno())
         except OSError:  # another file system, or one without references

@@ -63,20 +63,24 @@ def test_the_lines_are_the_contracts(path: Path) -> None:
     assert (found.unfinished, found.unreadable) == ((), ())
 
 
-def test_each_line_is_on_disk_before_the_call_returns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_begin_and_a_fault_are_on_disk_before_the_call_returns_and_an_end_with_the_next(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[str] = []
     real = os.fdatasync
 
     def fdatasync(descriptor: int) -> None:
         real(descriptor)
-        synced.append(path.read_text().splitlines()[-1].split()[0])
+        synced.append(" ".join(line.split()[0] for line in path.read_text().splitlines()))
 
     monkeypatch.setattr(os, "fdatasync", fdatasync)
     log = LaunchLog(path)
     log.begin(1, "cpu", "c", "k", 0)
     log.end(1, 1.0)
-    log.fault(1, "x")
-    assert synced == ["begin", "end", "fault"]
+    assert path.read_text().splitlines()[-1] == "end 1 1.000 ms"
+    log.begin(2, "cpu", "c", "k", 0)
+    log.fault(2, "x")
+    assert synced == ["begin", "begin end begin", "begin end begin fault"]
 
 
 def test_unfinished_names_what_is_to_blame(path: Path) -> None:

@@ -37,15 +37,16 @@ class DumpWriter:
         path: the file, named by `names.dump_path`; folders above it are made.
         element_type: what it holds.
         shape: elements along each axis, slowest first.
+        durable: on disk when `finish` returns; else after `storage.sync_tree`.
     """
 
-    def __init__(self, path: Path, element_type: ElementType, shape: tuple[int, ...]) -> None:
+    def __init__(self, path: Path, element_type: ElementType, shape: tuple[int, ...], *, durable: bool = True) -> None:
         self._path, self._type, self._shape = path, element_type, shape
         self._left = math.prod(shape)
         self._raw = digest.RawDigest(element_type)
         self._text = xxhash.xxh3_128()
         self._stack = contextlib.ExitStack()
-        self._file = self._stack.enter_context(atomic(path))
+        self._file = self._stack.enter_context(atomic(path, durable=durable))
         self._dump: Dump | None = None
         self._put(Header(element_type, shape).render())
 
@@ -106,6 +107,7 @@ def write(
     shape: tuple[int, ...],
     *,
     known: Mapping[str, Path] | None = None,
+    durable: bool = True,
 ) -> Dump:
     """Writes a buffer's dump.
 
@@ -116,6 +118,7 @@ def write(
         shape: elements along each axis, slowest first.
         known: raw digest → a whole dump of those bytes, which is copied (by reference where the file system can)
             instead of printing them again.
+        durable: on disk on return; else whole whatever becomes of this process, on disk after `storage.sync_tree`.
 
     Raises:
         DumpError: the array does not have as many elements as the shape.
@@ -124,9 +127,9 @@ def write(
     if known:
         raw = digest.of_array(array, element_type)
         if raw in known and _holds(known[raw], Header(element_type, shape)):
-            copy_file(known[raw], path)
+            copy_file(known[raw], path, durable=durable)
             return _record(path, element_type, shape, raw, digest.of_file(path))
-    with DumpWriter(path, element_type, shape) as writer:
+    with DumpWriter(path, element_type, shape, durable=durable) as writer:
         writer.add(array)
         return writer.finish()
 

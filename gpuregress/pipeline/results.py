@@ -7,11 +7,23 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gpuregress import baselines, launchlog, storage
 from gpuregress.errors import StorageError
 from gpuregress.pipeline import folders
-from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, from_json, to_json
+from gpuregress.records import (
+    BufferVerdict,
+    Case,
+    Comparison,
+    MadeOf,
+    Outcome,
+    Program,
+    RunSummary,
+    Verdict,
+    from_json,
+    to_json,
+)
 from gpuregress.report import json_report
 
 CASES = "cases.json"
@@ -39,7 +51,7 @@ def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
 
 
 def write(folder: Path, summary: RunSummary, cases: Sequence[Case], programs: Mapping[str, Program]) -> None:
-    """Writes both files into the run's folder, results.json last: a run that has it is whole.
+    """Writes both files into the run's folder, results.json last: a run that has it is whole, and all of it on disk.
 
     Raises:
         StorageError: no space, no permission.
@@ -52,7 +64,8 @@ def write(folder: Path, summary: RunSummary, cases: Sequence[Case], programs: Ma
             continue
         slim = dataclasses.replace(case, launches=())
         ran[case.name] = to_json(Ran(slim, outcome, made_of(case, outcome, programs.get(case.name))))
-    storage.write_atomic(folder / CASES, json.dumps({"version": 1, "cases": ran}).encode())
+    storage.write_atomic(folder / CASES, json.dumps({"version": 1, "cases": ran}).encode(), durable=False)
+    storage.sync_tree(folder)
     storage.write_atomic(folder / folders.RESULTS, json_report.render(summary).encode())
 
 
@@ -70,3 +83,43 @@ def read_cases(folder: Path) -> dict[str, Ran]:
         return {name: from_json(Ran, entry) for name, entry in document["cases"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise StorageError(f"{path} was cut short or edited; run the cases again") from None
+
+
+def verdict_of(entry: Mapping[str, Any], ran: Ran | None) -> Verdict:
+    """A verdict as results.json holds it.
+
+    Args:
+        entry: one of its `cases`.
+        ran: what the run left of the case.
+
+    Raises:
+        StorageError: it was edited.
+    """
+    try:
+        buffers = tuple(
+            BufferVerdict(
+                buffer["name"],
+                buffer["verdict"],
+                buffer["dump"],
+                buffer["baseline"],
+                tuple(from_json(Comparison, one) for one in buffer["comparisons"]),
+            )
+            for buffer in entry["buffers"]
+        )
+        return Verdict(
+            entry["job"],
+            entry["case"],
+            entry["verdict"],
+            entry["reason"],
+            entry["revision"],
+            entry["baseline_revision"],
+            entry["seconds"],
+            buffers,
+            tuple(entry["changes"]),
+            tuple(entry["notes"]),
+            entry["exit_code"],
+            ran.outcome if ran is not None else None,
+            tuple(entry.get("against", ())),
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise StorageError(f"{folders.RESULTS} of that run was edited; run the cases again") from None
