@@ -125,7 +125,7 @@ class _KernelBuilder:
         ir.IRBuilder(end).ret(i32(0))
 
     def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
-        """The first block's place in the grid. The later ones are counted up: LLVM would divide again in every thread."""
+        """The first block's place in the grid. Later ones are counted up: LLVM would divide again in every thread."""
         number = self.view.field("first_block")
         wide = {name: b.zext(dimension(self.view, name), I64) for name in ("grid_x", "grid_y")}
         rest = b.udiv(number, wide["grid_x"])

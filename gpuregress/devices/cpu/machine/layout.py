@@ -44,8 +44,8 @@ SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctyp
 class Machine(ctypes.Structure):
     """What a launch gives to compiled code; every field has 8 bytes.
 
-    `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of the module's
-    variables, `tables` one pointer for each special-function table that the module uses.
+    `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of
+    the module's variables, `tables` one pointer for each special-function table that the module uses.
     """
 
     _fields_ = [
