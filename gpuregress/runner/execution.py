@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +16,15 @@ import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, launchlog, storage
 from gpuregress.compare import determinism
-from gpuregress.devices.base import Device, Memory, Module
+from gpuregress.devices.base import Device, LaunchReport, Memory, Module
 from gpuregress.dump import digest, names, reader, writer
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Outcome, Program, Source, to_json
 from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
-from gpuregress.runner.poison import POISON, as_bytes, poison, unwritten
+from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, unwritten, unwritten_in
+from gpuregress.runner.readout import Readout
 
 Array = npt.NDArray[np.generic]
 
@@ -113,37 +115,58 @@ class _Run:
     launches: list[LaunchTime] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
     resources: dict[str, dict[str, int]] = field(default_factory=dict)
+    timed: list[tuple[str, float]] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=lambda: {"poison": POISON.hex()})
 
     def execute(self) -> None:
-        """The first run, which is dumped, and the repeats, which are compared with it by digest."""
+        """The first run, which is dumped, the timing loop, the repeats, and the run under the other poison."""
         filled = {
             name: inputs.fill(buffer, read_dump=reader.read)
             for name, buffer in self.case.buffers.items()
             if buffer.fill is not None
         }
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
-        results = self._once(filled)
-        self._count_unwritten(results)
-        for name, array in results.items():
-            self.dumped.append(self._write(self.folder, name, array, self.known.get(name, {})))
+        firsts: dict[str, Array] = {}
+        self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.get("timing"))
         if self.case.repeat > 1:
-            self.extra["determinism"] = dict.fromkeys(results, determinism.CLASSES[0])
-        for repetition in range(2, self.case.repeat + 1):
-            self._repeat(repetition, filled, results)
+            self.extra["determinism"] = dict.fromkeys(firsts, determinism.CLASSES[0])
+        for _ in range(1, self.case.repeat):
+            self.device.free_all()
+            self._once(filled, lambda readout: self._take_again(readout, firsts.get(readout.buffer.name)))
+        if self.case.settings.get("poison") == "twice":
+            self.device.free_all()
+            self._once(filled, lambda readout: self._take_complement(readout, firsts), poison=COMPLEMENT)
         self._write_references(filled)
 
-    def _repeat(self, repetition: int, filled: Mapping[str, Array], firsts: Mapping[str, Array]) -> None:
-        """One further run; where its bits are not the first run's, they are dumped beside them."""
-        self.device.free_all()
-        digests = {dump.buffer: dump.digest for dump in self.dumped}
-        for name, array in self._once(filled).items():
-            found = self._digest(name, array)
-            self.repeats.setdefault(name, []).append(found)
-            if found != digests[name]:
-                dump = self._write(self.folder / f"repeat-{repetition}", name, array, {})
-                self.extra.setdefault("repeat_dumps", {}).setdefault(name, {})[str(repetition)] = dump.path
-                self._note_class(name, firsts[name], array)
+    # --- what becomes of a run's buffers ------------------------------------------------------------------------------
+
+    def _take_first(self, readout: Readout, firsts: dict[str, Array]) -> None:
+        """Dumps a buffer; it is kept for later runs to be compared with, unless it is large and there are none."""
+        buffer, known = readout.buffer, self.known.get(readout.buffer.name, {})
+        again = self.case.repeat > 1 or self.case.settings.get("poison") == "twice"
+        is_output = buffer.fill is None and buffer.symbol is None
+        if readout.is_large and not again:
+            self.dumped.append(self._stream(self.folder, readout, known))
+            found = unwritten_in(readout.pieces()) if is_output else None
+        else:
+            array = firsts[buffer.name] = readout.array()
+            self.dumped.append(self._write(self.folder, buffer.name, array, known))
+            found = unwritten(array) if is_output else None
+        self.extra.setdefault("unwritten", {}).update({buffer.name: found} if found else {})
+
+    def _take_again(self, readout: Readout, first: Array | None) -> None:
+        """One further run's buffer; where its bits are not the first run's, they are dumped beside them."""
+        name = readout.buffer.name
+        taken = self.repeats.setdefault(name, [])
+        found = self._digest_of(readout)
+        taken.append(found)
+        if found == next(dump.digest for dump in self.dumped if dump.buffer == name):
+            return
+        run = len(taken) + 1
+        dump = self._stream(self.folder / f"repeat-{run}", readout, {})
+        self.extra.setdefault("repeat_dumps", {}).setdefault(name, {})[str(run)] = dump.path
+        if first is not None and "determinism" in self.extra:
+            self._note_class(name, first, readout.array())
 
     def _note_class(self, name: str, first: Array, other: Array) -> None:
         """The determinism of a buffer of which two runs differ: never better than it was found before."""
@@ -152,20 +175,58 @@ class _Run:
         classes = self.extra["determinism"]
         classes[name] = max(classes[name], found, key=determinism.CLASSES.index)
 
-    def _once(self, filled: Mapping[str, Array]) -> dict[str, Array]:
-        """The case's own launches: buffer → array, for the buffers to dump."""
+    def _take_complement(self, readout: Readout, firsts: Mapping[str, Array]) -> None:
+        """An output of the run under the other poison: what nobody wrote, and what was there before showing through."""
+        buffer = readout.buffer
+        if buffer.fill is not None or buffer.symbol is not None:
+            return
+        first, second = firsts[buffer.name], readout.array()
+        told = {"unwritten": proven_unwritten(first, second), "shows": poison_shows(first, second)}
+        self.extra.setdefault("poison_twice", {})[buffer.name] = told
+
+    # --- a run --------------------------------------------------------------------------------------------------------
+
+    def _once(
+        self,
+        filled: Mapping[str, Array],
+        take: Callable[[Readout], None],
+        *,
+        poison: bytes = POISON,
+        timing: Mapping[str, int] | None = None,
+    ) -> None:
+        """The case's own launches; `take` is given each buffer to dump while it is on the device."""
         module = self.device.load(self.program)
         self._record_resources(module)
-        memory = self._prepare(module, filled, self.program, self.case.source)
-        self.entering("launching")
-        for launch in self.case.launches:
-            self._launch(launch, self.program, module, memory)
+        placed = self._prepare(module, filled, self.program, self.case.source, poison)
+        kept = self._uninitialised_symbols(placed) if timing else {}
+        memory = self._launch_all(module, placed)
         self._check_status(memory)
         self.entering("saving")
-        return {name: self._read(memory[name], self.case.buffers[name]) for name in self.case.dump}
+        for name in self.case.dump:
+            take(Readout(memory[name], self.case.buffers[name]))
+        if timing:
+            memory = self._sample(module, placed, {**kept, **filled}, timing)
+            self.entering("saving")
+            for name in self.case.dump:
+                self._take_again(Readout(memory[name], self.case.buffers[name]), None)
+
+    def _launch_all(self, module: Module, placed: Mapping[str, Memory], *, recorded: bool = True) -> dict[str, Memory]:
+        """Every launch in order: buffer → where it is afterwards, for launches may exchange buffers."""
+        memory = dict(placed)
+        self.entering("launching")
+        for launch in self.case.launches:
+            report = self._launch(launch, self.program, module, memory)
+            if recorded:
+                self._record(launch, report)
+        return memory
 
     def _prepare(
-        self, module: Module, filled: Mapping[str, Array], program: Program, source: Source
+        self,
+        module: Module,
+        filled: Mapping[str, Array],
+        program: Program,
+        source: Source,
+        poison: bytes = POISON,
     ) -> dict[str, Memory]:
         """Every buffer in its place, filled or poisoned; a symbol that this source has not is a plain buffer."""
         memory = {}
@@ -173,8 +234,48 @@ class _Run:
             is_symbol = source is self.case.source or buffer.symbol in source.symbols
             placed = buffer if is_symbol else dataclasses.replace(buffer, symbol=None)
             memory[name] = self._place_buffer(module, placed, program)
-            self._initialise(memory[name], placed, filled.get(name))
+            Readout(memory[name], placed).initialise(filled.get(name), poison)
         return memory
+
+    # --- timing -------------------------------------------------------------------------------------------------------
+
+    def _sample(
+        self, module: Module, placed: Mapping[str, Memory], contents: Mapping[str, Array], timing: Mapping[str, int]
+    ) -> dict[str, Memory]:
+        """The launches over and over, each time on freshly filled buffers; where the buffers are after the last."""
+        samples: list[float] = []
+        kernels: dict[str, list[float]] = {}
+        memory = dict(placed)
+        for number in range(timing["warmup"] + timing["samples"]):
+            for name, buffer in self.case.buffers.items():
+                Readout(placed[name], buffer).initialise(contents.get(name))
+            before = len(self.timed)
+            memory = self._launch_all(module, placed, recorded=False)
+            if number >= timing["warmup"]:
+                taken = self.timed[before:]
+                samples.append(sum(elapsed for _, elapsed in taken))
+                for kernel in dict.fromkeys(name for name, _ in taken):
+                    kernels.setdefault(kernel, []).append(sum(elapsed for name, elapsed in taken if name == kernel))
+        self.extra["timing"] = {
+            "clock": "events on the GPU" if self.device.info.name.startswith("cuda") else "wall time of the launches",
+            "warmup": timing["warmup"],
+            "samples_ms": samples,
+            "median_ms": statistics.median(samples),
+            "kernels_ms": kernels,
+            "run": len(self.repeats.get(self.case.dump[0], ())) + 2 if self.case.dump else 0,
+            **self._clocks(),
+        }
+        return memory
+
+    def _uninitialised_symbols(self, placed: Mapping[str, Memory]) -> dict[str, Array]:
+        """What the variables hold that the case does not fill: the timing loop puts it back."""
+        symbols = [buffer for buffer in self.case.buffers.values() if buffer.symbol is not None and buffer.fill is None]
+        return {buffer.name: Readout(placed[buffer.name], buffer).array() for buffer in symbols}
+
+    def _clocks(self) -> dict[str, str]:
+        """The card's clocks and temperature right after the last sample."""
+        clocks = getattr(self.device, "clocks", None)
+        return dict(clocks()) if clocks is not None else {}
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
@@ -188,20 +289,9 @@ class _Run:
             raise DeviceError(f"buffer {buffer.name} has {size} bytes; its symbol {buffer.symbol} has {memory.size}")
         return memory
 
-    def _initialise(self, memory: Memory, buffer: Buffer, array: Array | None) -> None:
-        if array is not None:
-            memory.write(as_bytes(array))
-        elif buffer.symbol is None:  # a symbol keeps what its own initialiser put there
-            memory.write(poison(memory.size))
-
-    def _read(self, memory: Memory, buffer: Buffer) -> Array:
-        element = dtypes.parse(buffer.dtype)
-        size = element.size * math.prod(buffer.shape)
-        return memory.read(0, size).view(element.storage).reshape(buffer.shape)
-
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def _launch(self, launch: Launch, program: Program, module: Module, memory: dict[str, Memory]) -> None:
+    def _launch(self, launch: Launch, program: Program, module: Module, memory: dict[str, Memory]) -> LaunchReport:
         entry = program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory)[0] for argument in launch.args)
         call = launchlog.render(launch, self.case.buffers)
@@ -214,13 +304,18 @@ class _Run:
             self.log.fault(self.current, str(error))
             raise
         self.log.end(self.current, report.elapsed_ms)
-        if program is self.program:  # what is told of a case is its own kernels', not the gold standard's
-            self.launches.append(LaunchTime(self.current, launch.kernel, report.elapsed_ms))
-            self._count_events(launch.kernel, report.counters)
-            if report.output:
-                self.output.append(report.output)
+        self.timed.append((launch.kernel, report.elapsed_ms))
         for first, second in launch.swap:
             memory[first], memory[second] = memory[second], memory[first]
+        return report
+
+    def _record(self, launch: Launch, report: LaunchReport) -> None:
+        """What is told of a case's launches: its own, not the gold standard's nor the timing loop's."""
+        assert self.current is not None
+        self.launches.append(LaunchTime(self.current, launch.kernel, report.elapsed_ms))
+        self._count_events(launch.kernel, report.counters)
+        if report.output:
+            self.output.append(report.output)
 
     def _count_events(self, kernel: str, counters: Mapping[str, int]) -> None:
         totals = self.extra.setdefault("counters", {}).setdefault(kernel, {}) if counters else {}
@@ -232,7 +327,7 @@ class _Run:
         if self.case.status is None:
             return
         buffer = self.case.buffers[self.case.status]
-        array = self._read(memory[buffer.name], buffer).reshape(-1)
+        array = Readout(memory[buffer.name], buffer).array().reshape(-1)
         columns = [np.asarray(column).astype(bool) for column in dtypes.parse(buffer.dtype).columns(array)]
         raised = np.flatnonzero(np.logical_or.reduce(columns))
         if raised.size:
@@ -241,7 +336,7 @@ class _Run:
     def _raise_status(self, name: str, array: Array, raised: npt.NDArray[np.intp]) -> NoReturn:
         first = int(raised[0])
         others = f" and {raised.size - 1} more of {array.size} are not zero" if raised.size > 1 else ""
-        message = f"status {name}[{first}] = {array[first]}{others}"
+        message = f"{name}[{first}] = {array[first]}{others}"
         details = tuple(f"{name}[{index}] = {array[index]}" for index in raised[:20])
         raise KernelFault("status", message, details=details)
 
@@ -251,7 +346,7 @@ class _Run:
         buffer = self.case.buffers[name]
         path = names.dump_path(folder, self.case.name, name, self.case.revision)
         files = {key: Path(file) for key, file in known.items()}
-        return writer.write(path, array, dtypes.parse(buffer.dtype), buffer.shape, known=files)
+        return writer.write(path, array, dtypes.parse(buffer.dtype), buffer.shape, known=files, durable=False)
 
     def _write_references(self, filled: Mapping[str, Array]) -> None:
         """The gold standards, as dumps of their own; where one equals the result, the file is copied."""
@@ -281,7 +376,7 @@ class _Run:
         for launch in kernel.launches:
             self._launch(launch, program, module, memory)
         self.entering("saving")
-        return {name: self._read(memory[name], self.case.buffers[name]) for name in names}
+        return {name: Readout(memory[name], self.case.buffers[name]).array() for name in names}
 
     def _write_reference(self, name: str, array: Array) -> None:
         known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
@@ -291,13 +386,26 @@ class _Run:
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))
 
-    def _count_unwritten(self, results: Mapping[str, Array]) -> None:
-        found = {
-            name: unwritten(array)
-            for name, array in results.items()
-            if self.case.buffers[name].fill is None and self.case.buffers[name].symbol is None
-        }
-        self.extra["unwritten"] = {name: entry for name, entry in found.items() if entry is not None}
+    def _digest_of(self, readout: Readout) -> str:
+        raw = digest.RawDigest(readout.element)
+        for piece in readout.pieces():
+            raw.add(piece)
+        return raw.hexdigest()
+
+    def _stream(self, folder: Path, readout: Readout, known: Mapping[str, str]) -> Dump:
+        """A dump whose text is made of one piece while the next is on its way; the host never holds the whole buffer."""
+        buffer, element = readout.buffer, readout.element
+        path = names.dump_path(folder, self.case.name, buffer.name, self.case.revision)
+        files = {key: Path(file) for key, file in known.items()}
+        if files:
+            raw = self._digest_of(readout)
+            copied = writer.copy_known(path, raw, element, buffer.shape, files, durable=False)
+            if copied is not None:
+                return copied
+        with writer.DumpWriter(path, element, buffer.shape, durable=False) as dump:
+            for piece in readout.pieces():
+                dump.add(piece)
+            return dump.finish()
 
     def _record_resources(self, module: Module) -> None:
         for name in dict.fromkeys(launch.kernel for launch in self.case.launches):
@@ -307,4 +415,14 @@ class _Run:
                 "shared": info.shared,
                 "local": info.local,
                 "spill": info.spill,
+                **self._occupancy(module, name),
             }
+
+    def _occupancy(self, module: Module, kernel: str) -> dict[str, int]:
+        """Of the kernel's first launch, where the device tells it."""
+        asked = getattr(module, "occupancy", None)
+        if asked is None:
+            return {}
+        launch = next(launch for launch in self.case.launches if launch.kernel == kernel)
+        found: dict[str, int] = asked(self.program.entries[kernel].mangled, launch.block, launch.shared)
+        return found
