@@ -19,6 +19,9 @@ import numpy.typing as npt
 
 Kind = Literal["bool", "int", "uint", "float", "bfloat"]
 
+CANONICAL_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "float64": 0xFFF8000000000000}
+"""The bits of the NaN that a GPU's arithmetic gives, which is also the NaN that `nan` stands for in a dump."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
@@ -202,6 +205,24 @@ def from_fields(fields: Mapping[str, str]) -> ElementType:
         alignment = max(alignment, inner.alignment)
     text = ",".join(f"{name}:{type_name}" for name, type_name in fields.items())
     return ElementType(f"{{{text}}}", tuple(parts), _align(offset, alignment), alignment)
+
+
+def canonical_nans(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.generic]:
+    """A part's column with every NaN as a GPU's arithmetic makes it; other hosts' NaNs have other bits.
+
+    Args:
+        column: in the scalar's storage dtype; not changed.
+        scalar: its type.
+    """
+    if not scalar.is_float:
+        return column
+    with np.errstate(invalid="ignore"):  # a signalling NaN is looked at
+        nans = np.isnan(to_float(column, scalar))
+    if not nans.any():
+        return column
+    bits = np.array(column).view(f"<u{scalar.size}")
+    bits[nans] = CANONICAL_NAN[scalar.name]
+    return bits.view(column.dtype)
 
 
 def _simple(name: str) -> ElementType:

@@ -51,7 +51,7 @@ def load(path: str) -> Function:
     sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
-    except Exception as wrong:
+    except (Exception, SystemExit) as wrong:
         raise UsageError(f"{path}: importing it failed: {said_of(wrong, file)}") from wrong
     finally:
         sys.path.remove(folder)
@@ -95,7 +95,7 @@ def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
     """
     try:
         returned = function(*arguments)
-    except Exception as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
+    except (Exception, SystemExit) as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
         return False, f"{_name(function)} raised {said_of(wrong)}"
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
         return bool(returned[0]), str(returned[1])
@@ -161,7 +161,7 @@ def reference(function: Function, inputs: dict[str, Array], case: Any, element_t
     """
     try:
         returned = function(inputs, case)
-    except Exception as wrong:
+    except (Exception, SystemExit) as wrong:
         raise NoAnswer(f"{_name(function)} raised {said_of(wrong)}") from wrong
     if returned is None:
         raise NoAnswer(f"{_name(function)} returned nothing, not an array of {total} elements")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.dtypes import CANONICAL_NAN, ElementType, Scalar
 from gpuregress.dump import halves
-from gpuregress.dump.grammar import CANONICAL_NAN, nan_word
+from gpuregress.dump.grammar import nan_word
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import dtypes
+from gpuregress.dtypes import CANONICAL_NAN
 from gpuregress.errors import DumpError
 
 VERSION = 1
 LONGEST_HEADER = 1 << 16
-
-CANONICAL_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "float64": 0xFFF8000000000000}
 
 _HEADER = re.compile(rb"# gpuregress (\d{1,9}) (\{[^\s{}]+\}|\w+) \[((?:\d{1,18}(?:,\d{1,18})*)?)\]")
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.dtypes import CANONICAL_NAN, ElementType, Scalar
 from gpuregress.dump import halves
-from gpuregress.dump.grammar import CANONICAL_NAN
 from gpuregress.errors import DumpError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.
 
 
 def to_scalar(values: npt.NDArray[Any], scalar: Scalar) -> npt.NDArray[Any]:
-    """Numbers in a part's storage dtype, rounded to nearest even; bfloat16 by way of float32.
+    """Numbers in a part's storage dtype, rounded to nearest even; bfloat16 by way of float32, NaNs as a GPU makes them.
 
     Args:
         values: float64, int64, uint64, or Python numbers; known to fit.
@@ -24,10 +24,12 @@ def to_scalar(values: npt.NDArray[Any], scalar: Scalar) -> npt.NDArray[Any]:
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if scalar.kind == "bfloat":
-            return dtypes.from_float32(values.astype(np.float64).astype("<f4"))
-        if values.dtype == object:
-            return np.array([scalar.storage.type(value) for value in values], scalar.storage)
-        return values.astype(scalar.storage)
+            stored = dtypes.from_float32(values.astype(np.float64).astype("<f4"))
+        elif values.dtype == object:
+            stored = np.array([scalar.storage.type(value) for value in values], scalar.storage)
+        else:
+            stored = values.astype(scalar.storage)
+    return dtypes.canonical_nans(stored, scalar)
 
 
 def bounds_problem(values: Sequence[Any], scalar: Scalar) -> str | None:

@@ -40,7 +40,7 @@ def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] 
     loaded = read_dump(path)
     held = loaded.header.element_type
     array = loaded.array if held.name == element.name else _numbers(loaded.array, held)
-    return shaped(buffer, element, array, str(path))
+    return shaped(buffer, element, array, str(path), exact=True)
 
 
 def _numbers(array: Array, held: ElementType) -> Array:
@@ -65,7 +65,7 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         taken = inspect.signature(function).parameters
         everything = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in taken.values())
         result = function(**{name: value for name, value in given.items() if everything or name in taken})
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise HarnessError(f"buffer {buffer.name}: {text} failed: {type(error).__name__}: {error}") from error
     if result is None:
         raise HarnessError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
@@ -75,7 +75,7 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         raise HarnessError(f"buffer {buffer.name}: {text} returned no array: {error}") from None
 
 
-def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str) -> Array:
+def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, exact: bool = False) -> Array:
     """An array in a buffer's shape and type.
 
     Args:
@@ -83,6 +83,7 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str) -> A
         element: its type.
         array: of the storage dtype, or of plain numbers with the parts as the last axis.
         origin: what messages call it.
+        exact: the bits of its NaNs are meant (raw bytes, a dump); else each NaN is stored as a GPU makes it.
 
     Raises:
         HarnessError: the count does not fit, or a number cannot be stored without loss of more than rounding.
@@ -91,8 +92,9 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str) -> A
     result = np.zeros(buffer.shape, element.storage)
     if array.dtype == element.storage and array.size == count:
         _check_count(buffer, array.size, count, origin)
-        for column, given in zip(element.columns(result), element.columns(array), strict=True):
-            column[...] = given.reshape(buffer.shape)
+        columns = zip(element.columns(result), element.columns(array), element.parts, strict=True)
+        for column, given, part in columns:
+            column[...] = (given if exact else dtypes.canonical_nans(given, part.scalar)).reshape(buffer.shape)
         return result
     if array.dtype.kind not in "biuf" and not (array.dtype.kind == "c" and element.storage.kind == "c"):
         raise HarnessError(f"buffer {buffer.name}: {origin} holds {array.dtype}, and {element.name} is needed")
@@ -140,7 +142,7 @@ def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
     if len(data) != count * element.size:
         needed = count * element.size
         raise HarnessError(f"buffer {buffer.name}: {path} has {len(data)} bytes and {needed} are needed")
-    return shaped(buffer, element, np.frombuffer(data, element.storage), str(path))
+    return shaped(buffer, element, np.frombuffer(data, element.storage), str(path), exact=True)
 
 
 def _check_count(buffer: Buffer, held: int, needed: int, origin: str) -> None:
@@ -164,7 +166,7 @@ def _import(text: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
         function = getattr(module, name)
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise HarnessError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(function):
         raise HarnessError(f"{text} is no function")

@@ -46,7 +46,7 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     call = _load(function)
     try:
         result = call({name: _locked(array) for name, array in inputs.items()}, case)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ReferenceFailed(f"{_shown(function)} raised {type(error).__name__}: {_first_line(error)}") from error
     return _shaped(result, case, buffer, function)
 
@@ -93,7 +93,7 @@ def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
         if str(Path(path).parent) not in sys.path:
             sys.path.append(str(Path(path).parent))
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ReferenceFailed(f"{path} cannot be imported: {type(error).__name__}: {_first_line(error)}") from error
     call: Callable[[Mapping[str, Array], Case], Any] | None = getattr(module, name, None)
     if call is None or not callable(call):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -47,6 +48,25 @@ def test_no_decimal_is_shorter(scalar: Scalar) -> None:
         word = f"{float(str(table[code])):e}"
         digits = len(word.partition("e")[0].replace(".", "").rstrip("0"))
         assert digits == shortest_length(code, scalar), (code, table[code])
+
+
+@pytest.mark.parametrize("scalar", HALVES, ids=lambda scalar: scalar.name)
+def test_every_number_reads_back_and_no_decimal_as_short_is_nearer(scalar: Scalar) -> None:
+    """All 65,536 patterns: the decimal stands for its number, and its neighbours of as many digits are no nearer."""
+    infinity = 0x7C00 if scalar.name == "float16" else 0x7F80
+    table = halves.shortest(scalar)
+    assert np.isnan(table[infinity + 1 : 0x8000]).all()
+    assert np.isnan(table[0x8000 + infinity + 1 :]).all()
+    for code in [*range(infinity + 1), *range(0x8000, 0x8000 + infinity + 1)]:
+        assert oracle.bits_of(str(table[code]), scalar) == code, (code, table[code])
+    for code in range(1, infinity):
+        exact, decimal = Fraction(oracle.number(code, scalar)), Decimal(str(table[code])).normalize()
+        off, step = abs(Fraction(decimal) - exact), Fraction(10) ** int(decimal.as_tuple().exponent)
+        assert off <= step / 2 or not any(
+            oracle.bits_of(str(float(Fraction(decimal) + side)), scalar) == code
+            and abs(Fraction(decimal) + side - exact) < off
+            for side in (step, -step)
+        ), (code, table[code])
 
 
 @given(st.floats(allow_nan=False))

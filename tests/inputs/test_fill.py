@@ -219,3 +219,39 @@ def test_python(tmp_path: Path) -> None:
     ):
         with pytest.raises(HarnessError, match=message):
             python(path, text)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "float4"])
+def test_nans_are_those_of_a_gpu(dtype: str, tmp_path: Path) -> None:
+    """Hosts' NaNs have other bits than the card's: a kernel that only copies would dump `nan(0x7fc00000)`."""
+    element = dtypes.parse(dtype)
+    path = tmp_path / "nans.py"
+    path.write_text(
+        "import numpy as np\ndef make(shape, dtype): return np.full((*shape, PARTS), np.nan)\n".replace(
+            "PARTS", str(len(element.parts))
+        )
+    )
+    made = [
+        inputs.fill(buffer("value", dtype, 3, values=[math.nan])),
+        inputs.fill(buffer("choice", dtype, 3, values=[math.nan])),
+        python(path, path.read_text(), dtype, 3),
+    ]
+    if dtype in ("float16", "float32", "float64"):
+        np.save(tmp_path / "x.npy", np.full(3, np.nan, dtype))
+        made.append(inputs.fill(buffer("file", dtype, 3, path=str(tmp_path / "x.npy"))))
+    for array in made:
+        for column, part in zip(element.columns(array), element.parts, strict=True):
+            bits = np.array(column).view(f"<u{part.scalar.size}")
+            assert bits.tolist() == [dtypes.CANONICAL_NAN[part.scalar.name]] * 3
+
+
+def test_raw_bytes_keep_the_bits_of_their_nans(tmp_path: Path) -> None:
+    data = np.array([0x7FC00000, 0xFFC00001, 0x7F800001], "<u4")
+    (tmp_path / "x.bin").write_bytes(data.tobytes())
+    assert inputs.fill(buffer("file", "float32", 3, path=str(tmp_path / "x.bin"))).view("<u4").tolist() == data.tolist()
+
+
+@pytest.mark.parametrize("text", ["import sys\nsys.exit(3)\n", "import sys\ndef make(): sys.exit(3)\n"])
+def test_python_that_leaves_is_an_error_of_its_own(text: str, tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="SystemExit: 3"):
+        python(tmp_path / "x.py", text)
