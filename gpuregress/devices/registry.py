@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from gpuregress.devices.base import Device
 from gpuregress.errors import DeviceError, UsageError
 
+if TYPE_CHECKING:
+    from gpuregress.devices.base import Device
 
-def open_device(name: str) -> Device:
+
+def open_device(name: str, *, bare: bool = False) -> Device:
     """A device, not yet entered.
 
     Args:
         name: `cpu`, `cuda` (the first GPU) or `cuda:N`.
+        bare: buffers lie on a GPU as they are, without red zones, which would hide their ends from another tool.
 
     Raises:
         UsageError: no such name.
         DeviceError: it is not on this machine, or what it needs is not.
     """
     kind, index = parse(name)
-    return _DEVICES[kind](index)
+    return _DEVICES[kind](index, bare)
 
 
 def parse(name: str) -> tuple[str, int]:
@@ -42,7 +46,7 @@ def available() -> tuple[str, ...]:
     return ("cpu", *(f"cuda:{index}" for index in range(host.usable_gpus())))
 
 
-def _open_cpu(index: int) -> Device:
+def _open_cpu(index: int, _bare: bool) -> Device:  # noqa: FBT001 - called from the table
     if index:
         raise DeviceError("there is one cpu")
     from gpuregress.devices.cpu.device import CpuDevice  # noqa: PLC0415 - loads LLVM
@@ -50,13 +54,13 @@ def _open_cpu(index: int) -> Device:
     return CpuDevice()
 
 
-def _open_cuda(index: int) -> Device:
+def _open_cuda(index: int, bare: bool) -> Device:  # noqa: FBT001 - called from the table
     from gpuregress.devices.cuda.device import CudaDevice  # noqa: PLC0415 - loads pycuda
 
-    return CudaDevice(index)
+    return CudaDevice(index, zones=not bare)
 
 
-_DEVICES: dict[str, Callable[[int], Device]] = {
+_DEVICES: dict[str, Callable[[int, bool], Device]] = {
     "cpu": _open_cpu,
     "cuda": _open_cuda,
 }

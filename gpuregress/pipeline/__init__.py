@@ -1,5 +1,6 @@
 """A run from selectors to verdicts; prints nothing."""
 
-from gpuregress.pipeline.steps import Machinery, Request, run
+from gpuregress.pipeline.opening import run
+from gpuregress.pipeline.request import Machinery, Request
 
 __all__ = ["Machinery", "Request", "run"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import platform
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,92 +19,24 @@ from gpuregress.pipeline import folders, programs, rejections, results, seats
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.pipeline.judge import Judge
+from gpuregress.pipeline.request import Machinery, Request
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary, Verdict
 from gpuregress.workers.messages import Task
 from gpuregress.workers.pool import Begun, Pool
-from gpuregress.workers.process import COMMAND
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the user asks a run to do.
-
-    Attributes:
-        selectors: job files, job names, case names or globs; none: every job.
-        name_glob: only cases whose name matches.
-        tags: only jobs with one of these.
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
-        jobs: workers; None: one a core or a GPU.
-        repeat: how often to run each case, in place of the jobs' own number.
-        timeout: seconds for a case, in place of the jobs' own limit.
-        fail_fast: stop after the first case that does not pass.
-        rerun_failed: only the cases that did not pass in the last run.
-    """
-
-    selectors: Sequence[str] = ()
-    name_glob: str | None = None
-    tags: Sequence[str] = ()
-    device: str = "auto"
-    jobs: int | None = None
-    repeat: int | None = None
-    timeout: float | None = None
-    fail_fast: bool = False
-    rerun_failed: bool = False
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether every case of the project is asked for."""
-        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
-
-
-@dataclass(frozen=True, slots=True)
-class Machinery:
-    """What a run uses that a test may replace.
-
-    Attributes:
-        command: starts a worker.
-        compiler: source → program.
-        planner: `plan.make`.
-    """
-
-    command: Sequence[str] = COMMAND
-    compiler: programs.Compiler = toolchain.compile
-    planner: Callable[..., plan.Plan] = plan.make
-
-
-def _deaf(_event: object) -> None:
-    """Listens to nothing."""
-
-
-def run(
-    project: Project, request: Request, *, listen: Listener = _deaf, machinery: Machinery | None = None
-) -> RunSummary:
-    """Runs the cases that are asked for.
-
-    Args:
-        project: whose jobs, baselines and runs.
-        request: what to run, and where.
-        listen: told what happens.
-        machinery: for tests.
-
-    Returns:
-        Every verdict; after ^C those of the cases that had finished.
-
-    Raises:
-        JobErrors: a job is wrong; nothing was run.
-        NothingToDo: no case is asked for.
-        UsageError: a selector or device that means nothing.
-        DeviceError: no such device.
-        StorageError: no space, no permission.
-    """
-    with Bell() as bell:
-        return _Execution(project, request, listen, machinery or Machinery(), bell).execute()
 
 
 @dataclass(slots=True)
-class _Execution:
-    """One run while it goes on."""
+class Execution:
+    """One run while it goes on.
+
+    Args:
+        project: whose jobs, baselines and runs.
+        request: what to run.
+        listen: told what happens.
+        machinery: what a test may replace.
+        bell: rings when the user asks to stop.
+    """
 
     project: Project
     request: Request
@@ -117,16 +48,17 @@ class _Execution:
     began: float = field(default_factory=time.perf_counter)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
-    def execute(self) -> RunSummary:
-        choice = seats.choose(self.request.device, self.request.jobs)
-        with tempfile.TemporaryDirectory(prefix="gpuregress-") as scratch:
-            pool = Pool(choice.seats, Path(scratch), command=self.machinery.command, bell=self.bell)
-            with pool:
-                pool.warm(1)  # loads its libraries while the jobs are read here
-                cases = self._plan()
-                wanted = [case for case in cases if choice.kind in case.devices]
-                pool.warm(min(len(wanted), len(choice.seats)))
-                return self._run(cases, wanted, pool, choice)
+    def execute(self, pool: Pool, choice: seats.Choice) -> RunSummary:
+        """Runs what is asked for; see `pipeline.run`.
+
+        Args:
+            pool: the workers.
+            choice: where they run.
+        """
+        cases = self._plan()
+        wanted = [case for case in cases if choice.kind in case.devices]
+        pool.warm(min(len(wanted), len(choice.seats)))
+        return self._run(cases, wanted, pool, choice)
 
     def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
@@ -150,7 +82,7 @@ class _Execution:
 
     def _plan(self) -> tuple[Case, ...]:
         request = self.request
-        planned = self.machinery.planner(
+        planned = (self.machinery.planner or plan.make)(
             self.project,
             request.selectors,
             name_glob=request.name_glob,
@@ -283,6 +215,6 @@ class _Execution:
             yield f"the baseline {name} has no case any more (`gpuregress accept --prune` removes it)"
 
     def _gone_from(self, jobs: set[str], names: Sequence[str]) -> list[str]:
-        planned = self.machinery.planner(self.project, sorted(jobs))
+        planned = (self.machinery.planner or plan.make)(self.project, sorted(jobs))
         there = {case.name for case in planned.cases}
         return [name for name in names if name not in there]

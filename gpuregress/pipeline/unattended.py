@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 from gpuregress import storage
-from gpuregress.pipeline import steps
+from gpuregress.pipeline import opening
+from gpuregress.pipeline.request import Machinery, Request
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
 
@@ -16,7 +17,7 @@ CASES = "nightly.json"
 _VANISHED_CODE = 1
 
 
-def run(project: Project, request: steps.Request, machinery: steps.Machinery | None = None) -> RunSummary:
+def run(project: Project, request: Request, machinery: Machinery | None = None) -> RunSummary:
     """Runs under the project's lock and compares the cases with those of the last nightly run.
 
     Args:
@@ -29,7 +30,7 @@ def run(project: Project, request: steps.Request, machinery: steps.Machinery | N
         GpuregressError: whatever `pipeline.run` raises.
     """
     with storage.lock(project.runs / LOCK):
-        summary = steps.run(project, request, machinery=machinery)
+        summary = opening.run(project, request, machinery=machinery)
         if summary.interrupted or not request.takes_all:
             return summary
         summary = _with_vanished(summary, _before(project.runs / CASES))

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from gpuregress import launchlog
 from gpuregress.errors import Interrupted, StorageError
 from gpuregress.records import Fault, Outcome, from_json
 from gpuregress.workers.messages import Message, Task
@@ -257,6 +256,8 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
 
 def _blame(task: Task) -> tuple[int | None, str]:
     """The launch of this case that the log says never came back."""
+    from gpuregress import launchlog  # noqa: PLC0415 - loads numpy; a worker is started before that
+
     try:
         unfinished = launchlog.read(Path(task.log)).unfinished
     except StorageError:

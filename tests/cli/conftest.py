@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.pipeline import steps
+from gpuregress.pipeline import Machinery
 from tests.cli import workshop
 
 
@@ -19,5 +19,5 @@ def shop(tmp_path: Path) -> workshop.Workshop:
 def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> workshop.Workshop:
     """A project whose cases run on the fake device: everything but the device is real."""
     command = (sys.executable, "-m", "tests.fake_worker")
-    monkeypatch.setattr(steps, "Machinery", functools.partial(steps.Machinery, command=command))
+    monkeypatch.setattr("gpuregress.pipeline.opening.Machinery", functools.partial(Machinery, command=command))
     return shop

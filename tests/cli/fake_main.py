@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
+from unittest import mock
 
 from gpuregress.cli import main
-from gpuregress.pipeline import steps
+from gpuregress.pipeline import Machinery
 
 if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")
-    steps.Machinery = functools.partial(steps.Machinery, command=command)  # type: ignore[misc,assignment]
-    main(prog_name="gpuregress")
+    with mock.patch("gpuregress.pipeline.opening.Machinery", functools.partial(Machinery, command=command)):
+        main(prog_name="gpuregress")

@@ -186,7 +186,7 @@ def test_a_baseline_cut_short_is_exit_4_and_one_line(fake_shop: Workshop) -> Non
 def test_a_full_disk_is_exit_4_and_the_verdict_is_still_told(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, data: object) -> None:
+    def full(path: Path, data: object, **_: object) -> None:
         raise storage.explain(OSError(28, "No space left on device"), path)
 
     accepted(fake_shop)

@@ -13,7 +13,7 @@ import pytest
 
 from gpuregress import launchlog
 from gpuregress.errors import CompileError, DeviceError, NothingToDo, StorageError, UsageError
-from gpuregress.pipeline import Machinery, Request, acceptance, folders, steps
+from gpuregress.pipeline import Machinery, Request, acceptance, folders, opening
 from gpuregress.pipeline.events import Event, Judged, Planned, Started
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
@@ -32,7 +32,7 @@ class Bench:
 
     def run(self, *cases: Case, listen: Callable[[Event], None] = lambda _event: None, **request: Any) -> RunSummary:
         self.cases = cases
-        return steps.run(
+        return opening.run(
             self.project,
             Request(**{"device": "cpu", "jobs": 1, **request}),
             listen=listen,
