@@ -33,6 +33,7 @@ FAULT_KINDS: dict[str, str] = {
     "illegal-access": "the GPU reports an illegal address and no more",
     "red-zone": "the bytes before or after a buffer were written",
     "race": "two threads touched one address without a barrier between",
+    "uninitialized": "global memory was read that nobody had written",
 }
 
 

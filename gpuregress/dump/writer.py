@@ -126,12 +126,40 @@ def write(
     """
     if known:
         raw = digest.of_array(array, element_type)
-        if raw in known and _holds(known[raw], Header(element_type, shape)):
-            copy_file(known[raw], path, durable=durable)
-            return _record(path, element_type, shape, raw, digest.of_file(path))
+        copied = copy_known(path, raw, element_type, shape, known, durable=durable)
+        if copied is not None:
+            return copied
     with DumpWriter(path, element_type, shape, durable=durable) as writer:
         writer.add(array)
         return writer.finish()
+
+
+def copy_known(
+    path: Path,
+    raw: str,
+    element_type: ElementType,
+    shape: tuple[int, ...],
+    known: Mapping[str, Path],
+    *,
+    durable: bool = True,
+) -> Dump | None:
+    """A dump copied from one that is already on disk; None where none holds these bytes.
+
+    Args:
+        path: the new file.
+        raw: the digest of the buffer's raw bytes.
+        element_type: what it holds.
+        shape: elements along each axis.
+        known: raw digest → a whole dump of those bytes.
+        durable: see `write`.
+
+    Raises:
+        StorageError: the disk is full, or fails.
+    """
+    if raw not in known or not _holds(known[raw], Header(element_type, shape)):
+        return None
+    copy_file(known[raw], path, durable=durable)
+    return _record(path, element_type, shape, raw, digest.of_file(path))
 
 
 def _holds(path: Path, header: Header) -> bool:

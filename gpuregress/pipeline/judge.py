@@ -144,9 +144,13 @@ def _repeats(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
         compared = _against(case, "repeat", other, now, outcome)
         if not compared.same:
             said = compared.message or f"{compared.differing} of {compared.of} differ"
-            message = f"run {number} of {case.repeat} is not the first one: {said}"
+            which = f"run {number} of {len(digests) + 1}"
+            if outcome.extra.get("timing", {}).get("run") == int(number):
+                which = "the last run of the timing loop"
+            message = f"{which} is not the first one: {said}"
             return [dataclasses.replace(compared, message=message)]
-    rule = f"{case.repeat} runs, {len({now.digest, *digests})} different results, all the same under the buffer's rule"
+    found = len({now.digest, *digests})
+    rule = f"{len(digests) + 1} runs, {found} different results, all the same under the buffer's rule"
     return [Comparison(now.buffer, "repeat", rule, same=True, identical=not paths, of=_count(now), message="")]
 
 

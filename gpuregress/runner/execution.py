@@ -94,6 +94,14 @@ def run_case(
     )
 
 
+def count_launches(case: Case) -> int:
+    """How many numbers of the launch log a case takes: its repeats, samples and gold standards counted."""
+    timing = case.settings.get("timing")
+    runs = case.repeat + (case.settings.get("poison") == "twice")
+    runs += timing["warmup"] + timing["samples"] if timing else 0
+    return len(case.launches) * runs + sum(len(kernel.launches) for kernel in case.reference_kernels.values())
+
+
 @dataclass(slots=True)
 class _Run:
     """The state of one case while it runs."""
@@ -137,6 +145,11 @@ class _Run:
             self.device.free_all()
             self._once(filled, lambda readout: self._take_complement(readout, firsts), poison=COMPLEMENT)
         self._write_references(filled)
+
+    @property
+    def poison(self) -> bytes:
+        """What outputs are filled with: nothing where a tool watches for reads of what was never written."""
+        return b"" if self.case.settings.get("poison") == "none" else POISON
 
     # --- what becomes of a run's buffers ------------------------------------------------------------------------------
 
@@ -191,13 +204,14 @@ class _Run:
         filled: Mapping[str, Array],
         take: Callable[[Readout], None],
         *,
-        poison: bytes = POISON,
+        poison: bytes | None = None,
         timing: Mapping[str, int] | None = None,
     ) -> None:
         """The case's own launches; `take` is given each buffer to dump while it is on the device."""
         module = self.device.load(self.program)
         self._record_resources(module)
-        placed = self._prepare(module, filled, self.program, self.case.source, poison)
+        word = self.poison if poison is None else poison
+        placed = self._prepare(module, filled, self.program, self.case.source, word)
         kept = self._uninitialised_symbols(placed) if timing else {}
         memory = self._launch_all(module, placed)
         self._check_status(memory)
@@ -393,7 +407,7 @@ class _Run:
         return raw.hexdigest()
 
     def _stream(self, folder: Path, readout: Readout, known: Mapping[str, str]) -> Dump:
-        """A dump whose text is made of one piece while the next is on its way; the host never holds the whole buffer."""
+        """A dump whose text is made of one piece while the next is on its way: the host never holds it all."""
         buffer, element = readout.buffer, readout.element
         path = names.dump_path(folder, self.case.name, buffer.name, self.case.revision)
         files = {key: Path(file) for key, file in known.items()}

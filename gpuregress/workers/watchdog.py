@@ -12,6 +12,7 @@ from dataclasses import dataclass
 STARTING_S = 120.0
 PREPARING_S = 900.0
 SAVING_S = 900.0
+CHECKING_S = 1800.0
 TERMINATE_GRACE_S = 2.0
 KILL_GRACE_S = 10.0
 
@@ -24,6 +25,7 @@ class Phase(enum.StrEnum):
     PREPARING = "preparing"
     LAUNCHING = "launching"
     SAVING = "saving"
+    CHECKING = "checking"
     TERMINATED = "terminated"
     KILLED = "killed"
 
@@ -67,6 +69,7 @@ class Watch:
             Phase.PREPARING: PREPARING_S,
             Phase.LAUNCHING: timeout,
             Phase.SAVING: SAVING_S,
+            Phase.CHECKING: CHECKING_S,
             Phase.TERMINATED: TERMINATE_GRACE_S,
             Phase.KILLED: KILL_GRACE_S,
         }

@@ -123,7 +123,7 @@ def test_what_goes_wrong_is_a_verdict(bench: Bench, kernel: str, word: str, code
 def test_a_status_that_is_not_zero_is_a_fault_with_its_code(bench: Bench) -> None:
     summary = bench.run(fakes.case("status", status="out"))
     assert summary.verdicts[0].word == "fault"
-    assert "status out[2] = " in summary.verdicts[0].reason
+    assert "status: out[2] = " in summary.verdicts[0].reason
 
 
 def test_an_expected_fault_passes(bench: Bench) -> None:

@@ -97,7 +97,7 @@ def test_a_status_that_is_not_zero_is_a_fault(tmp_path: Path) -> None:
     buffers = {**fakes.case("status").buffers, "out": Buffer("out", "int32", (8,))}
     outcome = run(fakes.case("status", status="out", buffers=buffers), tmp_path)
     assert outcome.fault is not None
-    assert (outcome.fault.kind, outcome.fault.message) == ("status", "status out[2] = 7")
+    assert (outcome.fault.kind, outcome.fault.message) == ("status", "out[2] = 7")
 
 
 def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:

@@ -303,6 +303,11 @@ class CudaDevice:
         self._check_zones(name)
         return LaunchReport(elapsed_ms, printed.stdout + printed.stderr)
 
+    def clocks(self) -> dict[str, str]:
+        """The card's `sm_clock`, `memory_clock`, `temperature` and `throttle` reasons at this moment, where told."""
+        facts = next(iter(nvml.cards(self._info.extra["bus"])), {})
+        return {name: facts[name] for name in ("sm_clock", "memory_clock", "temperature", "throttle") if name in facts}
+
     def canary(self) -> None:
         """Proves the card healthy: one tiny kernel, whose results are checked.
 

@@ -98,22 +98,24 @@ class CudaMemory:
             at += piece.size
         return result
 
-    def read_pieces(self, offset: int = 0, size: int | None = None) -> Iterator[Bytes]:
+    def read_pieces(self, offset: int = 0, size: int | None = None, *, unit: int = 1) -> Iterator[Bytes]:
         """The bytes in pieces of at most PIECE; the next is on its way while one is used.
 
-        Each piece is a view of pinned memory, valid until the next one is asked for.
+        Each piece is a view of pinned memory, valid until the next one is asked for; it holds whole units (bytes of an
+        element).
         """
+        step = max(1, PIECE // unit) * unit
         end = self.size if size is None else offset + size
         self._check_range(offset, end - offset)
         staging = self._staging()
-        starts = range(offset, end, PIECE)
-        lengths = [min(PIECE, end - start) for start in starts]
+        starts = range(offset, end, step)
+        lengths = [min(step, end - start) for start in starts]
         for number, (start, length) in enumerate(zip(starts, lengths, strict=True)):
             with self._guard(f"reading {self.name}"):
                 if number == 0:
                     staging.start(0, self.address + start, length)
                 if number + 1 < len(lengths):
-                    staging.start((number + 1) % 2, self.address + start + PIECE, lengths[number + 1])
+                    staging.start((number + 1) % 2, self.address + start + step, lengths[number + 1])
                 staging.wait(number % 2)
             yield staging.pieces[number % 2][:length]
 

@@ -24,6 +24,13 @@ _LINE = re.compile(r"^=========(?P<indent> ?)(?P<rest>.*)$")
 _PLACE = re.compile(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)")
 _THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
 _HOST = re.compile(r"\s*(?:Saved host backtrace|Host Frame|=+$)|\s+in .*\.(?:so|py)\b")
+_KINDS = (
+    (r"^Invalid .*\n(.*\n)*.*misaligned", "misaligned"),
+    (r"^Invalid ", "out-of-bounds"),
+    (r"race reported|hazard", "race"),
+    (r"^Uninitialized ", "uninitialized"),
+    (r"^Barrier error", "deadlock"),
+)
 _NOT_FINDINGS = (
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
@@ -52,6 +59,14 @@ class Report:
     details: tuple[str, ...]
     repeated: int = 0
 
+    @property
+    def kind(self) -> str:
+        """Of `records.FAULT_KINDS`; "" for a warning, or what is no fault of a kernel."""
+        if re.match(r"warn", self.message, re.IGNORECASE):
+            return ""
+        text = "\n".join((self.message, *self.details))
+        return next((kind for pattern, kind in _KINDS if re.search(pattern, text, re.IGNORECASE)), "")
+
     def __str__(self) -> str:
         """One line: message, thread and place."""
         where = ", ".join(part for part in (self.thread, self.place) if part)
@@ -70,14 +85,24 @@ def command(tool: str, program: Sequence[str], log: Path) -> list[str]:
     Raises:
         DeviceError: compute-sanitizer is not on the PATH.
     """
+    options = ["--tool", tool, "--error-exitcode", str(FOUND), "--log-file", str(log), "--target-processes", "all"]
+    # Calls that the driver refused are told by the harness itself.
+    return [find(), *options, "--report-api-errors", "no", *program]
+
+
+def find() -> str:
+    """Where compute-sanitizer is.
+
+    Raises:
+        DeviceError: it is not on the PATH.
+    """
     found = shutil.which("compute-sanitizer")
     if found is None:
         raise DeviceError(
             "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit (apt install cuda-sanitizer), "
             "in its bin folder",
         )
-    options = ["--tool", tool, "--error-exitcode", str(FOUND), "--log-file", str(log), "--target-processes", "all"]
-    return [found, *options, *program]
+    return found
 
 
 def parse(log: str) -> tuple[Report, ...]:

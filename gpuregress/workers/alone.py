@@ -1,0 +1,108 @@
+"""One case in this very process: `python -m gpuregress.workers.alone --device cuda:0 TASK.json`.
+
+It is what a debugger or compute-sanitizer is put in front of: no worker, no red zones, one run, dumps thrown away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from gpuregress import runner, storage
+from gpuregress.devices import registry
+from gpuregress.devices.base import Device
+from gpuregress.errors import GpuregressError
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Outcome, from_json, to_json
+from gpuregress.workers.messages import Task
+
+FAULT = 3
+_SEPARATE = ("poison", "timing", "sanitize")
+"""Settings that need more than the one run."""
+
+
+def save(task: Task, path: Path, *, poison: bool = True) -> None:
+    """Writes a task that `main` can run: the case's own launches, once.
+
+    Args:
+        task: of a run.
+        path: the file; folders above it are made.
+        poison: fill outputs with the poison, as the run did.
+
+    Raises:
+        StorageError: no space, no permission.
+    """
+    settings = {key: value for key, value in task.case.settings.items() if key not in _SEPARATE}
+    settings |= {} if poison else {"poison": "none"}
+    case = dataclasses.replace(
+        task.case, settings=settings, repeat=1, reference={}, reference_kernels={}, reference_rules={}
+    )
+    plain = dataclasses.replace(task, case=case, known={}, references={})
+    storage.write_atomic(path, json.dumps(to_json(plain)).encode())
+
+
+def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None) -> int:
+    """Runs the task of a file.
+
+    Args:
+        arguments: `--device NAME TASK.json`.
+        opener: opens a device by name; the registry's where none is given.
+
+    Returns:
+        0 where the case ran to its end, 3 where its kernel failed, 4 where it could not be run.
+    """
+    options = _parse(arguments)
+    try:
+        task = from_json(Task, json.loads(storage.read_bytes(Path(options.task))))
+        with (opener or _bare)(options.device) as device:
+            outcome = _run(task, device)
+            is_dead = bool(device.info.extra.get("sticky"))
+    except (GpuregressError, ValueError, TypeError, KeyError) as error:
+        sys.stderr.write(f"gpuregress: {error}\n")
+        return GpuregressError.exit_code
+    sys.stdout.write(f"{_told(outcome)}\n")
+    sys.stdout.flush()
+    code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
+    if is_dead:  # a normal exit would print a page of pycuda's warnings
+        os._exit(code)
+    return code
+
+
+def _run(task: Task, device: Device) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="gpuregress-alone-") as folder:
+        log, dumps = Path(folder) / "launch.log", Path(folder) / "dumps"
+        with closing(LaunchLog(log)) as opened:
+            return runner.run_case(
+                device, task.case, task.program, log=opened, first_launch=task.first_launch, dumps=dumps, known={}
+            )
+
+
+def _told(outcome: Outcome) -> str:
+    if outcome.fault is not None:
+        lines = (f"{outcome.case}: {outcome.fault.kind}: {outcome.fault.message}", *outcome.fault.details)
+        return "\n  ".join(lines)
+    if outcome.state == "done":
+        return f"{outcome.case}: ran to its end"
+    return f"{outcome.case}: {outcome.state}: {outcome.message}"
+
+
+def _bare(name: str) -> Device:
+    return registry.open_device(name, bare=True)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="gpuregress.workers.alone", description="Runs one case of a run again.")
+    parser.add_argument("--device", default="cuda:0", help="cpu or cuda:N")
+    parser.add_argument("task", metavar="TASK.json", help="runs/RUN/alone/CASE.json")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

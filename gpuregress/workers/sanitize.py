@@ -1,0 +1,78 @@
+"""One more pass of a case under compute-sanitizer, in a process of its own; what it finds goes into the outcome."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gpuregress.devices.cuda import sanitizer
+from gpuregress.devices.cuda.sanitizer import Report
+from gpuregress.errors import DeviceError
+from gpuregress.records import Fault, Outcome, to_json
+from gpuregress.workers import alone
+from gpuregress.workers.messages import Task
+from gpuregress.workers.watchdog import CHECKING_S
+
+_SPARE_S = 60.0
+"""Before the parent's own limit, so that this process can still tell."""
+_MOST_DETAILS = 12
+
+
+def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
+    """The outcome with what compute-sanitizer says of the case; one that only the tool sees through becomes a fault.
+
+    Args:
+        task: what was run; `settings["sanitize"]` names the tool.
+        outcome: what came of it.
+        device: as this process calls it.
+    """
+    tool = str(task.case.settings["sanitize"])
+    found: tuple[Report, ...] = ()
+    problem = ""
+    try:
+        found, problem = _watch(task, tool, device)
+    except DeviceError as error:
+        problem = str(error)
+    told: dict[str, Any] = {"tool": tool, "problem": problem, "findings": [_told(report) for report in found]}
+    outcome = dataclasses.replace(outcome, extra={**outcome.extra, "sanitizer": told})
+    worst = next((report for report in found if report.kind), None)
+    if outcome.state != "done" or worst is None:
+        return outcome
+    fault = Fault(worst.kind, f"{tool}: {worst}", worst.details[:_MOST_DETAILS])
+    return dataclasses.replace(outcome, state="fault", fault=fault)
+
+
+def _watch(task: Task, tool: str, device: str) -> tuple[tuple[Report, ...], str]:
+    """The tool's findings, and why there are none where it could not look."""
+    with tempfile.TemporaryDirectory(prefix="gpuregress-sanitize-") as folder:
+        saved, log = Path(folder) / "task.json", Path(folder) / "report.txt"
+        # Poison counts as written: initcheck would find nothing.
+        alone.save(task, saved, poison=tool != "initcheck")
+        program = (sys.executable, "-P", "-m", "gpuregress.workers.alone", "--device", device, str(saved))
+        command = sanitizer.command(tool, program, log)
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=CHECKING_S - _SPARE_S
+            )
+        except subprocess.TimeoutExpired:
+            return (), f"it did not end within {CHECKING_S - _SPARE_S:g} s"
+        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    found = sanitizer.parse(text)
+    if found or done.returncode in (0, alone.FAULT):
+        return found, ""
+    return (), _last_words(done.returncode, text, done.stdout, done.stderr)
+
+
+def _last_words(code: int, log: str, *streams: bytes) -> str:
+    lines: Sequence[str] = [log, *(stream.decode(errors="replace") for stream in streams)]
+    words = [line.strip("= ") for text in lines for line in text.splitlines() if line.strip("= ")]
+    return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'no more is said'}"
+
+
+def _told(report: Report) -> dict[str, Any]:
+    return {**to_json(report), "kind": report.kind, "text": str(report)}
