@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from gpuregress.pipeline.events import Compiling, Listener
 from gpuregress.records import Case, Program, Source, to_json
 
 Compiler = Callable[[Source], Program]
+_MOST_AT_ONCE = 8
+"""Compilations: each takes up to 200 MB."""
 
 
 @dataclass(slots=True)
@@ -37,19 +41,12 @@ def compile_all(
 
     Args:
         cases: what will run.
-        listen: told before each source.
-        compiler: source → program; the toolchain's where none is given.
-        check: called before each source; raises to stop.
+        listen: told which source is waited for.
+        compiler: source → program, called from several threads; the toolchain's where none is given.
+        check: called between sources; raises to stop.
     """
-    found: dict[str, Program | GpuregressError] = {}
     distinct = {_key(source): source for case in cases for source in _sources(case)}
-    for number, (key, source) in enumerate(distinct.items(), 1):
-        check()
-        listen(Compiling(Path(source.path).name, number, len(distinct)))
-        try:
-            found[key] = (compiler or toolchain.compile)(source)
-        except GpuregressError as error:
-            found[key] = error
+    found = _compile_distinct(distinct, listen, compiler or toolchain.compile, check)
     compiled = Compiled()
     for case in cases:
         results = [found[_key(source)] for source in _sources(case)]
@@ -62,6 +59,30 @@ def compile_all(
         if case.reference_kernels:
             compiled.references[case.name] = dict(zip(case.reference_kernels, programs[1:], strict=True))
     return compiled
+
+
+def _compile_distinct(
+    sources: Mapping[str, Source], listen: Listener, compiler: Compiler, check: Callable[[], None]
+) -> dict[str, Program | GpuregressError]:
+    """Compiles several sources at a time: NVRTC works without Python's lock."""
+
+    def compile_one(source: Source) -> Program | GpuregressError:
+        try:
+            return compiler(source)
+        except GpuregressError as error:
+            return error
+
+    found: dict[str, Program | GpuregressError] = {}
+    threads = ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1, _MOST_AT_ONCE)))
+    try:
+        waiting = {key: threads.submit(compile_one, source) for key, source in sources.items()}
+        for number, (key, future) in enumerate(waiting.items(), 1):
+            check()
+            listen(Compiling(Path(sources[key].path).name, number, len(sources)))
+            found[key] = future.result()
+    finally:
+        threads.shutdown(cancel_futures=True)
+    return found
 
 
 def check_arguments(cases: Sequence[Case], compiled: Compiled) -> None:
