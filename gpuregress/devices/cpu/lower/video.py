@@ -54,7 +54,7 @@ def _arithmetic(emit: Emit, instruction: Instruction) -> None:
         results = [
             smaller(emit, larger(emit, lane, I32(lowest), signed=True), I32(highest), signed=True) for lane in results
         ]
-    _store(emit, instruction, results, bits, signed=signed)
+    _store(emit, instruction, results, bits)
 
 
 def _set(emit: Emit, instruction: Instruction) -> None:
@@ -68,18 +68,19 @@ def _set(emit: Emit, instruction: Instruction) -> None:
     )
     builder = emit.builder
     results = [builder.zext(builder.icmp_signed(_ORDERS[order], x, y), I32) for x, y in pairs]
-    _store(emit, instruction, results, bits, signed=False)
+    _store(emit, instruction, results, bits)
 
 
-def _store(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: int, *, signed: bool) -> None:
-    """Writes the lanes side by side, or under `.add` their sum and the third operand."""
+def _store(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: int) -> None:
+    """Writes the lanes side by side, or under `.add` the sum of all of each lane's bits and the third operand."""
     builder, kind = emit.builder, ir.IntType(bits)
-    cut = [builder.trunc(lane, kind) for lane in lanes]
     if "add" in instruction.modifiers:
+        # An H200 adds the lanes before they are cut off: 0x7fff + 0x10020 of vadd2 carries on.
         result = emit.read(instruction.operands[3], "b32")
-        for lane in cut:
-            result = builder.add(result, extend(emit, lane, I32, signed=signed))
+        for lane in lanes:
+            result = builder.add(result, lane)
     else:
+        cut = [builder.trunc(lane, kind) for lane in lanes]
         result = I32(0)
         for place, lane in enumerate(cut):
             result = builder.or_(result, builder.shl(builder.zext(lane, I32), I32(place * bits)))

@@ -220,7 +220,7 @@ def _video(ins: Instruction, values: list[int]) -> tuple[int, str]:
             result = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[order] * 1
         if "sat" in ins.modifiers:
             result = _clamped(result, f"s{bits}") if target[0] == "s" else max(0, min((1 << bits) - 1, result))
-        lanes.append(result & ((1 << bits) - 1))
+        lanes.append(result)
     if "add" in ins.modifiers:
-        return values[2] + sum(signed(lane, bits) if target[0] == "s" else lane for lane in lanes), "b32"
-    return sum(lane << place * bits for place, lane in enumerate(lanes)), "b32"
+        return values[2] + sum(lanes), "b32"
+    return sum((lane & ((1 << bits) - 1)) << place * bits for place, lane in enumerate(lanes)), "b32"
