@@ -25,8 +25,8 @@ from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.machine.syscalls import Syscalls
 from gpuregress.devices.cpu.machine.tables import table
 from gpuregress.devices.cpu.variables import place_variables
-from gpuregress.devices.cuda.limits import check_launch
-from gpuregress.devices.cuda.parameters import pack
+from gpuregress.devices.limits import check_launch
+from gpuregress.devices.parameters import pack
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import DeviceInfo, Dim3, Program
 

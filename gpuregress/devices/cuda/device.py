@@ -11,19 +11,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpuregress import toolchain
+from gpuregress.devices import limits, parameters
 from gpuregress.devices.base import KernelInfo, LaunchReport, Module
-from gpuregress.devices.cuda import (
-    canary,
-    cooperative,
-    driver,
-    faults,
-    limits,
-    nvml,
-    occupancy,
-    output,
-    parameters,
-    redzone,
-)
+from gpuregress.devices.cuda import canary, cooperative, driver, faults, nvml, occupancy, output, redzone
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.errors import DeviceError, GpuregressError, HarnessError, KernelFault
 from gpuregress.records import DeviceInfo, Dim3, Entry, Program

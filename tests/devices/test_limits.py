@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gpuregress.devices.base import KernelInfo
-from gpuregress.devices.cuda.limits import check_cooperative, check_launch
+from gpuregress.devices.limits import check_cooperative, check_launch
 from gpuregress.errors import DeviceError
 from gpuregress.records import DeviceInfo, Dim3
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.devices.cuda.parameters import pack
+from gpuregress.devices.parameters import pack
 from gpuregress.errors import DeviceError
 from gpuregress.records import Entry, Parameter
 
