@@ -114,6 +114,10 @@ def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) ->
     if verbosity < 0 and summary.exit_code == 0:
         return
     words = {verdict.word for verdict in summary.verdicts}
+    if verbosity < 0:  # a lone reason stands in its case's line, and none was shown
+        for verdict in summary.verdicts:
+            if verdict.word not in ("pass", "skip"):
+                click.echo(context.style(verdict.word, terminal.case_line(verdict)), err=to_stderr)
     for line in terminal.closing(summary, root=root, verbose=verbosity > 0):
         first = line.partition(" ")[0]
         click.echo(context.style(first, line) if first in words else line, err=to_stderr)

@@ -106,6 +106,13 @@ def test_quiet_says_nothing_when_all_is_well(fake_shop: Workshop) -> None:
     assert "differ" in fake_shop.call(*RUN, "-q").stdout
 
 
+def test_quiet_names_what_went_wrong_and_why(fake_shop: Workshop) -> None:
+    """An error has no table and no details of its own: its reason stands in the case's line, or nowhere."""
+    fake_shop.write("kernels/scale.cu", KERNEL.replace("scale(", "other("))
+    said = fake_shop.call(*RUN, "-q").stdout
+    assert re.search(r"^error +scale/n=100 .*other", said, re.MULTILINE)
+
+
 def test_a_run_without_accept_changes_no_baseline(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     folder = fake_shop.root / "baselines"
