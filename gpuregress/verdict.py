@@ -48,6 +48,10 @@ def decide(
     word, reason = _of_buffers(buffers, baseline)
     if word == "differ" and baseline and made_of and _changed_inputs(baseline.made_of, made_of):
         reason = f"changed inputs, not a regression: {reason}"
+    over = _over_limits(case, outcome)
+    if over and word in ("pass", "new"):
+        word, reason = "differ", over[0]
+    resources = _resources(baseline.made_of, made_of) if baseline and made_of else []
     return _verdict(
         case,
         outcome,
@@ -55,8 +59,8 @@ def decide(
         reason,
         baseline=baseline,
         buffers=buffers,
-        changes=() if word == "pass" else changed,
-        notes=_notes(case, baseline),
+        changes=tuple(resources) if word == "pass" else changed,
+        notes=(*_notes(case, baseline), *over),
     )
 
 
@@ -100,7 +104,7 @@ def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
     lines += _change("device", before.device, now.device)
     lines += _change("driver", before.driver, now.driver)
     lines += _launches(before.launches, now.launches)
-    lines += _resources(before.resources, now.resources)
+    lines += _resources(before, now)
     if before.source != now.source:
         lines.append("source changed")
     return tuple(lines)
@@ -221,13 +225,28 @@ def _launches(before: Sequence[str], now: Sequence[str]) -> list[str]:
     return [f"launch {number}: {then} → {here}"]
 
 
-def _resources(before: Mapping[str, Mapping[str, int]], now: Mapping[str, Mapping[str, int]]) -> list[str]:
+def _resources(before: MadeOf, now: MadeOf) -> list[str]:
+    """Each kernel's registers, spills and the like that are not as they were, where the same assembler counted both."""
     lines = []
-    for kernel in before:
-        for what, then in before[kernel].items():
-            here = now.get(kernel, {}).get(what, then)
-            if here != then:
-                lines.append(f"{kernel}: {what} {then} → {here}")
+    for kernel, then in before.resources.items():
+        here = now.resources.get(kernel, {})
+        if before.arch == now.arch and then.get("registers") and here.get("registers"):
+            lines += [
+                f"{kernel}: {what} {then[what]} → {here[what]}"
+                for what in then
+                if here.get(what) not in (then[what], None)
+            ]
+    return lines
+
+
+def _over_limits(case: Case, outcome: Outcome) -> list[str]:
+    """What the job's `resources` do not allow; a device that counts no registers is not judged."""
+    limits, lines = case.settings.get("resources") or {}, []
+    for kernel, used in outcome.resources.items():
+        for limit, what, unit in (("registers", "registers", "registers a thread"), ("spills", "spill", "bytes spilt")):
+            most, has = limits.get(limit), used.get(what, 0)
+            if most is not None and used.get("registers") and has > most:
+                lines.append(f"{kernel}: {has} {unit}; the job allows {most}")
     return lines
 
 

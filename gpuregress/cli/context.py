@@ -100,6 +100,17 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
         function = option(function)
     return function
 
+        click.option(
+            "--poison",
+            type=click.Choice(["twice"]),
+            help="twice: run each case under two poisons, which proves the elements that nobody wrote.",
+        ),
+        click.option(
+            "--sanitize",
+            metavar="TOOL",
+            type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
+            help="On a GPU: each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
+        ),
 
 def style(word: str, text: str) -> str:
     """A text in a verdict's colour; plain where stdout is no terminal (click strips it there)."""

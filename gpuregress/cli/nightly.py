@@ -34,6 +34,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         jobs=options["workers"],
         repeat=options["repeat"],
         timeout=options["timeout"],
+        poison=options["poison"],
+        sanitize=options["sanitize"],
     )
     summary = unattended.run(project, request)
     context.write_reports(summary, options["json"], options["junit"], options["html"])

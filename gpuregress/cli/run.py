@@ -43,6 +43,8 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
         jobs=options["workers"],
         repeat=options["repeat"],
         timeout=options["timeout"],
+        poison=options["poison"],
+        sanitize=options["sanitize"],
         fail_fast=options["fail_fast"],
         rerun_failed=options["rerun_failed"],
     )

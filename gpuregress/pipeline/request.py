@@ -27,6 +27,8 @@ class Request:
         timeout: seconds for a case, in place of the jobs' own limit.
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
+        poison: `twice` proves which elements were never written.
+        sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
     """
 
     selectors: Sequence[str] = ()
@@ -38,6 +40,8 @@ class Request:
     timeout: float | None = None
     fail_fast: bool = False
     rerun_failed: bool = False
+    poison: str | None = None
+    sanitize: str | None = None
 
     @property
     def takes_all(self) -> bool:

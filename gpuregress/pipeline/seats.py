@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuregress.devices import registry
+from gpuregress.devices.cuda import host
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.workers.process import Seat
 
@@ -23,12 +24,14 @@ class Choice:
         name: for people: `cpu`, `cuda:0`, `cuda:0, cuda:1`.
         why: how `auto` came to it, "" where the user named it.
         seats: a place for each worker.
+        arch: `sm_90`, the GPUs' own; "" for the cpu device, which has none.
     """
 
     kind: str
     name: str
     why: str
     seats: tuple[Seat, ...]
+    arch: str = ""
 
 
 def choose(wanted: str, jobs: int | None = None) -> Choice:
@@ -66,9 +69,15 @@ def _cpu(why: str, jobs: int | None) -> Choice:
 
 
 def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> Choice:
-    count = jobs or len(gpus)
+    architectures = host.architectures()
+    arch = architectures.get(gpus[0], "")
+    alike = [name for name in gpus if architectures.get(name, "") == arch]
+    if len(alike) < len(gpus):
+        why = f"{why}; " if why else ""
+        why += f"{', '.join(name for name in gpus if name not in alike)} is left out: not {arch} as {gpus[0]}"
+    gpus, count = alike, jobs or len(alike)
     seats = tuple(_gpu_seat(gpus[number % len(gpus)], os.environ) for number in range(count))
-    return Choice("cuda", ", ".join(dict.fromkeys(seat.place for seat in seats)), why, seats)
+    return Choice("cuda", ", ".join(dict.fromkeys(seat.place for seat in seats)), why, seats, arch)
 
 
 def _gpu_seat(name: str, environment: Mapping[str, str]) -> Seat:
@@ -76,4 +85,5 @@ def _gpu_seat(name: str, environment: Mapping[str, str]) -> Seat:
     number = int(name.partition(":")[2])
     visible = [entry.strip() for entry in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
     card = visible[number] if number < len(visible) else str(number)
-    return Seat("cuda:0", name, {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+    order = environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    return Seat("cuda:0", name, {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": order})

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuregress import __version__, plan, revision, toolchain, verdict
+from gpuregress import plan, revision, runner, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import folders, programs, rejections, results, seats
+from gpuregress.pipeline import asked, debugging, folders, head, programs, rejections, results, seats
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.pipeline.judge import Judge
 from gpuregress.pipeline.request import Machinery, Request
 from gpuregress.project import Project
-from gpuregress.records import Case, RunSummary, Verdict
+from gpuregress.records import Case, Outcome, RunSummary, Verdict
 from gpuregress.workers.messages import Task
 from gpuregress.workers.pool import Begun, Pool
 
@@ -55,7 +54,8 @@ class Execution:
             pool: the workers.
             choice: where they run.
         """
-        cases = self._plan()
+        self.notes += asked.check(self.request, choice)
+        cases = asked.adapted(self._plan(), self.request, choice)
         wanted = [case for case in cases if choice.kind in case.devices]
         pool.warm(min(len(wanted), len(choice.seats)))
         return self._run(cases, wanted, pool, choice)
@@ -69,10 +69,11 @@ class Execution:
         judge = Judge(Store(self.project.baselines), choice.kind, rejections.known(self.project.runs))
         interrupted = False
         try:
-            self._write_head(folder, wanted, choice)
+            with contextlib.closing(LaunchLog(folder / folders.LAUNCH_LOG)) as log:
+                log.head(head.facts(wanted, choice, compiled.programs.values()))
             self._settle_unrunnable(cases, choice, compiled)
             tasks = self._tasks(wanted, compiled, folder, judge)
-            self._execute_tasks(tasks, compiled, pool, judge)
+            self._execute_tasks(tasks, choice, folder, pool, judge)
         except Interrupted:
             interrupted = True
         summary = self._summary(cases, folder, choice, judge, interrupted=interrupted)
@@ -103,21 +104,6 @@ class Execution:
         document = folders.results(folders.find(self.project.runs))
         return {entry["case"] for entry in document["cases"] if entry["verdict"] not in ("pass", "skip")}
 
-    def _write_head(self, folder: Path, cases: Sequence[Case], choice: seats.Choice) -> None:
-        facts = {
-            "gpuregress": __version__,
-            "host": f"{platform.node()}, {platform.platform()}, Python {platform.python_version()}",
-            "device": choice.name,
-            "compiler": toolchain.compiler_version(),
-        }
-        for case in cases:
-            facts[f"seed of {case.job}"] = str(case.seed)
-            for buffer in case.buffers.values():
-                if buffer.fill is not None:
-                    facts[f"seed of {case.job}.{buffer.name}"] = str(buffer.fill.seed)
-        with contextlib.closing(LaunchLog(folder / folders.LAUNCH_LOG)) as log:
-            log.head(facts)
-
     def _settle_unrunnable(self, cases: Sequence[Case], choice: seats.Choice, compiled: programs.Compiled) -> None:
         for case in cases:
             if choice.kind not in case.devices:
@@ -138,27 +124,44 @@ class Execution:
             log, dumps = str(folder / folders.LAUNCH_LOG), str(folder / "dumps")
             gold = compiled.references.get(case.name, {})
             yield case, Task(case, compiled.programs[case.name], log, number, dumps, known, references=gold)
-            number += len(case.launches) * case.repeat
-            number += sum(len(kernel.launches) for kernel in case.reference_kernels.values())
+            number += runner.count_launches(case)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _execute_tasks(
-        self, tasks: Iterator[tuple[Case, Task]], compiled: programs.Compiled, pool: Pool, judge: Judge
+        self, tasks: Iterator[tuple[Case, Task]], choice: seats.Choice, folder: Path, pool: Pool, judge: Judge
     ) -> None:
         pairs = list(tasks)
-        by_name = {case.name: case for case, _ in pairs}
+        by_name = {case.name: task for case, task in pairs}
+        places: dict[str, str] = {}
         total = len(self.verdicts) + len(pairs)
         if self.request.fail_fast and any(found.exit_code for found in self.verdicts.values()):
             return
         for event in pool.run(task for _, task in pairs):
             if isinstance(event, Begun):
+                places[event.case] = event.place
                 self.listen(Started(event.case, event.place))
                 continue
-            found = judge.verdict(by_name[event.case], compiled.programs.get(event.case), event)
+            task = by_name[event.case]
+            found = judge.verdict(task.case, task.program, event)
+            found = self._remarked(found, task, event)
+            if choice.kind == "cuda" and found.word in ("fault", "timeout"):
+                seat = next(seat for seat in choice.seats if seat.place == places[event.case])
+                hint = debugging.command(task, folder, seat.environment)
+                found = dataclasses.replace(found, notes=(*found.notes, hint) if hint else found.notes)
             self._say(found, total)
             if self.request.fail_fast and found.exit_code:
                 return
+
+    def _remarked(self, found: Verdict, task: Task, outcome: Outcome) -> Verdict:
+        """The verdict with what was asked about the case; where its details are not shown, the run's notes tell it."""
+        remarks = asked.remarks(task.case, outcome)
+        if found.word in ("pass", "new"):
+            changed = (f"changed since the baseline: {change}" for change in found.changes)
+            self.notes += (
+                f"{found.case}: {remark}" for remark in (*remarks, *(changed if found.word == "pass" else ()))
+            )
+        return dataclasses.replace(found, notes=(*found.notes, *remarks))
 
     def _say(self, found: Verdict, total: int) -> None:
         self.verdicts[found.case] = found

@@ -175,6 +175,8 @@ class _JobPlan:
     def _settings(self, scope: Scope) -> dict[str, Any]:
         """The keys of later rooms, their numbers worked out."""
         settings: dict[str, Any] = {}
+        if "arch" in self.job.compile.model_fields_set:
+            settings["arch"] = self.job.compile.arch
         for section in ("timing", "resources"):
             given = getattr(self.job, section)
             if given is None:

@@ -13,6 +13,7 @@ from typing import Any
 from gpuregress.devices.cuda import nvml
 
 _NO_DEVICE = 100
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # cuda.h, CUdevice_attribute
 _STUB_LIBRARY = 34
 _DRIVER_MISMATCH = 803
 _INSTALL = "pip install 'gpuregress[cuda]'"
@@ -56,6 +57,24 @@ def usable_gpus() -> int:
         return 0
     status, count = _cuda()
     return count if status == 0 else 0
+
+
+def architectures() -> dict[str, str]:
+    """Each GPU's own architecture: `{"cuda:0": "sm_90"}`; empty where there is none."""
+    status, count = _cuda()
+    if status != 0:
+        return {}
+    library, found = _library(), {}
+    for index in range(count):
+        device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        calls = (
+            library.cuDeviceGet(ctypes.byref(device), index),
+            library.cuDeviceGetAttribute(ctypes.byref(major), _CAPABILITY_MAJOR, device),
+            library.cuDeviceGetAttribute(ctypes.byref(minor), _CAPABILITY_MINOR, device),
+        )
+        if not any(calls):
+            found[f"cuda:{index}"] = f"sm_{major.value}{minor.value}"
+    return found
 
 
 def explain_import(error: BaseException) -> str:
@@ -144,6 +163,8 @@ def _library() -> Any:
 @lru_cache(maxsize=1)
 def _cuda() -> tuple[int | None, int]:
     """The status of cuInit (None: no library) and the number of GPUs it shows."""
+    # As nvidia-smi counts: the same number means the same card here, in the workers and there.
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     library = _library()
     if library is None:
         return None, 0

@@ -25,7 +25,7 @@ _REASONS = {
 
 
 def cards(bus_id: str = "") -> tuple[dict[str, str], ...]:
-    """Each card's `uuid`, `temperature`, clocks, `throttle` reasons, `compute_mode`, `persistence` and `driver`.
+    """Each card's `name`, `uuid`, `temperature`, clocks, `throttle` reasons, `compute_mode`, `persistence`, `driver`.
 
     Args:
         bus_id: only the card at this PCI address (`0000:1b:00.0`); all of them if "".
@@ -62,6 +62,7 @@ def _facts(library: Any, handle: ctypes.c_void_p, driver: str) -> dict[str, str]
     mode = _number(library, "nvmlDeviceGetComputeMode", handle)
     persistence = _number(library, "nvmlDeviceGetPersistenceMode", handle)
     facts = {
+        "name": _text(library, "nvmlDeviceGetName", handle),
         "uuid": _text(library, "nvmlDeviceGetUUID", handle),
         "temperature": "" if temperature is None else f"{temperature} C",
         "sm_clock": "" if sm_clock is None else f"{sm_clock} MHz",

@@ -1,0 +1,32 @@
+"""After a fault on a GPU: the case alone in a file, and the command that puts cuda-gdb in front of it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpuregress.errors import StorageError
+from gpuregress.workers import alone
+from gpuregress.workers.messages import Task
+
+FOLDER = "alone"
+
+
+def command(task: Task, run: Path, environment: Mapping[str, str]) -> str:
+    """Saves the case and says how to debug it; "" where it cannot be saved.
+
+    Args:
+        task: of the run, whose kernel failed.
+        run: the run's folder.
+        environment: what the worker was given, which card it sees.
+    """
+    path = run / FOLDER / f"{task.case.name}.json"
+    try:
+        alone.save(task, path)
+    except StorageError:
+        return ""
+    settings = [f"{name}={value}" for name, value in environment.items()]
+    program = ["cuda-gdb", "--args", sys.executable, "-m", "gpuregress.workers.alone", str(path)]
+    return "to debug this case alone: " + shlex.join(["env", *settings, *program])
