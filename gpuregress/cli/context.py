@@ -38,7 +38,7 @@ def print_json(value: Any) -> None:
 
 
 def write_report(target: str, text: str) -> None:
-    """Writes a report to a file, or to stdout for `-`.
+    """Writes a report to a file, or to stdout for `-`; into a pipe or device as it stands, where TARGET is one.
 
     Raises:
         StorageError: it cannot be written.
@@ -48,7 +48,12 @@ def write_report(target: str, text: str) -> None:
         return
     from gpuregress import storage
 
-    storage.write_atomic(Path(target).absolute(), text.encode())
+    path = Path(target).resolve()  # a symbolic link stays one
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with storage.disk_errors(path):  # /dev/null must not become a file
+            path.write_text(text, encoding="utf-8")
+        return
+    storage.write_atomic(path, text.encode())
 
 
 def write_reports(summary: RunSummary, json: str | None, junit: str | None, html: str | None) -> None:

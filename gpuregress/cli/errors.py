@@ -30,6 +30,7 @@ def guard(command: Callable[[], Any]) -> int:
         command: returns an exit code, or None for 0.
     """
     try:
+        _open_what_is_closed()
         code = command()
         sys.stdout.flush()
     except click.ClickException as error:
@@ -57,6 +58,16 @@ def guard(command: Callable[[], Any]) -> int:
     except Exception as error:  # noqa: BLE001 - a bug of ours: its traceback goes to a file
         return _say(_report_bug(error), BUG)
     return _code(code)
+
+
+def _open_what_is_closed() -> None:
+    """Streams that the caller closed (`>&-`, some cron daemons) lead nowhere; else the next file opened is stdout."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
 def _code(code: object) -> int:

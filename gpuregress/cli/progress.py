@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -39,8 +40,13 @@ class Plain:
     def __call__(self, event: Event) -> None:
         """Shows one event."""
         line = _line(event, self._verbosity)
-        if line is not None:
+        if line is None:
+            return
+        try:
             click.echo(line, err=self._to_stderr)
+        except BrokenPipeError:
+            # The reader (head, less) has left; the run goes on, for its results are kept, and its exit code counts.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if self._to_stderr else 1)
 
 
 class Bar:
@@ -110,8 +116,10 @@ def listener(verbosity: int, *, to_stderr: bool = False) -> Plain | Bar:
 
 
 def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) -> None:
-    """The report after the last case; quiet: only if something is wrong."""
+    """The report after the last case; quiet: only if something is wrong, or must be said."""
     if verbosity < 0 and summary.exit_code == 0:
+        for note in summary.notes:
+            click.echo(f"note: {note}", err=to_stderr)
         return
     words = {verdict.word for verdict in summary.verdicts}
     if verbosity < 0:  # a lone reason stands in its case's line, and none was shown

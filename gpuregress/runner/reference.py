@@ -113,5 +113,5 @@ def _shown(function: str) -> str:
     return f"{Path(path).name}:{name}"
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [""])[0]

@@ -95,6 +95,29 @@ def test_a_reader_that_leaves_is_no_error(shop: Workshop) -> None:
     assert run.returncode == 141
 
 
+def test_a_run_whose_reader_leaves_is_kept(shop: Workshop) -> None:
+    """`gpuregress run | head -1`: the cases after the first line are run, dumped and can be accepted."""
+    shop.job(("n: [100]", "n: [100, 200, 300]"))
+    with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
+        assert run.stdout is not None
+        run.stdout.close()
+        assert run.stderr is not None
+        said = run.stderr.read()
+    assert said == ""
+    assert run.returncode == 1
+    document = json.loads((shop.root / "runs/latest/results.json").read_text())
+    assert [case["verdict"] for case in document["cases"]] == ["new"] * 3
+
+
+def test_closed_streams_lead_nowhere(shop: Workshop) -> None:
+    """Else the log of the run, opened next, would be stdout, and what is printed would stand in it."""
+    command = [sys.executable, "-m", "tests.cli.fake_main", "-C", str(shop.root), "run", "--device", "cpu"]
+    run = subprocess.run(["bash", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], cwd=ROOT, check=False)
+    assert run.returncode == 1
+    assert "scale" in logs(shop)[0].read_text()
+    assert "new " not in logs(shop)[0].read_text()
+
+
 def test_a_disk_that_is_full(shop: Workshop) -> None:
     """A limit on the size of files is the nearest that a test can come to a full disk."""
     shop.job(("n: [100]", "n: [200000]"))
