@@ -1,4 +1,4 @@
-"""Every run's verdicts over time, in one SQLite file: the trend, and what vanished since the last nightly run."""
+"""Every run's verdicts over time, in one SQLite file: the trend."""
 
 from __future__ import annotations
 
@@ -58,6 +58,31 @@ class Result:
     reason: str
     revision: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Attributes:
+        run: its name.
+        kind: `run` or `nightly`.
+        started: ISO 8601, UTC.
+        device: where.
+        seconds: wall time.
+        exit_code: what it ended with.
+        interrupted: 1 where it was stopped by ^C.
+        words: verdict → how many cases.
+    """
+
+    run: str
+    kind: str
+    started: str
+    device: str
+    seconds: float
+    exit_code: int
+    interrupted: int
+    words: dict[str, int]
 
 
 class History:
@@ -129,25 +154,28 @@ class History:
         rows = self._query(
             """SELECT run, kind, started, device, case_name, verdict, reason, revision, took FROM (
                  SELECT *, results.seconds AS took,
-                   row_number() OVER (PARTITION BY case_name ORDER BY started DESC, run DESC) AS place
+                   row_number() OVER (PARTITION BY case_name ORDER BY started DESC, runs.rowid DESC) AS place
                  FROM results JOIN runs USING (run) WHERE case_name GLOB ?
                ) WHERE place <= ? ORDER BY case_name, place""",
             (case_glob, last),
         )
         return tuple(Result(*row) for row in rows)
 
-    def vanished(self, cases: tuple[str, ...]) -> tuple[str, ...]:
-        """The cases of the last whole nightly run that are not among these, sorted.
+    def runs(self, last: int = 10) -> tuple[Run, ...]:
+        """The last runs, the newest first.
 
         Args:
-            cases: the names of all cases there are now.
+            last: so many.
         """
         rows = self._query(
-            """SELECT case_name FROM results WHERE run = (
-                 SELECT run FROM runs WHERE kind = 'nightly' AND NOT interrupted ORDER BY started DESC, run DESC LIMIT 1
-               ) ORDER BY case_name""",
+            """SELECT run, kind, started, device, seconds, exit_code, interrupted FROM runs
+               ORDER BY started DESC, rowid DESC LIMIT ?""",
+            (last,),
         )
-        return tuple(name for (name,) in rows if name not in set(cases))
+        return tuple(Run(*row, words=self._words(row[0])) for row in rows)
+
+    def _words(self, run: str) -> dict[str, int]:
+        return dict(self._query("SELECT verdict, count(*) FROM results WHERE run = ? GROUP BY verdict", (run,)))
 
     def forget(self, keep: int) -> None:
         """Removes all but the newest runs.
@@ -156,7 +184,7 @@ class History:
             keep: how many stay.
         """
         with self._transaction() as database:
-            newest = "SELECT run FROM runs ORDER BY started DESC, run DESC LIMIT ?"
+            newest = "SELECT run FROM runs ORDER BY started DESC, rowid DESC LIMIT ?"
             database.execute(f"DELETE FROM runs WHERE run NOT IN ({newest})", (keep,))  # noqa: S608 - a constant
 
     @contextlib.contextmanager
@@ -189,7 +217,8 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     version = int(database.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
         raise StorageError(f"{path} is of a later gpuregress (version {version}); upgrade, or move it away")
-    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would not work on a network file system
+    database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA foreign_keys = ON")
     if version == 0:
         _make_tables(database)

@@ -86,9 +86,10 @@ def skipped(case: Case, reason: str) -> Verdict:
     return Verdict(case.job, case.name, "skip", reason, case.revision)
 
 
-def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """The run's exit code: the gravest of its cases'; 5 where nothing was run."""
+def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
+    """The run's exit code: the gravest of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
     codes = {verdict.exit_code for verdict in verdicts if verdict.word != "skip"} or {5}
+    codes |= {1} if vanished else set()
     return next((code for code in GRAVITY if code in codes), max(codes))
 
 

@@ -43,14 +43,15 @@ def test_a_run_recorded_twice_counts_once(path: Path) -> None:
         assert [(r.case, r.verdict) for r in history.results()] == [("a", "pass")]
 
 
-def test_vanished_since_the_last_whole_nightly(path: Path) -> None:
+def test_the_last_runs_and_how_many_cases_had_which_verdict(path: Path) -> None:
     with History(path) as history:
-        assert history.vanished(("a",)) == ()
-        history.add(summary("R1", {"a": "pass", "b": "pass", "c": "pass"}), "nightly")
-        history.add(summary("R2", {"a": "pass"}, interrupted=True), "nightly")
-        history.add(summary("R3", {"a": "pass"}))
-        assert history.vanished(("a", "new")) == ("b", "c")
-        assert history.vanished(("a", "b", "c")) == ()
+        history.add(summary("R1", {"a": "pass", "b": "pass", "c": "fault"}), "nightly")
+        history.add(summary("R2", {"a": "pass"}, interrupted=True))
+        assert [(run.run, run.kind, run.interrupted, run.words) for run in history.runs()] == [
+            ("R2", "run", True, {"pass": 1}),
+            ("R1", "nightly", False, {"fault": 1, "pass": 2}),
+        ]
+        assert [run.run for run in history.runs(1)] == ["R2"]
 
 
 def test_old_runs_are_forgotten(path: Path) -> None:

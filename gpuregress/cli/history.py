@@ -2,64 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpuregress.cli import context
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gpuregress.history import Result, Run
+
+LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T", "error": "E", "skip": "s"}
+
 
 @click.command(
     "history",
-    short_help="the kept runs, or one case through them",
-    epilog="Example: gpuregress history reduce/n=1000,tile=128",
+    short_help="the trend: every case's verdicts through the runs",
+    epilog="Example: gpuregress history reduce 'scan/*' --last 50",
 )
-@click.argument("case", required=False)
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("-n", "--last", type=click.IntRange(1), default=30, show_default=True, help="So many runs.")
 @context.json_option
 @click.pass_context
-def command(ctx: click.Context, /, case: str | None, as_json: bool) -> int:
-    """Lists the kept runs, the oldest first; with a CASE, its verdict, revision and time in each of them."""
-    from gpuregress.errors import NothingToDo
-    from gpuregress.pipeline import folders
-    from gpuregress.report.terminal import table
+def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: bool) -> int:
+    """Shows the last runs and each case's verdict in them, the oldest first.
+
+    With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs.
+    """
+    from gpuregress.pipeline import trend
 
     project = context.find_project(ctx)
-    documents = [folders.results(folder) for folder in folders.finished(project.runs)]
-    rows = [_case_row(document, case) for document in documents] if case else [_run_row(one) for one in documents]
-    rows = [row for row in rows if row]
-    if not rows:
-        raise NothingToDo(f"no kept run has a case {case!r}" if case else f"there is no run in {project.runs} yet")
-    if as_json:
-        context.print_json(rows)
+    results = trend.results(project, cases, last)
+    if cases:
+        rows = [_result_row(result) for of_case in results.values() for result in of_case]
+        if as_json:
+            context.print_json(rows)
+        else:
+            _print_table(rows)
         return 0
-    for line in table(tuple(rows[0]), [tuple(str(value) for value in row.values()) for row in rows]):
-        click.echo(line)
+    runs = trend.runs(project, last)
+    if as_json:
+        context.print_json([_run_row(run) for run in runs])
+        return 0
+    _print_table([_run_row(run) for run in runs])
+    click.echo("")
+    _print_table(list(_trend(runs, results)))
+    click.echo("oldest first; . pass, d differ, n new, F fault, T timeout, E error, s skipped, blank: not run")
     return 0
 
 
-def _run_row(document: dict[str, Any]) -> dict[str, Any]:
+def _trend(runs: Sequence[Run], results: Mapping[str, Sequence[Result]]) -> Iterator[dict[str, Any]]:
+    """A row a case: its letters, its last time against its median, its last revision."""
+    import statistics
+
+    for case, found in results.items():
+        letters = {result.run: LETTERS.get(result.verdict, "?") for result in found}
+        trend = "".join(letters.get(run.run, " ") for run in runs)
+        if not trend.strip():
+            continue
+        median = statistics.median(result.seconds for result in found)
+        yield {
+            "case": case,
+            "verdicts": f"[{trend}]",
+            "seconds": f"{found[-1].seconds:.3f}",
+            "median": f"{median:.3f}",
+            "revision": found[-1].revision,
+        }
+
+
+def _print_table(rows: Sequence[dict[str, Any]]) -> None:
+    from gpuregress.report.terminal import table
+
+    for line in table(tuple(rows[0]), [tuple(str(value) for value in row.values()) for row in rows]):
+        click.echo(line)
+
+
+def _run_row(run: Run) -> dict[str, Any]:
     from gpuregress.records import WORDS
 
-    words = [entry["verdict"] for entry in document["cases"]]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in WORDS if word in words)
     return {
-        "run": document["run"],
-        "device": document["device"],
-        "seconds": round(document["seconds"], 2),
-        "exit": document["exit_code"],
-        "cases": counts,
+        "run": run.run,
+        "kind": run.kind,
+        "device": run.device,
+        "seconds": round(run.seconds, 2),
+        "exit": run.exit_code,
+        "cases": ", ".join(f"{run.words[word]} {word}" for word in WORDS if word in run.words),
     }
 
 
-def _case_row(document: dict[str, Any], case: str) -> dict[str, Any]:
-    for entry in document["cases"]:
-        if entry["case"] == case:
-            return {
-                "run": document["run"],
-                "device": document["device"],
-                "verdict": entry["verdict"],
-                "revision": entry["revision"],
-                "seconds": round(entry["seconds"], 4),
-                "reason": entry["reason"],
-            }
-    return {}
+def _result_row(result: Result) -> dict[str, Any]:
+    return {
+        "case": result.case,
+        "run": result.run,
+        "device": result.device,
+        "verdict": result.verdict,
+        "revision": result.revision,
+        "seconds": round(result.seconds, 4),
+        "reason": result.reason,
+    }

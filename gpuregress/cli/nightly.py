@@ -39,7 +39,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     )
     summary = unattended.run(project, request)
     context.write_reports(summary, options["json"], options["junit"], options["html"])
-    if summary.exit_code:
+    if summary.exit_code or summary.notes:
         from gpuregress.report import terminal
 
         to_stderr = "-" in (options["json"], options["junit"], options["html"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpuregress.workers.process import COMMAND
 
 if TYPE_CHECKING:
+    from gpuregress.history import Kind
     from gpuregress.pipeline.programs import Compiler
     from gpuregress.plan import Plan
 
@@ -40,6 +41,8 @@ class Request:
     timeout: float | None = None
     fail_fast: bool = False
     rerun_failed: bool = False
+    kind: Kind = "run"
+    expected: tuple[str, ...] = ()
     poison: str | None = None
     sanitize: str | None = None
 

@@ -14,7 +14,7 @@ from gpuregress import plan, revision, runner, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import asked, debugging, folders, head, programs, rejections, results, seats
+from gpuregress.pipeline import asked, debugging, folders, head, programs, rejections, results, seats, trend
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.pipeline.judge import Judge
@@ -179,8 +179,11 @@ class Execution:
             for case in left:
                 self.verdicts[case.name] = verdict.skipped(case, "not run: an earlier case failed (--fail-fast)")
         ordered = tuple(self.verdicts[case.name] for case in cases if case.name in self.verdicts)
+        here = {case.name for case in cases}
+        gone = [] if interrupted else [name for name in self.request.expected if name not in here]
+        self.notes = [*(f"{name} vanished since the last nightly run" for name in gone), *self.notes]
         self.notes += self._orphans(cases, judge.store)
-        code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered)
+        code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered, vanished=bool(gone))
         return RunSummary(
             run=folder.name,
             folder=str(folder),
@@ -201,10 +204,11 @@ class Execution:
             results.write(folder, summary, cases, compiled.programs)
             folders.point_latest(self.project.runs, folder)
             folders.retire(self.project.runs, self.project.settings.keep_runs)
+            said = trend.record(self.project, summary, self.request.kind)
         except StorageError as error:
             code = summary.exit_code if summary.interrupted else StorageError.exit_code
             return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=code)
-        return summary
+        return dataclasses.replace(summary, notes=(*summary.notes, *said)) if said else summary
 
     def _orphans(self, cases: Sequence[Case], store: Store) -> Iterator[str]:
         """Baselines whose case is gone, said aloud."""

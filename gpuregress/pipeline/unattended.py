@@ -14,7 +14,6 @@ from gpuregress.records import RunSummary
 
 LOCK = ".nightly.lock"
 CASES = "nightly.json"
-_VANISHED_CODE = 1
 
 
 def run(project: Project, request: Request, machinery: Machinery | None = None) -> RunSummary:
@@ -30,28 +29,20 @@ def run(project: Project, request: Request, machinery: Machinery | None = None) 
         GpuregressError: whatever `pipeline.run` raises.
     """
     with storage.lock(project.runs / LOCK):
+        before, said = _before(project.runs / CASES) if request.takes_all else ((), ())
+        request = dataclasses.replace(request, kind="nightly", expected=before)
         summary = opening.run(project, request, machinery=machinery)
-        if summary.interrupted or not request.takes_all:
-            return summary
-        summary = _with_vanished(summary, _before(project.runs / CASES))
-        names = {"run": summary.run, "cases": sorted(verdict.case for verdict in summary.verdicts)}
-        storage.write_atomic(project.runs / CASES, json.dumps(names, indent=1).encode())
-    return summary
+        if not summary.interrupted and request.takes_all:
+            names = {"run": summary.run, "cases": sorted(verdict.case for verdict in summary.verdicts)}
+            storage.write_atomic(project.runs / CASES, json.dumps(names, indent=1).encode())
+    return dataclasses.replace(summary, notes=(*said, *summary.notes)) if said else summary
 
 
-def _with_vanished(summary: RunSummary, before: tuple[str, ...]) -> RunSummary:
-    here = {verdict.case for verdict in summary.verdicts}
-    gone = [f"{name} vanished since the last nightly run" for name in before if name not in here]
-    if not gone:
-        return summary
-    code = summary.exit_code if summary.exit_code in (4, 3, 1) else _VANISHED_CODE
-    return dataclasses.replace(summary, notes=(*gone, *summary.notes), exit_code=code)
-
-
-def _before(path: Path) -> tuple[str, ...]:
+def _before(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The cases of the last nightly run, and what must be said about them."""
     if not path.is_file():
-        return ()
+        return (), ()
     try:
-        return tuple(json.loads(storage.read_bytes(path))["cases"])
+        return tuple(json.loads(storage.read_bytes(path))["cases"]), ()
     except (ValueError, KeyError, TypeError):
-        return ()  # cut short by a power cut: this run writes it anew
+        return (), (f"{path} was cut short or edited: whether a case vanished since the last nightly run is not known",)

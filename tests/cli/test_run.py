@@ -236,6 +236,67 @@ def test_nightly_says_what_differs_and_what_vanished(fake_shop: Workshop) -> Non
     assert "scale/n=200 vanished" in gone.stdout
 
 
+def test_what_nightly_says_is_what_stays_of_the_run(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.call("nightly", "--device", "cpu")
+    fake_shop.job()
+    fake_shop.call("nightly", "--device", "cpu")
+    document = json.loads((fake_shop.root / "runs/latest/results.json").read_text())
+    assert document["exit_code"] == 1
+    assert document["notes"][0] == "scale/n=200 vanished since the last nightly run"
+    (last,) = json.loads(fake_shop.call("history", "--last", "1", "--json").stdout)
+    assert (last["kind"], last["exit"], last["cases"]) == ("nightly", 1, "1 pass")
+
+
+def test_nightly_says_aloud_that_a_baseline_has_no_case(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.job()
+    said = fake_shop.call("nightly", "--device", "cpu")
+    assert said.exit_code == 0
+    assert "the baseline scale/n=200 has no case any more" in said.stdout
+    quiet = fake_shop.call("run", "--device", "cpu", "-q")
+    assert "the baseline scale/n=200 has no case any more" in quiet.stdout
+
+
+def test_nightly_whose_memory_is_damaged_says_so(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    fake_shop.call("nightly", "--device", "cpu")
+    fake_shop.write("runs/nightly.json", '{"cases": ["sca')
+    said = fake_shop.call("nightly", "--device", "cpu")
+    assert "whether a case vanished since the last nightly run is not known" in said.stdout
+    assert fake_shop.call("nightly", "--device", "cpu").output == ""
+
+
+def test_the_history_outlives_the_runs_it_tells_of(fake_shop: Workshop) -> None:
+    fake_shop.write("gpuregress.yaml", "retention: {runs: 1}\n")
+    for _ in range(3):
+        fake_shop.call(*RUN)
+    assert len([path for path in (fake_shop.root / "runs").iterdir() if path.name.startswith("2")]) == 1
+    assert len(json.loads(fake_shop.call("history", "scale", "--json").stdout)) == 3
+    assert "[nnn]" in fake_shop.call("history").stdout
+    assert "no run in the history has a case 'shale'" in fake_shop.fails(5, "history", "shale")
+
+
+def test_a_damaged_history_stops_no_run(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    fake_shop.write("runs/history.sqlite", "no database\n" * 1000)
+    result = fake_shop.call(*RUN)
+    assert result.exit_code == 0
+    assert "history.sqlite was damaged; it is kept as" in result.stdout
+    assert "[.]" in fake_shop.call("history").stdout
+
+
+def test_a_history_that_cannot_be_written_stops_no_run(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    (fake_shop.root / "runs/history.sqlite").unlink()
+    (fake_shop.root / "runs/history.sqlite").mkdir()
+    result = fake_shop.call(*RUN)
+    assert result.exit_code == 0
+    assert "this run is not in the history" in result.stdout
+
+
 def test_nightly_that_finds_the_lock_taken_is_75(fake_shop: Workshop) -> None:
     (fake_shop.root / "runs").mkdir()
     with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):

@@ -1,0 +1,81 @@
+"""Every run's verdicts, kept when its folder is long gone. No damage to the history ever stops a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from gpuregress.errors import NothingToDo, StorageError
+from gpuregress.history import History, Kind, Result, Run
+from gpuregress.project import Project
+from gpuregress.records import RunSummary
+
+FILE = "history.sqlite"
+KEPT = 1000
+"""Runs that the history remembers; the folders of all but the last few are removed long before."""
+
+
+def record(project: Project, summary: RunSummary, kind: Kind) -> tuple[str, ...]:
+    """Adds a run to the project's history.
+
+    Args:
+        project: whose.
+        summary: the run.
+        kind: `run` or `nightly`.
+
+    Returns:
+        What the user should know: that the history was damaged, or could not be written.
+    """
+    try:
+        with History(project.runs / FILE) as history:
+            history.add(summary, kind)
+            history.forget(KEPT)
+            return (history.note,) if history.note else ()
+    except StorageError as error:
+        return (f"this run is not in the history: {error}",)
+
+
+def runs(project: Project, last: int) -> tuple[Run, ...]:
+    """The last runs, the oldest first.
+
+    Raises:
+        NothingToDo: there is none.
+        StorageError: the history cannot be read.
+    """
+    with _open(project) as history:
+        found = history.runs(last)
+    if not found:
+        raise NothingToDo(f"there is no run in {project.runs} yet")
+    return tuple(reversed(found))
+
+
+def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, tuple[Result, ...]]:
+    """The last results of each case, the oldest first.
+
+    Args:
+        project: whose.
+        selectors: case names, job names or globs; none: every case.
+        last: so many of each.
+
+    Raises:
+        NothingToDo: no run ever had such a case.
+        StorageError: the history cannot be read.
+    """
+    found: dict[str, tuple[Result, ...]] = {}
+    with _open(project) as history:
+        for result in history.results(last=last):
+            found[result.case] = (result, *found.get(result.case, ()))
+    for selector in selectors:
+        if not any(_matches(name, selector) for name in found):
+            raise NothingToDo(f"no run in the history has a case {selector!r}")
+    return {name: rows for name, rows in found.items() if not selectors or any(_matches(name, s) for s in selectors)}
+
+
+def _open(project: Project) -> History:
+    if not (project.runs / FILE).exists():
+        raise NothingToDo(f"there is no run in {project.runs} yet")
+    return History(project.runs / FILE)
+
+
+def _matches(case: str, selector: str) -> bool:
+    return case == selector or case.startswith(f"{selector}/") or fnmatchcase(case, selector)
