@@ -49,7 +49,7 @@ def _contradictions(
             there = ", ".join(program.entries) or "none"
             found[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
             continue
-        for position, message in _launch_problems(launch, entry):
+        for position, message in _launch_problems(launch, entry, sizes_only=bool(program.cubin) and not program.ptx):
             place = (*section, origin, "args", *(() if position is None else (position,)))
             found[place] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
     return found
@@ -69,12 +69,22 @@ def _document(path: Path) -> Document:
         return Document(path, {}, {})
 
 
-def _launch_problems(launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
+def _launch_problems(launch: Launch, entry: Entry, *, sizes_only: bool) -> list[tuple[int | None, str]]:
+    """What contradicts the kernel; a cubin tells its parameters' sizes, but not what they are."""
     if len(launch.args) != len(entry.parameters):
         return [(None, f"{launch.kernel} takes {_count(len(entry.parameters), 'argument')}, not {len(launch.args)}")]
     pairs = zip(launch.args, entry.parameters, strict=True)
-    judged = ((position, _problem(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
+    judge = _size_problem if sizes_only else _problem
+    judged = ((position, judge(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
     return [(position, message) for position, message in judged if message]
+
+
+def _size_problem(argument: Argument, parameter: Parameter) -> str | None:
+    size, _ = layout(argument)
+    what = {"buffer": f"the buffer {argument.buffer}", "scalar": argument.dtype}.get(argument.kind, argument.kind)
+    return (
+        None if size == parameter.size else f"{what} has {_bytes(size)} and the parameter has {_bytes(parameter.size)}"
+    )
 
 
 def _problem(argument: Argument, parameter: Parameter) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gpuregress.records import BufferVerdict, RunSummary, Verdict, to_json
+from gpuregress.records import BufferVerdict, Outcome, RunSummary, Verdict, to_json
 from gpuregress.report import terminal
 
 VERSION = 1
@@ -53,7 +53,26 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "resources": to_json(outcome.resources) if outcome is not None else {},
         "device": outcome.device.name if outcome is not None and outcome.device is not None else "",
         "output": outcome.output if outcome is not None else "",
+        **_measured(outcome),
     }
+
+
+def _measured(outcome: Outcome | None) -> dict[str, Any]:
+    """What a device says besides: which card it is, every sample, the poison that was left, a tool's findings."""
+    if outcome is None:
+        return {}
+    told: dict[str, Any] = {}
+    if outcome.device is not None:
+        told["device_facts"] = {
+            "model": outcome.device.model,
+            "arch": outcome.device.arch,
+            "driver": outcome.device.driver,
+            **{name: outcome.device.extra[name] for name in ("uuid", "bus") if name in outcome.device.extra},
+        }
+    for key in ("timing", "poison_twice", "sanitizer", "unwritten"):
+        if outcome.extra.get(key):
+            told[key] = to_json(outcome.extra[key])
+    return told
 
 
 def _buffer(buffer: BufferVerdict) -> dict[str, Any]:

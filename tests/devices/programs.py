@@ -178,6 +178,29 @@ __global__ void doubles(double* out, const double* x, int n)
 """,
         ("evaluate", "doubles"),
     ),
+    "grids": Text(
+        """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void turn(int* a, int* b)
+{
+    cg::grid_group grid = cg::this_grid();
+    a[grid.thread_rank()] = 2 * grid.thread_rank();
+    grid.sync();
+    b[grid.thread_rank()] = a[grid.size() - 1 - grid.thread_rank()];
+}
+__global__ void plain(int* a) { if (blockIdx.x + threadIdx.x == 0) a[0] = gridDim.x * blockDim.x; }
+__global__ void heavy(float* y, const float* x)
+{
+    float kept[64];
+    for (int i = 0; i < 64; ++i) kept[i] = x[i * blockDim.x + threadIdx.x];
+    for (int k = 0; k < 9; ++k)
+        for (int i = 0; i < 64; ++i) kept[i] = kept[i] * kept[(i * 7 + 3) % 64] + kept[(i + 1) % 64];
+    for (int i = 0; i < 64; ++i) y[i * blockDim.x + threadIdx.x] = kept[i];
+}
+""",
+        ("turn", "plain", "heavy"),
+    ),
     "slow": Text(
         """
 __global__ void spin(unsigned* out, long long rounds)

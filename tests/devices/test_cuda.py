@@ -17,7 +17,7 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.devices import registry
-from gpuregress.devices.cuda.device import CudaDevice
+from gpuregress.devices.cuda.device import CudaDevice, CudaModule
 from gpuregress.errors import DeviceError, HarnessError
 from gpuregress.records import Source
 from tests.devices.bench import Bench, read
@@ -75,12 +75,12 @@ def test_after_a_fault_a_new_process_works(gpu: str, tmp_path: Path) -> None:
 
 def test_a_kernel_that_never_ends_is_killed_and_the_card_is_free_again(gpu: str) -> None:
     command = [sys.executable, "-m", "tests.devices.faulting", gpu, "forever"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "launching\n"
-    time.sleep(1)
-    os.kill(child.pid, signal.SIGKILL)
-    assert child.wait(timeout=30) == -signal.SIGKILL
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "launching\n"
+        time.sleep(1)
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait(timeout=30) == -signal.SIGKILL
     with registry.open_device(gpu) as device:
         assert isinstance(device, CudaDevice)
         device.canary()
@@ -184,3 +184,38 @@ def test_the_same_bits_as_the_cpu_device(device: CudaDevice, tmp_path: Path) -> 
                 results.append(out.read().view(f"u{x.itemsize}").reshape(-1, per))
             differing = (results[0] != results[1]).sum(axis=0)
             assert differing.tolist() == [0] * per
+
+
+def test_a_grid_that_waits_for_itself(device: CudaDevice, tmp_path: Path) -> None:
+    bench = Bench(device, tmp_path, "grids")
+    blocks, threads = device.info.limits["multiprocessors"], 128
+    count = blocks * threads
+    a, b = bench.put("a", np.zeros(count, np.int32)), bench.put("b", np.zeros(count, np.int32))
+    bench.launch("turn", blocks, threads, a, b)
+    assert read(b, np.int32).tolist() == [2 * (count - 1 - i) for i in range(count)]
+    with pytest.raises(
+        DeviceError, match=r"turn cannot be launched.*all \d+ blocks must run at once; this device takes"
+    ):
+        bench.launch("turn", 64 * blocks, 1024, a, b)
+    bench.launch("plain", 4096, 32, a)
+    assert read(a, np.int32)[0] == 4096 * 32
+
+
+def test_occupancy_is_the_drivers_own(device: CudaDevice, tmp_path: Path) -> None:
+    """The formula against cuOccupancyMaxActiveBlocksPerMultiprocessor."""
+    bench = Bench(device, tmp_path, "grids")
+    assert isinstance(bench.module, CudaModule)
+    for kernel in ("turn", "plain", "heavy"):
+        mangled = bench.program.entries[kernel].mangled
+        function, info = bench.module.function(mangled)
+        for threads in (32, 96, 128, 256, 512, 1024):
+            for shared in (0, 1000, 8192, 40000):
+                if threads <= info.max_threads:
+                    found = bench.module.occupancy(mangled, (threads, 1, 1), shared)
+                    assert found["blocks"] == function.resident_blocks(threads, shared), (kernel, threads, shared)
+
+
+def test_a_bare_buffer_has_no_zones(gpu: str) -> None:
+    with registry.open_device(gpu, bare=True) as device:
+        first, second = device.allocate("x", 100), device.allocate("y", 100)
+        assert second.address - first.address < 4096
