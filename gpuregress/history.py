@@ -71,7 +71,7 @@ class Run:
         device: where.
         seconds: wall time.
         exit_code: what it ended with.
-        interrupted: 1 where it was stopped by ^C.
+        interrupted: it was stopped by ^C.
         words: verdict → how many cases.
     """
 
@@ -81,7 +81,7 @@ class Run:
     device: str
     seconds: float
     exit_code: int
-    interrupted: int
+    interrupted: bool
     words: dict[str, int]
 
 
@@ -172,7 +172,7 @@ class History:
                ORDER BY started DESC, rowid DESC LIMIT ?""",
             (last,),
         )
-        return tuple(Run(*row, words=self._words(row[0])) for row in rows)
+        return tuple(_run(row, self._words(row[0])) for row in rows)
 
     def _words(self, run: str) -> dict[str, int]:
         return dict(self._query("SELECT verdict, count(*) FROM results WHERE run = ? GROUP BY verdict", (run,)))
@@ -201,6 +201,11 @@ class History:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise _explain(self.path, error) from error
+
+
+def _run(row: tuple[Any, ...], words: dict[str, int]) -> Run:
+    run, kind, started, device, seconds, exit_code, interrupted = row
+    return Run(run, kind, started, device, seconds, exit_code, bool(interrupted), words)
 
 
 def _open(path: Path) -> sqlite3.Connection:
