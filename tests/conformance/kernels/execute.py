@@ -1,0 +1,133 @@
+"""Runs the suite on a device: digests of all that the kernels wrote and printed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gpuregress import plan, project, toolchain
+from gpuregress.devices.base import Device
+from gpuregress.devices.base import Module as DeviceModule
+from gpuregress.errors import GpuregressError
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Case, Program, Source
+from gpuregress.runner import run_case
+from tests.conformance.kernels import programs
+from tests.conformance.kernels.programs import Variant
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a kernel, or a job's case, gave.
+
+    Attributes:
+        name: `warps/shuffles/sm_90/fast`, or `jobs/CASE/BUFFER/sm_90/fast`.
+        digest: the first 16 hex digits of a sha256, or the error's text.
+    """
+
+    name: str
+    digest: str
+
+
+def compiled(source: Source, device: str) -> Program:
+    """A source as a device wants it: for a GPU a cubin of the card's own architecture, whatever the PTX was made for."""
+    program = toolchain.compile(source)
+    if device == "cpu":
+        return program
+    return toolchain.build_cubin(dataclasses.replace(program, arch="sm_90", cubin=""))
+
+
+def sources() -> Iterator[tuple[Source, str]]:
+    """Every source in every variant, and its name."""
+    for variant in programs.VARIANTS:
+        for name in programs.names():
+            yield programs.source(name, variant), f"{name}/{variant.name}"
+        for case in cases():
+            yield varied(case.source, variant), f"jobs/{case.name}/{variant.name}"
+
+
+def cases() -> tuple[Case, ...]:
+    """The cases of configs/ that are meant to succeed."""
+    return tuple(case for case in plan.make(project.find(ROOT), []).cases if case.expect_fault is None)
+
+
+def varied(source: Source, variant: Variant) -> Source:
+    """A job's source under other flags and for another architecture."""
+    return dataclasses.replace(source, arch=variant.arch, options=(*source.options, *programs.FLAGS[variant.flags]))
+
+
+def run_program(device: Device, name: str, variant: Variant, kind: str) -> Iterator[Finding]:
+    """All kernels of a program; one that fails does not hold back the others."""
+    try:
+        program = compiled(programs.source(name, variant), kind)
+        module = device.load(program)
+    except GpuregressError as error:
+        yield Finding(f"{name}/{variant.name}", _failure(error))
+        return
+    for kernel, shape in programs.kernels(name).items():
+        try:
+            digest = _digest(*launch(device, module, program.entries[kernel].mangled, shape))
+        except GpuregressError as error:
+            digest = _failure(error)
+        yield Finding(f"{name}/{kernel}/{variant.name}", digest)
+    device.free_all()
+
+
+def launch(device: Device, module: DeviceModule, kernel: str, shape: programs.Shape) -> tuple[bytes, str]:
+    """Runs one kernel; gives the bytes it wrote and the text it printed."""
+    given = device.allocate("x", 4 * programs.READ_WORDS, itemsize=4)
+    given.write(programs.words().view(np.uint8))
+    written = device.allocate("y", 4 * programs.WRITTEN_WORDS, itemsize=4)
+    written.write(np.zeros(4 * programs.WRITTEN_WORDS, np.uint8))
+    arguments = tuple(struct.pack("<Q", memory.address) for memory in (given, written))
+    report = device.launch(module, kernel, shape.grid, shape.block, shape.shared, arguments)
+    return written.read().tobytes(), report.output
+
+
+def run_case_as(device: Device, case: Case, variant: Variant, kind: str) -> Iterator[Finding]:
+    """A job's case with its source compiled otherwise: one finding a dumped buffer."""
+    plain = dataclasses.replace(case, source=varied(case.source, variant), reference={}, reference_kernels={}, repeat=1)
+    name = f"jobs/{case.name}"
+    try:
+        program = compiled(plain.source, kind)
+    except GpuregressError as error:
+        yield Finding(f"{name}/{variant.name}", _failure(error))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        log = LaunchLog(Path(folder) / "launch.log")
+        outcome = run_case(device, plain, program, log=log, first_launch=1, dumps=folder, known={})
+    device.free_all()
+    if outcome.state != "done":
+        yield Finding(f"{name}/{variant.name}", outcome.message or str(outcome.fault))
+    for dump in outcome.dumps:
+        yield Finding(f"{name}/{dump.buffer}/{variant.name}", dump.digest[:16])
+
+
+def everything(
+    device: Device, kind: str, wanted: Callable[[str], bool] = lambda _name: True, variants: tuple[Variant, ...] = ()
+) -> Iterator[Finding]:
+    """Every program and every case that `wanted` takes by its name (`warps`, `jobs/reduce/n=…`)."""
+    for variant in variants or programs.VARIANTS:
+        for name in programs.names():
+            if wanted(name):
+                yield from run_program(device, name, variant, kind)
+        for case in cases():
+            if wanted(f"jobs/{case.name}"):
+                yield from run_case_as(device, case, variant, kind)
+
+
+def _digest(written: bytes, printed: str) -> str:
+    return hashlib.sha256(written + printed.encode()).hexdigest()[:16]
+
+
+def _failure(error: GpuregressError) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,97 @@
+"""The suite's programs: CUDA C++ as users write it, one file a subject, in `cuda/`.
+
+Every kernel takes the same two arguments: random words to read, and zeroed words to write. A comment in the file says how
+its kernels are launched, `All run with: grid 4, block 256`; one in the line above a kernel says it for that one,
+`// grid 3 2 2, block 8 4 2, shared 5120`. `Compiled with:` names options that the file needs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.records import Dim3, Source
+
+FOLDER = Path(__file__).with_name("cuda")
+ARCHITECTURES = ("sm_80", "sm_90")
+FLAGS: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "fast": ("-use_fast_math",),
+    "unfused": ("-fmad=false",),
+}
+READ_WORDS = 8192
+WRITTEN_WORDS = 65536
+
+_SHAPE = re.compile(r"grid (\d+(?: \d+)*), block (\d+(?: \d+)*)(?:, shared (\d+))?")
+_KERNEL = re.compile(r'(?:// (grid [^\n]*)\n)?(?:extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\()')
+_MACRO = re.compile(r"\b(ONE|TWO|THREE|TEST)\((\w+)\)")
+_SUFFIX = {"ONE": "_1", "TWO": "_2", "THREE": "_3", "TEST": "_1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a kernel is launched; `shared` in bytes."""
+
+    grid: Dim3
+    block: Dim3
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How a program is compiled: for which architecture, with which of `FLAGS`."""
+
+    arch: str
+    flags: str
+
+    @property
+    def name(self) -> str:
+        """`sm_90/fast`."""
+        return f"{self.arch}/{self.flags}"
+
+
+VARIANTS = tuple(Variant(arch, flags) for arch in ARCHITECTURES for flags in FLAGS)
+
+
+def names() -> tuple[str, ...]:
+    """Every program: its file's name without `.cu`."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.cu")))
+
+
+@cache
+def kernels(program: str) -> dict[str, Shape]:
+    """A program's kernels and how each is launched, in the file's order."""
+    text = (FOLDER / f"{program}.cu").read_text(encoding="utf-8")
+    usual = _shape(text.partition("All run with:")[2])
+    found = {name: _shape(own) if own else usual for own, name in _KERNEL.findall(text) if name != "kernel"}
+    generated = {name + _SUFFIX[macro]: usual for macro, name in _MACRO.findall(text) if name not in ("name", "kernel")}
+    return {**found, **generated}
+
+
+def source(program: str, variant: Variant) -> Source:
+    """A program to compile."""
+    path = FOLDER / f"{program}.cu"
+    needed = re.findall(r"^// Compiled with: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    options = (*(word for line in needed for word in line.split()), *FLAGS[variant.flags])
+    return Source(str(path), options=options, arch=variant.arch, kernels=tuple(kernels(program)))
+
+
+def words(seed: int = 20261120) -> npt.NDArray[np.uint32]:
+    """What every kernel reads."""
+    return np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 32, READ_WORDS, np.uint32)
+
+
+def _shape(text: str) -> Shape:
+    match = _SHAPE.search(text)
+    assert match is not None, f"no launch in {text[:60]!r}"
+    return Shape(_dim3(match[1]), _dim3(match[2]), int(match[3] or 0))
+
+
+def _dim3(text: str) -> Dim3:
+    sizes = [int(word) for word in text.split()] + [1, 1]
+    return (sizes[0], sizes[1], sizes[2])
