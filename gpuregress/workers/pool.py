@@ -68,6 +68,7 @@ class Pool:
         self._command = command
         self._bell = bell
         self._started = 0
+        self._waiting: deque[Task] = deque()
         self._selector = selectors.DefaultSelector()
         if bell is not None:
             self._selector.register(bell, selectors.EVENT_READ, None)
@@ -105,9 +106,9 @@ class Pool:
         Raises:
             Interrupted: the bell rang; the workers are ended.
         """
-        waiting = deque(tasks)
+        self._waiting = deque(tasks)
         while True:
-            yield from self._hand_out(waiting)
+            yield from self._hand_out(self._waiting)
             if not any(place.worker is not None and place.worker.task for place in self._places):
                 return
             for place in self._ready_places():
@@ -201,7 +202,9 @@ class Pool:
             why = worker.refusal or f"a worker for {place.seat.place} did not start: {worker.death()}"
             if place.failed_starts >= _FAILED_STARTS or worker.refusal:
                 place.lost = why
-            if task is not None:
+            if task is not None and not all(other.lost for other in self._places if other is not place):
+                self._waiting.appendleft(task)  # it never began, and there are other places
+            elif task is not None:
                 yield _refused(task, why, worker.tail() if not worker.refusal else ())
         elif task is not None:
             yield _overdue(worker, task, late) if late is not None else _crashed(worker, task)

@@ -226,3 +226,12 @@ def wait_until(condition: object, seconds: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
+
+
+def test_a_case_whose_device_does_not_open_goes_to_another_one(tmp_path: Path) -> None:
+    cases = [fakes.case("double", name=f"fake/{number}") for number in range(4)]
+    seats = (Seat("none", "gone:0"), Seat("cpu", "fake:1"), Seat("none", "gone:2"))
+    with Pool(seats, tmp_path, command=FAKE) as made:
+        ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
+    assert sorted(outcome.case for outcome in ended) == [case.name for case in cases]
+    assert {outcome.state for outcome in ended} == {"done"}
