@@ -61,9 +61,10 @@ def make(
         raise UsageError(f"--timeout {timeout}: more than 0 seconds are needed")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
     meant = _Selection(project, jobs, selectors)
-    _check_unique({**jobs, **{path: quick_name(path) for path in meant.files}}, meant.files)
-    found, notes = _planned(meant.files, project, cases.Overrides(repeat, timeout))
-    _check_unique({Path(case.path): case.job for case in found}, meant.files)
+    clashes = _clashes({**jobs, **{path: quick_name(path) for path in meant.files}}) if meant.files else []
+    found, notes = _planned(meant.files, project, cases.Overrides(repeat, timeout), clashes)
+    if clashes := _clashes({Path(case.path): case.job for case in found}):
+        raise JobErrors(tuple(clashes))
     chosen = tuple(case for case in found if meant.takes(case))
     meant.check_used(found)
     kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
@@ -95,7 +96,7 @@ def quick_name(path: Path) -> str:
     return name or path.stem
 
 
-def _check_unique(jobs: dict[Path, str], files: Iterable[Path]) -> None:
+def _clashes(jobs: dict[Path, str]) -> list[JobError]:
     """Two jobs of one name would write into one folder; also where only upper and lower case differ."""
     first: dict[str, Path] = {}
     errors = []
@@ -104,8 +105,7 @@ def _check_unique(jobs: dict[Path, str], files: Iterable[Path]) -> None:
         if other != path:
             message = f"{name!r} is also the name of the job in {other}: every job of a project needs its own"
             errors.append(JobError(path, _job_line(path), "job", message))
-    if errors and tuple(files):
-        raise JobErrors(tuple(errors))
+    return errors
 
 
 def _job_line(path: Path) -> int | None:
@@ -114,10 +114,13 @@ def _job_line(path: Path) -> int | None:
     return text.count("\n", 0, found.start()) + 1 if found else None
 
 
-def _planned(files: Iterable[Path], project: Project, overrides: cases.Overrides) -> tuple[list[Case], list[str]]:
+def _planned(
+    files: Iterable[Path], project: Project, overrides: cases.Overrides, clashes: Iterable[JobError]
+) -> tuple[list[Case], list[str]]:
+    """The cases of all files and what is to be said of them; every error at once, clashes of names first."""
     found: list[Case] = []
     notes: list[str] = []
-    errors: list[JobError] = []
+    errors = list(clashes)
     for path in files:
         try:
             of_job, said = cases.of_job(path, project, overrides)

@@ -31,10 +31,24 @@ def test_two_jobs_of_one_name(tmp_path: Path) -> None:
     with pytest.raises(JobErrors) as caught:
         plan.make(place, [])
     configs = tmp_path / "configs"
-    assert str(caught.value) == (
+    clash, *others = str(caught.value).splitlines()
+    assert clash == (
         f"{configs}/second.yaml:2: job: 'same' is also the name of the job in {configs}/first.yaml: "
         "every job of a project needs its own"
     )
+    assert any(line.startswith(f"{configs}/first.yaml:") for line in others), "the other errors come with it"
+    assert any(line.startswith(f"{configs}/second.yaml:") for line in others)
+
+
+def test_two_sound_jobs_of_one_name(tmp_path: Path) -> None:
+    text = (
+        "source: k.cu\nbuffers: {x: {dtype: int32, shape: [4]}}\n"
+        "launches: [{kernel: k, grid: [1], block: [4], args: [x]}]\n"
+    )
+    place = project(tmp_path, first=f"job: same\n{text}", second=f"job: same\n{text}")
+    (tmp_path / "configs" / "k.cu").write_text("__global__ void k(int* x) {}\n")
+    with pytest.raises(JobErrors, match=r"^\S*second.yaml:1: job: 'same' is also the name .*$"):
+        plan.make(place, [])
 
 
 def test_no_permission_and_not_utf8(tmp_path: Path) -> None:
