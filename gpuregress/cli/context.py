@@ -100,11 +100,6 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--repeat", type=click.IntRange(1), metavar="N", help="Run each case N times and compare the runs."
         ),
         click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for each case."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
         click.option(
             "--poison",
             type=click.Choice(["twice"]),
@@ -116,6 +111,11 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
             help="On a GPU: each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
         ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
 
 def style(word: str, text: str) -> str:
     """A text in a verdict's colour; plain where stdout is no terminal (click strips it there)."""
