@@ -15,10 +15,11 @@ from gpuregress import dtypes, inputs, verdict
 from gpuregress.baselines import Store
 from gpuregress.compare import checks
 from gpuregress.dump import reader
-from gpuregress.errors import GpuregressError, HarnessError
-from gpuregress.pipeline import findings, memory, results
+from gpuregress.errors import GpuregressError, HarnessError, Interrupted
+from gpuregress.pipeline import findings, memory, results, usercode
 from gpuregress.pipeline.pairs import Pair
-from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
+from gpuregress.pipeline.usercode import UserCode
+from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
 
 Array = npt.NDArray[np.generic]
 
@@ -31,11 +32,13 @@ class Judge:
         store: the accepted dumps.
         kind: of the device, `cpu` or `cuda`, whose own baselines come first.
         rejected: digests of raw bytes that somebody rejected → who, when and why, in words.
+        user: where the user's functions run; None: here.
     """
 
     store: Store
     kind: str = ""
     rejected: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    user: UserCode | None = None
     _loaded: dict[str, Baseline | None] = field(default_factory=dict)
 
     def baseline(self, case: Case) -> Baseline | None:
@@ -60,6 +63,8 @@ class Judge:
             comparisons = self._comparisons(case, outcome, accepted) if outcome.state == "done" else {}
             facts = results.made_of(case, outcome, program)
             decided = verdict.decide(case, outcome, accepted, comparisons, made_of=facts)
+        except Interrupted:
+            raise
         except GpuregressError as error:
             return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
@@ -83,12 +88,12 @@ class Judge:
         found: dict[str, list[Comparison]] = {name: [] for name in dumps}
         for name, now in dumps.items():
             if accepted is not None and name in accepted.dumps:
-                found[name].append(_against(case, "baseline", now, accepted.dumps[name], outcome))
+                found[name].append(_against(case, "baseline", now, accepted.dumps[name], outcome, user=self.user))
                 found[name] += memory.drift(case, now, accepted)
                 found[name] += memory.determinism_of(case, now, accepted, outcome)
-            found[name] += _references(case, now, outcome)
-            found[name] += _checks(case, now)
-            found[name] += _repeats(case, now, outcome)
+            found[name] += _references(case, now, outcome, self.user)
+            found[name] += _checks(case, now, self.user)
+            found[name] += _repeats(case, now, outcome, self.user)
         return found
 
 
@@ -109,12 +114,22 @@ def nearest(case: Case, kind: str) -> tuple[str, ...]:
     return tuple(name for name in (kind, case.source.arch) if name)
 
 
-def _against(case: Case, against: str, now: Dump, then: Dump, outcome: Outcome, rule: Rule | None = None) -> Comparison:
+def _against(
+    case: Case,
+    against: str,
+    now: Dump,
+    then: Dump,
+    outcome: Outcome,
+    rule: Rule | None = None,
+    user: UserCode | None = None,
+) -> Comparison:
     pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
+    if user is not None and pair.request.rule.verify:
+        return user.compare(pair)
     return findings.explain(pair, pair.compare(), outcome)
 
 
-def _references(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
+def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:
     name = now.buffer
     failed = outcome.extra.get("reference_errors", {}).get(name)
     if failed is not None:
@@ -122,18 +137,30 @@ def _references(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
     written = outcome.extra.get("references", {}).get(name)
     if written is None:
         return []
-    return [_against(case, "reference", now, from_json(Dump, written), outcome, case.reference_rules.get(name))]
+    then, rule = from_json(Dump, written), case.reference_rules.get(name)
+    return [_against(case, "reference", now, then, outcome, rule, user)]
 
 
-def _checks(case: Case, now: Dump) -> list[Comparison]:
+def _checks(case: Case, now: Dump, user: UserCode | None) -> list[Comparison]:
     wanted = case.checks.get(now.buffer, ())
-    if not wanted:
-        return []
-    array, element, before = reader.read(Path(now.path)).array, dtypes.parse(now.dtype), _Inputs(case)
-    return [checks.run(one, array, element, before, buffer=now.buffer, shape=now.shape, case=case) for one in wanted]
+    return [
+        user.check(one, case, now) if user is not None and usercode.needs(case, one) else check(case, now, one)
+        for one in wanted
+    ]
 
 
-def _repeats(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
+def check(case: Case, now: Dump, wanted: Check) -> Comparison:
+    """One check of a dump.
+
+    Raises:
+        DumpError: it does not hold what its header says.
+        StorageError: it cannot be read.
+    """
+    array, element = reader.read(Path(now.path)).array, dtypes.parse(now.dtype)
+    return checks.run(wanted, array, element, _Inputs(case), buffer=now.buffer, shape=now.shape, case=case)
+
+
+def _repeats(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:
     """One comparison for all further runs: the first of them that is not the same, else the last."""
     digests = outcome.repeats.get(now.buffer, ())
     if not digests:
@@ -141,7 +168,7 @@ def _repeats(case: Case, now: Dump, outcome: Outcome) -> list[Comparison]:
     paths: Mapping[str, str] = outcome.extra.get("repeat_dumps", {}).get(now.buffer, {})
     for number, path in sorted(paths.items(), key=lambda entry: int(entry[0])):
         other = dataclasses.replace(now, path=path, digest=digests[int(number) - 2])
-        compared = _against(case, "repeat", other, now, outcome)
+        compared = _against(case, "repeat", other, now, outcome, user=user)
         if not compared.same:
             said = compared.message or f"{compared.differing} of {compared.of} differ"
             which = f"run {number} of {len(digests) + 1}"

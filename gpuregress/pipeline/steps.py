@@ -19,6 +19,7 @@ from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.pipeline.judge import Judge
 from gpuregress.pipeline.request import Machinery, Request
+from gpuregress.pipeline.usercode import UserCode
 from gpuregress.project import Project
 from gpuregress.records import Case, Outcome, RunSummary, Verdict
 from gpuregress.workers.messages import Task
@@ -58,15 +59,18 @@ class Execution:
         cases = asked.adapted(self._plan(), self.request, choice)
         wanted = [case for case in cases if choice.kind in case.devices]
         pool.warm(min(len(wanted), len(choice.seats)))
-        return self._run(cases, wanted, pool, choice)
+        with UserCode(self.bell) as user:
+            return self._run(cases, wanted, pool, choice, user)
 
-    def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
+    def _run(
+        self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice, user: UserCode
+    ) -> RunSummary:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
         programs.check_arguments(wanted, compiled)
         folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
         self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
-        judge = Judge(Store(self.project.baselines), choice.kind, rejections.known(self.project.runs))
+        judge = Judge(Store(self.project.baselines), choice.kind, rejections.known(self.project.runs), user)
         interrupted = False
         try:
             with contextlib.closing(LaunchLog(folder / folders.LAUNCH_LOG)) as log:

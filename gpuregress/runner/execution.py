@@ -54,7 +54,8 @@ def run_case(
         known: buffer → digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
         place: the device as people call it; its own name where not given.
         references: buffer → the compiled source of the kernels that are its gold standard.
-        entering: told `launching` when the clock of the case's time limit starts, `saving` when it stops.
+        entering: told `launching` when the clock of the case's time limit starts, `saving` when it stops; `computing`
+            before a function of the user is called, `preparing` or `saving` after it.
 
     Returns:
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
@@ -128,11 +129,7 @@ class _Run:
 
     def execute(self) -> None:
         """The first run, which is dumped, the timing loop, the repeats, and the run under the other poison."""
-        filled = {
-            name: inputs.fill(buffer, read_dump=reader.read)
-            for name, buffer in self.case.buffers.items()
-            if buffer.fill is not None
-        }
+        filled = {name: self._fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         firsts: dict[str, Array] = {}
         self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.get("timing"))
@@ -362,11 +359,22 @@ class _Run:
         files = {key: Path(file) for key, file in known.items()}
         return writer.write(path, array, dtypes.parse(buffer.dtype), buffer.shape, known=files, durable=False)
 
+    def _fill(self, buffer: Buffer) -> Array:
+        if buffer.fill is None or buffer.fill.kind != "python":
+            return inputs.fill(buffer, read_dump=reader.read)
+        self.entering("computing")
+        array = inputs.fill(buffer, read_dump=reader.read)
+        self.entering("preparing")
+        return array
+
     def _write_references(self, filled: Mapping[str, Array]) -> None:
         """The gold standards, as dumps of their own; where one equals the result, the file is copied."""
         for name, function in self.case.reference.items():
+            self.entering("computing")
             try:
-                self._write_reference(name, reference.compute(function, self.case, name, filled))
+                array = reference.compute(function, self.case, name, filled)
+                self.entering("saving")
+                self._write_reference(name, array)
             except reference.ReferenceFailed as error:
                 self.extra.setdefault("reference_errors", {})[name] = str(error)
         for group in reference.shared(self.case.reference_kernels):

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
         0; 1 where the device could not be opened.
     """
     options = _parse(arguments)
-    _die_with_parent()
+    die_with_parent()
     faulthandler.enable()
     channel = Channel(socket.socket(fileno=options.channel))
     os.set_inheritable(options.channel, False)
@@ -127,7 +127,7 @@ def _name(error: Exception) -> str:
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Asks Linux to kill this process when its parent dies, even inside an endless kernel."""
     if sys.platform != "linux":
         return

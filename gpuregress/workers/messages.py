@@ -12,6 +12,8 @@ Worker to parent:
     {"say": "refused", "message": str}            instead of `ready`: the device cannot be opened; the worker ends
     {"say": "phase", "phase": "launching"}        the case is prepared and its launches begin: its clock starts
     {"say": "phase", "phase": "saving"}           the launches are over: its clock stops
+    {"say": "phase", "phase": "computing"}        functions of the user are called, under the same limit
+    {"say": "phase", "phase": "preparing"}        they are over
     {"say": "phase", "phase": "checking"}         the case is run once more, under compute-sanitizer
     {"say": "outcome", "outcome": Outcome}
 """

@@ -199,7 +199,7 @@ class Pool:
         self._dismiss(place, worker)
         if not started:
             place.failed_starts += 1
-            why = worker.refusal or f"a worker for {place.seat.place} did not start: {worker.death()}"
+            why = worker.refusal or _stillborn(worker)
             if place.failed_starts >= _FAILED_STARTS or worker.refusal:
                 place.lost = why
             if task is not None and not all(other.lost for other in self._places if other is not place):
@@ -234,6 +234,14 @@ def _lost(worker: Worker) -> str:
     )
 
 
+def _stillborn(worker: Worker) -> str:
+    """How a worker ended before it was ready, with the last thing it wrote: there the reason stands."""
+    last = worker.tail()[-1:]
+    return f"a worker for {worker.seat.place} did not start: {worker.death()}" + (
+        f": {last[0].strip()}" if last else ""
+    )
+
+
 def _refused(task: Task, why: str, details: tuple[str, ...] = ()) -> Outcome:
     extra = {"error": "DeviceError", "details": list(details)}
     return Outcome(case=task.case.name, state="error", message=why, extra=extra)
@@ -241,7 +249,10 @@ def _refused(task: Task, why: str, details: tuple[str, ...] = ()) -> Outcome:
 
 def _crashed(worker: Worker, task: Task) -> Outcome:
     number, call = _blame(task)
-    message = worker.death() + (f" in launch {number}, {call}" if number is not None else " outside any launch")
+    where = f"in launch {number}, {call}" if number is not None else "outside any launch"
+    if worker.watch.phase is Phase.COMPUTING:
+        where = f"in a Python function of the job ({_users(task)})"
+    message = f"{worker.death()} {where}"
     fault = Fault("crash", message, worker.tail(), number)
     return Outcome(case=task.case.name, state="fault", fault=fault, seconds=time.monotonic() - worker.began)
 
@@ -249,12 +260,22 @@ def _crashed(worker: Worker, task: Task) -> Outcome:
 def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
     seconds = time.monotonic() - worker.began
     if late is not Phase.LAUNCHING:
+        if late is Phase.COMPUTING:
+            why = f"a Python function of the job ({_users(task)}) did not come back within {worker.watch.limit:g} s"
+            return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
         why = f"{worker.seat.place} did not answer for {worker.watch.limit:g} s while {late} the case"
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     number, call = _blame(task)
     where = f" in launch {number}, {call}" if number is not None else ""
     fault = Fault("timeout", f"killed at its limit of {worker.watch.limit:g} s{where}", (), number)
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
+
+
+def _users(task: Task) -> str:
+    """The functions of the user that run in a worker: its fills and references."""
+    fills = (buffer.fill for buffer in task.case.buffers.values() if buffer.fill is not None)
+    paths = [*(str(fill.options["function"]) for fill in fills if fill.kind == "python"), *task.case.reference.values()]
+    return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in paths))
 
 
 def _blame(task: Task) -> tuple[int | None, str]:

@@ -1,7 +1,8 @@
 """The clock over one worker: which phase it is in, when that is over, and what to do then. Pure: time is handed in.
 
 A job's `limits.timeout` covers its launches and nothing else: compiling, translating, filling, reading and dumping have
-one large limit of their own, so that a cold cache or a slow disk is never taken for a kernel that hangs.
+one large limit of their own, so that a cold cache or a slow disk is never taken for a kernel that hangs. Each Python
+function of the job (a fill, a reference) has the case's limit again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Phase(enum.StrEnum):
     PREPARING = "preparing"
     LAUNCHING = "launching"
     SAVING = "saving"
+    COMPUTING = "computing"
     CHECKING = "checking"
     TERMINATED = "terminated"
     KILLED = "killed"
@@ -61,7 +63,7 @@ class Watch:
         Args:
             phase: the new phase.
             now: seconds on the caller's clock.
-            timeout: the case's own limit, for `LAUNCHING`.
+            timeout: the case's own limit, for `LAUNCHING` and `COMPUTING`.
         """
         self.phase = phase
         limits = {
@@ -69,6 +71,7 @@ class Watch:
             Phase.PREPARING: PREPARING_S,
             Phase.LAUNCHING: timeout,
             Phase.SAVING: SAVING_S,
+            Phase.COMPUTING: timeout,
             Phase.CHECKING: CHECKING_S,
             Phase.TERMINATED: TERMINATE_GRACE_S,
             Phase.KILLED: KILL_GRACE_S,

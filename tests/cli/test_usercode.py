@@ -1,0 +1,103 @@
+"""Python functions of a job that hang, crash or print: bounded by the case's limits, and its own verdict only."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.workshop import Workshop
+
+RUN = ("run", "--device", "cpu", "--jobs", "1", "--timeout", "1")
+FUNCTIONS = """
+import ctypes, os, time
+import numpy as np
+
+def agrees(expected, actual, case):
+    return bool((expected == actual).all())
+
+def hangs(*_):
+    time.sleep(60)
+
+def crashes(*_):
+    print("about to read address 0", flush=True)
+    ctypes.string_at(0)
+
+def leaves(*_):
+    os._exit(7)
+
+def fill(shape, dtype, seed):
+    time.sleep(60)
+"""
+
+
+def only_case(shop: Workshop, *arguments: str) -> dict[str, Any]:
+    shop.call(*RUN, *arguments)
+    (case,) = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+    found: dict[str, Any] = case
+    return found
+
+
+@pytest.fixture
+def shop(fake_shop: Workshop) -> Workshop:
+    fake_shop.write("configs/mine.py", FUNCTIONS)
+    return fake_shop
+
+
+def with_key(shop: Workshop, key: str) -> None:
+    shop.write("configs/scale.yaml", (shop.root / "configs/scale.yaml").read_text() + key)
+
+
+def test_a_verify_function_is_asked_in_a_process_of_its_own(shop: Workshop) -> None:
+    with_key(shop, "verify: {out: mine.py:agrees}\n")
+    shop.call(*RUN)
+    assert shop.call("accept").exit_code == 0
+    assert shop.call(*RUN).exit_code == 0
+    shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    with_key(shop, "verify: {out: mine.py:agrees}\n")
+    case = only_case(shop)
+    assert (case["verdict"], case["reason"]) == ("differ", "out: agrees says no")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("hangs", "mine.py:hangs did not come back within 1 s"),
+        ("crashes", "mine.py:crashes: the process it ran in died of SIGSEGV"),
+        ("leaves", "mine.py:leaves: the process it ran in ended with exit code 7"),
+    ],
+)
+def test_a_check_that_does_not_come_back_fails_its_case_and_no_other(shop: Workshop, function: str, said: str) -> None:
+    shop.job(name="other")
+    with_key(shop, f"checks: {{out: [{{python: mine.py:{function}}}]}}\n")
+    shop.call(*RUN)
+    cases = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+    assert {case["case"]: case["verdict"] for case in cases} == {"other/n=100": "new", "scale/n=100": "differ"}
+    reason = next(case["reason"] for case in cases if case["job"] == "scale")
+    assert said in reason
+
+
+def test_two_checks_that_crash_are_both_told(shop: Workshop) -> None:
+    with_key(shop, "checks: {out: [{python: mine.py:leaves}, {python: mine.py:leaves}]}\n")
+    (buffer,) = only_case(shop)["buffers"]
+    assert [entry["same"] for entry in buffer["comparisons"]] == [False, False]
+
+
+def test_a_reference_that_hangs_is_the_cases_error(shop: Workshop) -> None:
+    with_key(shop, "reference: {out: mine.py:hangs}\n")
+    case = only_case(shop)
+    assert case["verdict"] == "error"
+    assert case["reason"] == "a Python function of the job (mine.py:hangs) did not come back within 1 s"
+
+
+def test_a_reference_that_crashes_is_the_cases_fault(shop: Workshop) -> None:
+    with_key(shop, "reference: {out: mine.py:crashes}\n")
+    case = only_case(shop)
+    assert case["verdict"] == "fault"
+    assert "died of SIGSEGV in a Python function of the job (mine.py:crashes)" in case["reason"]
+
+
+def test_a_fill_that_hangs_is_the_cases_error(shop: Workshop) -> None:
+    shop.job(("fill: arange", "fill: {python: mine.py:fill}"))
+    assert only_case(shop)["reason"] == "a Python function of the job (mine.py:fill) did not come back within 1 s"
