@@ -130,6 +130,16 @@ def test_a_worker_command_that_fails_is_given_up_after_two_tries(tmp_path: Path)
     assert all("did not start" in outcome.message and "exit code 3" in outcome.message for outcome in ended)
 
 
+def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    """Also to the tasks that were never handed to it."""
+    command = (sys.executable, "-c", "import nothing_of_this_name")
+    with Pool([Seat("cpu", "cpu")], tmp_path, command=command) as made:
+        cases = [fakes.case("double", name=f"fake/{number}") for number in range(3)]
+        ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
+    assert len(ended) == 3
+    assert all("ModuleNotFoundError: No module named 'nothing_of_this_name'" in outcome.message for outcome in ended)
+
+
 def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
     cases = [fakes.case("sleep", name=f"fake/{number}", timeout=0.5) for number in range(3)]
     with pool(tmp_path, seats=3) as made:
