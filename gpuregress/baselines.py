@@ -200,6 +200,16 @@ class Store:
         document = _document(safe_join(self.folder, case))
         return {event.revision: event.source for event in document.history} if document else {}
 
+    def histories(self, case: str) -> dict[str, tuple[Acceptance, ...]]:
+        """Every accept of a case, the oldest first, by architecture or device; "" is the common baseline's.
+
+        Raises:
+            BaselineError: `baseline.yaml` was cut short or edited.
+        """
+        common = safe_join(self.folder, case)
+        found = {kind: _document(common / kind) for kind in self.kinds(case)}
+        return {kind: document.history for kind, document in found.items() if document is not None}
+
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def accept(

@@ -16,6 +16,12 @@ from gpuregress.cli import context
 @click.option("--new-only", is_flag=True, help="Only cases that have no baseline yet.")
 @click.option("--run", "run_name", metavar="RUN", help="Take the dumps of this run instead of the last one.")
 @click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with the baseline.")
+@click.option(
+    "--for",
+    "kind",
+    metavar="KIND",
+    help="Accept for one device (cpu, cuda) or architecture (sm_80) only, beside the common baseline; or for `common`.",
+)
 @click.option("--prune", is_flag=True, help="Remove the baselines whose case is gone; accept nothing.")
 @context.json_option
 @click.pass_context
@@ -26,13 +32,16 @@ def command(
     new_only: bool,
     run_name: str | None,
     message: str,
+    kind: str | None,
     prune: bool,
     as_json: bool,
 ) -> int:
     """Makes the last run's dumps the baselines: of the CASEs (names, jobs, globs), else of all that differ or are new.
 
     A case that faulted, hung or could not run is never accepted; where there is one, the others are, and the exit
-    code is 4.
+    code is 4. What was rejected is left out. Who, when, why (-m) and from which run is recorded: `gpuregress blame`.
+    Where a case must differ on one architecture or device, --for gives that one a baseline of its own, which comes
+    before the common one from then on; without --for, the baseline that the run was compared with is replaced.
     """
     from gpuregress.pipeline import acceptance
     from gpuregress.records import to_json
@@ -40,13 +49,16 @@ def command(
     project = context.find_project(ctx)
     if prune:
         return _prune(ctx, as_json=as_json)
-    done = acceptance.accept(project, cases, run=run_name, new_only=new_only, why=message)
+    done = acceptance.accept(project, cases, run=run_name, new_only=new_only, why=message, kind=kind)
     if as_json:
         context.print_json(to_json(done))
     else:
         for one in done.accepted:
             was = f", was {one.before}" if one.before and one.before != one.revision else ""
-            click.echo(f"accepted {one.case} at revision {one.revision}{was}: {', '.join(one.buffers)}")
+            of = f" for {one.kind}" if one.kind else ""
+            click.echo(f"accepted {one.case}{of} at revision {one.revision}{was}: {', '.join(one.buffers)}")
+    for refusal in done.left:
+        click.echo(f"left out: {refusal.case}: {refusal.reason}", err=True)
     for refusal in done.refused:
         click.echo(f"not accepted: {refusal.case}: {refusal.reason}", err=True)
     return 4 if done.refused else 0

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.baselines import Store
 
 
 @click.command(
@@ -29,6 +34,7 @@ def command(
     store = baselines.Store(project.baselines)
     accepted = {case.name: store.load(case.name) for case in planned.cases}
     revisions = {name: baseline.revision if baseline else "" for name, baseline in accepted.items()}
+    own = {case.name: _own_revisions(store, case.name) for case in planned.cases}
     if as_json:
         context.print_json(
             [
@@ -38,6 +44,7 @@ def command(
                     "path": case.path,
                     "revision": case.revision,
                     "baseline_revision": revisions[case.name],
+                    "own_baselines": own[case.name],
                     "tags": list(case.tags),
                     "devices": list(case.devices),
                 }
@@ -45,9 +52,24 @@ def command(
             ]
         )
         return 0
-    rows = [(case.name, case.revision, revisions[case.name] or "-", " ".join(case.tags)) for case in planned.cases]
+    shown = {
+        name: ", ".join([revisions[name] or "-", *(f"{kind}: {text}" for kind, text in own[name].items())])
+        for name in revisions
+    }
+    rows = [(case.name, case.revision, shown[case.name], " ".join(case.tags)) for case in planned.cases]
     for line in table(("case", "revision", "accepted", "tags"), rows):
         click.echo(line)
     for note in planned.notes:
         click.echo(f"note: {note}", err=True)
+    if not (jobs or name_glob or tags):
+        here = {case.name for case in planned.cases}
+        for name in store.case_names():
+            if name not in here:
+                said = "has no case any more (`gpuregress accept --prune` removes it)"
+                click.echo(f"note: the baseline {name} {said}", err=True)
     return 0
+
+
+def _own_revisions(store: Store, case: str) -> dict[str, str]:
+    """Architecture or device → the revision accepted for it only."""
+    return {kind: events[-1].revision for kind, events in store.histories(case).items() if kind and events}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,19 +11,32 @@ from typing import Any
 
 from gpuregress.baselines import Store
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
-from gpuregress.pipeline import folders, results
+from gpuregress.pipeline import folders, memory, rejections, results
+from gpuregress.pipeline.judge import nearest
 from gpuregress.pipeline.results import Ran
 from gpuregress.project import Project
+
+COMMON = "common"
+"""Accept for every architecture and device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A case whose dumps became the baseline: its revision, that of the baseline before ("" if none), its buffers."""
+    """A case whose dumps became the baseline.
+
+    Attributes:
+        case: its name.
+        revision: now accepted.
+        before: that of the baseline before, "" if there was none.
+        buffers: what was accepted.
+        kind: the architecture or device whose baseline it is, "" for the common one.
+    """
 
     case: str
     revision: str
     before: str
     buffers: tuple[str, ...]
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +49,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Acceptances:
-    """What came of an accept: from which run, and what of each case."""
+    """What came of an accept: from which run, and what of each case; `left` was rejected before and not named now."""
 
     run: str
     accepted: tuple[Accepted, ...]
     refused: tuple[Refused, ...]
+    left: tuple[Refused, ...] = ()
 
 
 def accept(
@@ -50,6 +64,7 @@ def accept(
     run: str | None = None,
     new_only: bool = False,
     why: str = "",
+    kind: str | None = None,
 ) -> Acceptances:
     """Makes a run's dumps the baselines.
 
@@ -59,6 +74,7 @@ def accept(
         run: the run's name; the last one where not given.
         new_only: only cases without a baseline.
         why: recorded with it.
+        kind: an architecture or device to accept for, or `common`; None: the baseline that the run was compared with.
 
     Raises:
         NothingToDo: nothing differs and nothing is new.
@@ -70,25 +86,76 @@ def accept(
     folder = folders.find(project.runs, run)
     document = folders.results(folder)
     ran = results.read_cases(folder)
-    store = Store(project.baselines)
-    entries = _selected(document["cases"], ran, selectors)
+    entries = selected(document["cases"], ran, selectors)
     wanted = [entry for entry in entries if _is_candidate(entry, named=bool(selectors), new_only=new_only)]
+    accepted: list[Accepted] = []
     refused = [Refused(entry["case"], _why_not(entry)) for entry in entries if _failed(entry, ran)]
-    accepted = []
+    left: list[Refused] = []
+    rejected = rejections.known(project.runs)
     for entry in wanted:
-        if not _has_results(entry, ran):
+        one = ran.get(entry["case"])
+        if one is None or not has_results(one):
             continue
-        one = ran[entry["case"]]
+        said = is_rejected(one, rejected)
+        if said:
+            (refused if selectors else left).append(Refused(one.case.name, f"it was {said}; {_UNDO}"))
+            continue
         try:
-            store.accept(one.case, one.outcome, one.made_of, run=folder.name, who=_who(), why=why)
+            accepted.append(_accept_case(Store(project.baselines), one, entry, folder.name, why, kind))
         except BaselineError as error:
             refused.append(Refused(one.case.name, str(error)))
-            continue
-        buffers = tuple(dump.buffer for dump in one.outcome.dumps)
-        accepted.append(Accepted(one.case.name, one.case.revision, entry["baseline_revision"], buffers))
     if not accepted:
-        _nothing_accepted(folder, refused)
-    return Acceptances(folder.name, tuple(accepted), tuple(refused))
+        _nothing_accepted(folder, refused, left)
+    return Acceptances(folder.name, tuple(accepted), tuple(refused), tuple(left))
+
+
+_UNDO = "`gpuregress reject --undo CASE` takes that back"
+
+
+def _accept_case(store: Store, one: Ran, entry: Mapping[str, Any], run: str, why: str, wanted: str | None) -> Accepted:
+    watched = [name for name, rule in one.case.compare.items() if memory.is_watched(rule)]
+    kind = _kind(store, one, wanted)
+    store.accept(
+        one.case,
+        one.outcome,
+        one.made_of,
+        run=run,
+        who=who(),
+        why=why,
+        drift=watched,
+        anew=[name for name in _seen_to_differ(entry) if name in watched],
+        arch=kind,
+    )
+    buffers = tuple(dump.buffer for dump in one.outcome.dumps)
+    return Accepted(one.case.name, one.case.revision, entry["baseline_revision"], buffers, kind)
+
+
+def _kind(store: Store, one: Ran, wanted: str | None) -> str:
+    """Whose baseline is to change: the named one's, else the nearest one's that is there."""
+    device = one.outcome.device.name.partition(":")[0] if one.outcome.device is not None else ""
+    own = nearest(one.case, device)
+    if wanted == COMMON:
+        return ""
+    if wanted is None:
+        there = store.kinds(one.case.name)
+        return next((kind for kind in own if kind in there), "")
+    if wanted not in own:
+        raise BaselineError(f"it ran on {device or 'no device'}, compiled for {own[-1]}: it says nothing of {wanted}")
+    return wanted
+
+
+def _seen_to_differ(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The buffers of which the user was told that they are not as their baseline: accepting them is a new beginning."""
+    for buffer in entry["buffers"]:
+        if any(one["against"] in ("baseline", "first") and not one["same"] for one in buffer["comparisons"]):
+            yield buffer["name"]
+
+
+def is_rejected(one: Ran, rejected: Mapping[rejections.Place, str]) -> str:
+    """Who rejected a case's results, when and why, in words; "" where nobody did."""
+    dumps = one.outcome.dumps
+    said = (rejected.get((one.case.name, dump.buffer, dump.digest), "") for dump in dumps)
+    return next((text for text in said if text), "")
 
 
 def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
@@ -102,7 +169,11 @@ def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in Store(project.baselines).case_names() if name not in here)
 
 
-def _nothing_accepted(folder: Path, refused: Sequence[Refused]) -> None:
+def _nothing_accepted(folder: Path, refused: Sequence[Refused], left: Sequence[Refused]) -> None:
+    if not refused and left:
+        raise NothingToDo(
+            f"run {folder.name} left nothing to accept but what was rejected: {left[0].case} {left[0].reason}"
+        )
     if not refused:
         raise NothingToDo(f"run {folder.name} left nothing to accept: every case it ran is as its baseline")
     if len(refused) == 1:
@@ -111,7 +182,14 @@ def _nothing_accepted(folder: Path, refused: Sequence[Refused]) -> None:
     raise BaselineError(f"none of {len(refused)} cases is accepted; {first.case}: {first.reason}")
 
 
-def _selected(entries: Sequence[dict[str, Any]], ran: dict[str, Ran], selectors: Sequence[str]) -> list[dict[str, Any]]:
+def selected(
+    entries: Sequence[dict[str, Any]], ran: Mapping[str, Ran], selectors: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The entries of results.json that are meant; all where there are no selectors.
+
+    Raises:
+        UsageError: a selector that no case of the run matches.
+    """
     if not selectors:
         return list(entries)
     found: dict[str, dict[str, Any]] = {}
@@ -124,7 +202,7 @@ def _selected(entries: Sequence[dict[str, Any]], ran: dict[str, Ran], selectors:
     return list(found.values())
 
 
-def _matches(entry: dict[str, Any], ran: dict[str, Ran], selector: str) -> bool:
+def _matches(entry: dict[str, Any], ran: Mapping[str, Ran], selector: str) -> bool:
     if selector in (entry["case"], entry["job"]) or fnmatchcase(entry["case"], selector):
         return True
     one = ran.get(entry["case"])
@@ -137,21 +215,23 @@ def _is_candidate(entry: dict[str, Any], *, named: bool, new_only: bool) -> bool
     return named or entry["verdict"] != "pass" or not entry["baseline_revision"]
 
 
-def _has_results(entry: dict[str, Any], ran: dict[str, Ran]) -> bool:
-    one = ran.get(entry["case"])
-    return one is not None and one.outcome.state == "done" and bool(one.outcome.dumps)
+def has_results(one: Ran) -> bool:
+    """Whether a case ran to its end and left dumps."""
+    return one.outcome.state == "done" and bool(one.outcome.dumps)
 
 
-def _failed(entry: dict[str, Any], ran: dict[str, Ran]) -> bool:
+def _failed(entry: dict[str, Any], ran: Mapping[str, Ran]) -> bool:
     """Whether a case should have results but has none; one that was meant to fail or was skipped should not."""
-    return not _has_results(entry, ran) and entry["verdict"] not in ("pass", "skip")
+    one = ran.get(entry["case"])
+    return not (one is not None and has_results(one)) and entry["verdict"] not in ("pass", "skip")
 
 
 def _why_not(entry: dict[str, Any]) -> str:
     return f"it ended with {entry['verdict']}: {entry['reason']}"
 
 
-def _who() -> str:
+def who() -> str:
+    """The user's name, "" where the system does not know it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

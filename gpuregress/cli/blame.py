@@ -1,0 +1,52 @@
+"""`gpuregress blame`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.records import Acceptance
+
+
+@click.command(
+    "blame",
+    short_help="who accepted a case's baseline, when, why, from which run",
+    epilog="Example: gpuregress blame reduce/n=1000,tile=128",
+)
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int:
+    """Shows every accept of the CASEs (names, or jobs for all their cases), the newest first.
+
+    Exits with 5 where nothing was ever accepted.
+    """
+    from gpuregress import baselines
+    from gpuregress.errors import NothingToDo
+    from gpuregress.records import to_json
+
+    store = baselines.Store(context.find_project(ctx).baselines)
+    names = [name for name in store.case_names() if any(one in (name, name.partition("/")[0]) for one in cases)]
+    if not names:
+        raise NothingToDo(f"nothing was ever accepted of {', '.join(cases)}: `gpuregress list` shows all cases")
+    found = {name: store.histories(name) for name in names}
+    if as_json:
+        flat = [(name, kind, events) for name, histories in found.items() for kind, events in histories.items()]
+        context.print_json([{"case": name, "for": kind, "accepts": to_json(events)} for name, kind, events in flat])
+        return 0
+    for name, histories in found.items():
+        for kind, events in histories.items():
+            click.echo(f"{name}{f' for {kind}' if kind else ''}")
+            for event in reversed(events):
+                click.echo(f"  {_line(event)}")
+    return 0
+
+
+def _line(event: Acceptance) -> str:
+    """`2026-11-20T02:00:00Z  ada  1.4  from 20261120T020000Z-3f2a  sum in pairs: smaller error`."""
+    run = f"from {event.run}" if event.run else "from no run"
+    return "  ".join(part for part in (event.when, event.who or "?", event.revision, run, event.why) if part)

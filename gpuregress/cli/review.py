@@ -1,0 +1,123 @@
+"""`gpuregress review`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.pipeline.reviewing import Pending
+    from gpuregress.project import Project
+    from gpuregress.records import Verdict
+
+_KEYS = "a accept, r reject, s skip, d details, m message, q quit"
+
+
+@click.command(
+    "review",
+    short_help="decide one difference after another, by keys",
+    epilog="Example: gpuregress review reduce",
+)
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("--run", "run_name", metavar="RUN", help="Of this run instead of the last one.")
+@click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with what is accepted or rejected.")
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, as_json: bool) -> int:
+    """Shows each case of the last run that differs or is new, and takes a single key for it.
+
+    a accepts it, r rejects it, s skips it, d shows all that is known of it, m asks for the message that is kept with
+    what is decided from then on, q ends. Where there is no terminal, the cases are listed with the exact commands.
+    Exits with 1 while something is left undecided, 5 where there is nothing to decide.
+    """
+    from gpuregress.pipeline import reviewing
+
+    project = context.find_project(ctx)
+    found = reviewing.pending(project, cases, run=run_name)
+    if as_json:
+        from gpuregress.report import json_report
+
+        entries = [json_report.case_document(verdict) for verdict in found.verdicts]
+        context.print_json(json_report.finite({"version": 1, "run": found.run, "cases": entries}))
+        return 1
+    if not _is_interactive():
+        _list(found)
+        return 1
+    return _ask(project, found, message)
+
+
+def _is_interactive() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _list(found: Pending) -> None:
+    """Three lines a case, to be piped."""
+    for verdict in found.verdicts:
+        name = shlex.quote(verdict.case)
+        click.echo(f"{verdict.word:<8} {verdict.case}  {verdict.reason}")
+        click.echo(f"  gpuregress accept --run {found.run} {name}")
+        click.echo(f"  gpuregress reject --run {found.run} {name}")
+
+
+def _ask(project: Project, found: Pending, message: str) -> int:
+    undecided = 0
+    for number, verdict in enumerate(found.verdicts, 1):
+        click.echo(f"\n{number} of {len(found.verdicts)}  {_head(verdict)}")
+        if verdict.reason:
+            click.echo(f"  {verdict.reason}")
+        while (key := _key()) in ("d", "m"):
+            if key == "d":
+                _show_details(verdict, project.root)
+            else:
+                message = click.prompt("message", default=message, show_default=bool(message))
+        if key == "q":
+            return 1
+        if key == "s":
+            undecided += 1
+        else:
+            _decide(project, found.run, verdict, message, accept=key == "a")
+    return 1 if undecided else 0
+
+
+def _head(verdict: Verdict) -> str:
+    was = f", was {verdict.baseline_revision}" if verdict.baseline_revision else ""
+    return context.style(verdict.word, f"{verdict.word} {verdict.case}") + f"  revision {verdict.revision}{was}"
+
+
+def _key() -> str:
+    """One of the keys; the end of the input is q."""
+    click.echo(f"  [{_KEYS}] ", nl=False)
+    while True:
+        try:
+            key = click.getchar().lower()
+        except EOFError:
+            key = "q"
+        if key in ("\x03", "\x04"):
+            key = "q"
+        if key in ("a", "r", "s", "d", "m", "q"):
+            click.echo(key)
+            return key
+
+
+def _show_details(verdict: Verdict, root: Path) -> None:
+    from gpuregress.report import terminal
+
+    for line in terminal.details(verdict, root) or ["no more is known: there is no baseline to compare with"]:
+        click.echo(f"  {line}")
+
+
+def _decide(project: Project, run: str, verdict: Verdict, message: str, *, accept: bool) -> None:
+    from gpuregress.pipeline import acceptance, reviewing
+
+    if accept:
+        acceptance.accept(project, (verdict.case,), run=run, why=message)
+        click.echo(f"  accepted at revision {verdict.revision}")
+    else:
+        reviewing.reject(project, (verdict.case,), run=run, why=message)
+        click.echo("  rejected: the baseline stays")
