@@ -1,12 +1,12 @@
 """Whole kernels on two devices, and whether the bytes they write are the same.
 
-    python -m tests.conformance.kernels build                      on a host with the compiler: all cubins into the cache
+    python -m tests.conformance.kernels build                      on a host with the compiler: all into the cache
     python -m tests.conformance.kernels record cuda:0 FILE         on the GPU whose bits are the truth
     python -m tests.conformance.kernels compare cpu FILE           names the kernels that are off
     python -m tests.conformance.kernels words cuda:0 FOLDER NAME   what NAME (warps/shuffles/sm_90/fast) wrote, as .npy
 
-`record` and `compare` take glob patterns of programs behind FILE: `'math_*'`, `'jobs/reduce*'`. `GPUREGRESS_CACHE` names
-the cache, so that a host with a GPU and no compiler finds what `build` made.
+`record` and `compare` take glob patterns of programs behind FILE: `'math_*'`, `'jobs/reduce*'`. `GPUREGRESS_CACHE`
+names the cache, so that a host with a GPU and no compiler finds what `build` made.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from tests.conformance.kernels.programs import Variant
 def main(arguments: list[str]) -> int:
     """The command line; see the module's docstring."""
     command, *rest = arguments or ["help"]
-    commands = {"build": build, "record": record, "compare": compare, "words": words}
+    commands: dict[str, Callable[..., int]] = {"build": build, "record": record, "compare": compare, "words": words}
     if command not in commands:
         sys.stderr.write(__doc__ or "")
         return 2

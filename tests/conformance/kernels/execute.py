@@ -39,7 +39,7 @@ class Finding:
 
 
 def compiled(source: Source, device: str) -> Program:
-    """A source as a device wants it: for a GPU a cubin of the card's own architecture, whatever the PTX was made for."""
+    """A source as a device wants it: for a GPU a cubin of its own architecture, whatever the PTX is for."""
     program = toolchain.compile(source)
     if device == "cpu":
         return program

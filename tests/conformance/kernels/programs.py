@@ -1,7 +1,7 @@
 """The suite's programs: CUDA C++ as users write it, one file a subject, in `cuda/`.
 
-Every kernel takes the same two arguments: random words to read, and zeroed words to write. A comment in the file says how
-its kernels are launched, `All run with: grid 4, block 256`; one in the line above a kernel says it for that one,
+Every kernel takes the same two arguments: random words to read, and zeroed words to write. A comment in the file says
+how its kernels are launched, `All run with: grid 4, block 256`; one in the line above a kernel says it for that one,
 `// grid 3 2 2, block 8 4 2, shared 5120`. `Compiled with:` names options that the file needs.
 """
 

@@ -74,6 +74,24 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
     emitter.write(target, old, "b64")
 
 
+def arrive_once(emitter: Services, instruction: Instruction, address: Operand) -> None:
+    """One arrival, whose token nobody wants."""
+    pointer = _object(emitter, instruction, address)
+    b = emitter.builder
+    value = b.load(pointer, typ=I64, align=8)
+    value = _put(b, value, 0, _COUNT, b.sub(_bits(b, value, 0, _COUNT), i64(1)))
+    b.store(_complete(b, value), pointer, align=8)
+
+
+def complete_bytes(emitter: Services, instruction: Instruction, address: Operand, count: ir.Value) -> None:
+    """So many bytes (i64) of those that the phase waits for have come."""
+    pointer = _object(emitter, instruction, address)
+    b = emitter.builder
+    old = b.load(pointer, typ=I64, align=8)
+    value = _put(b, old, 40, _BYTES, b.sub(_bits(b, old, 40, _BYTES), count))
+    b.store(_complete(b, value), pointer, align=8)
+
+
 def _transaction(emitter: Services, instruction: Instruction) -> None:
     """`expect_tx` adds bytes that the phase waits for, `complete_tx` takes them away."""
     pointer = _object(emitter, instruction, instruction.operands[0])
