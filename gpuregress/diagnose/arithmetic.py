@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gpuregress import ordinals
-from gpuregress.diagnose.evidence import Column, Floats, share
+from gpuregress.diagnose.evidence import Column, Floats, differing
 from gpuregress.records import Finding
 
 ENOUGH = 0.95
@@ -34,7 +34,7 @@ def sign(column: Column) -> Finding | None:
     count = int(np.count_nonzero(good))
     if count < 2 or count < ENOUGH * column.count or (not column.is_float and count < 4):
         return None
-    return Finding("sign", f"{share(count, column.count)} differing elements have the other sign", count / column.count)
+    return Finding("sign", f"{differing(count, column.count, 'has|have')} the other sign", count / column.count)
 
 
 def factor(column: Column) -> Finding | None:
@@ -52,7 +52,8 @@ def factor(column: Column) -> Finding | None:
     count = int(np.count_nonzero(hits))
     if count < ENOUGH * column.count:
         return None
-    message = f"{share(count, column.count)} differing elements are {_number(ratio, column)} times what they should be"
+    times = f"{_number(ratio, column)} times what"
+    message = differing(count, column.count, f"is {times} it should be|are {times} they should be")
     return Finding("factor", message, count / column.count)
 
 
@@ -85,7 +86,7 @@ def offset(column: Column) -> Finding | None:
     count = int(np.count_nonzero(hits))
     if count < ENOUGH * column.count:
         return None
-    message = f"{share(count, column.count)} differing elements are off by {constant:+.6g}"
+    message = f"{differing(count, column.count, 'is|are')} off by {constant:+.6g}"
     return Finding("offset", message, count / column.count)
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gpuregress import ordinals
 from gpuregress.diagnose.arithmetic import FEW_ULPS
-from gpuregress.diagnose.evidence import Column, Mask, share
+from gpuregress.diagnose.evidence import Column, Mask, differing
 from gpuregress.records import Finding
 
 ENOUGH = 0.95
@@ -46,7 +46,7 @@ def wrapped(column: Column) -> Finding | None:
         hits = whole & _is_wrapped(column, width)
         count = int(np.count_nonzero(hits))
         if count >= max(2, ENOUGH * column.count) and len(np.unique(column.e[hits])) > 1:
-            message = f"{share(count, column.count)} differing elements are what they should be modulo 2^{width}"
+            message = differing(count, column.count, "is what it|are what they") + f" should be modulo 2^{width}"
             return Finding("wrap-around", message + ": a counter or product too narrow", count / column.count)
     return None
 
@@ -91,7 +91,7 @@ def byte_order(column: Column) -> Finding | None:
         return None
     return Finding(
         "byte order",
-        f"{share(count, column.count)} differing elements have their {size} bytes reversed",
+        f"{differing(count, column.count, 'has its|have their')} {size} bytes reversed",
         count / column.count,
     )
 

@@ -190,6 +190,20 @@ def share(count: int, of: int) -> str:
     return f"all {of}" if count == of else f"{count} of {of}"
 
 
+def differing(count: int, of: int, verbs: str) -> str:
+    """`all 312 differing elements are`, or, of one alone, `the one differing element is`.
+
+    Args:
+        count: how many.
+        of: how many differ.
+        verbs: for one and for several, as `is|are`.
+    """
+    one, several = verbs.split("|")
+    return (
+        f"the one differing element {one}" if count == of == 1 else f"{share(count, of)} differing elements {several}"
+    )
+
+
 def listed(numbers: Array, most: int = 6) -> str:
     """`3, 7, 9`, or the first few and how many more."""
     values = [str(int(number)) for number in numbers[:most]]

@@ -48,8 +48,15 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         return ()
     with np.errstate(all="ignore"):
         found = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
+    found = _without_poison_as_nan(found)
     found.sort(key=lambda finding: -round(finding.weight, 2))
     return tuple(found[:MOST_FINDINGS])
+
+
+def _without_poison_as_nan(found: list[Finding]) -> list[Finding]:
+    """The poison of a float is a NaN: where all NaNs are poison, they are told once."""
+    never = next((finding.weight for finding in found if finding.pattern == "never written"), 0.0)
+    return [finding for finding in found if finding.pattern != "nan" or finding.weight > never + 0.005]
 
 
 def place_of(index: int, launch: Launch, shape: tuple[int, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpuregress import ordinals
-from gpuregress.diagnose.evidence import Array, Column, Evidence, Mask, listed, share
+from gpuregress.diagnose.evidence import Array, Column, Evidence, Mask, differing, listed
 from gpuregress.diagnose.geometry import Indices
 from gpuregress.records import Finding
 
@@ -25,7 +25,7 @@ def never_written(evidence: Evidence) -> Finding | None:
         return None
     places = evidence.indices[still]
     where = f"elements {places[0]} to {places[-1]}" if count > 1 else f"element {places[0]}"
-    message = f"{share(count, evidence.count)} differing elements still hold the poison: never written ({where}"
+    message = f"{differing(count, evidence.count, 'still holds|still hold')} the poison: never written ({where}"
     return Finding("never written", message + _blocks(evidence, still) + ")", count / evidence.count)
 
 
@@ -41,6 +41,9 @@ def _poisoned(raw: Array, evidence: Evidence) -> Mask:
 
 
 def _blocks(evidence: Evidence, still: Mask) -> str:
+    short = _short_launch(evidence, evidence.indices[still])
+    if short:
+        return short
     layout = evidence.layout
     if layout is None:
         return ""
@@ -52,6 +55,18 @@ def _blocks(evidence: Evidence, still: Mask) -> str:
     return f"; block{'s' if len(blocks) > 1 else ''} {listed(blocks)}"
 
 
+def _short_launch(evidence: Evidence, places: Indices) -> str:
+    """Where a launch in one dimension has a thread for each element written, and none for the others."""
+    launch = evidence.launch
+    if launch is None or any(size > 1 for size in (*launch.grid[1:], *launch.block[1:])):
+        return ""
+    blocks, threads = launch.grid[0], launch.block[0]
+    if places[0] != blocks * threads or len(places) != evidence.total - blocks * threads:
+        return ""
+    which = f"{blocks} blocks" if blocks > 1 else "one block"
+    return f"; the launch's {which} of {threads} threads end{'' if blocks > 1 else 's'} there"
+
+
 def zeros(column: Column) -> Finding | None:
     """0 where there were values: 90 % of what differs, and two elements (four integers)."""
     scalar = column.part.scalar
@@ -59,9 +74,7 @@ def zeros(column: Column) -> Finding | None:
     count = int(np.count_nonzero((bits == 0) & (column.e != 0)))
     if count < (2 if column.is_float else 4) or count < ENOUGH * column.count or scalar.kind == "bool":
         return None
-    return Finding(
-        "zeros", f"{share(count, column.count)} differing elements are 0 instead of a value", count / column.count
-    )
+    return Finding("zeros", f"{differing(count, column.count, 'is|are')} 0 instead of a value", count / column.count)
 
 
 def nan(column: Column) -> Finding | None:
@@ -72,7 +85,7 @@ def nan(column: Column) -> Finding | None:
         return None
     places = column.indices[fresh]
     return Finding(
-        "nan", f"{share(count, column.count)} differing elements are NaN{_spread(column, places)}", count / column.count
+        "nan", f"{differing(count, column.count, 'is|are')} NaN{_spread(column, places)}", count / column.count
     )
 
 

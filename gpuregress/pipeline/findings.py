@@ -42,10 +42,13 @@ def explain(pair: Pair, comparison: Comparison, outcome: Outcome) -> Comparison:
     evidence = _evidence(pair, outcome)
     if not evidence.count:
         return comparison
-    numbers = dict(comparison.numbers)
-    if comparison.worst is not None and evidence.launch is not None:
+    found, numbers = diagnose.diagnose(evidence), dict(comparison.numbers)
+    # An element that no thread wrote may be one that the launch has no thread for.
+    is_guess = evidence.layout is not None and evidence.layout.kind == "stretch"
+    has_thread = not (is_guess and any(finding.pattern == "never written" for finding in found))
+    if comparison.worst is not None and evidence.launch is not None and has_thread:
         numbers["place"] = diagnose.place_of(comparison.worst.index, evidence.launch, evidence.shape)
-    return dataclasses.replace(comparison, findings=diagnose.diagnose(evidence), numbers=numbers)
+    return dataclasses.replace(comparison, findings=found, numbers=numbers)
 
 
 def _evidence(pair: Pair, outcome: Outcome) -> Evidence:

@@ -35,6 +35,35 @@ def test_the_last_partial_block_was_never_written() -> None:
     assert "exactly the last, partial block (7, 104 of 128 threads)" in findings(e, a, LINE)["tail"]
 
 
+def test_a_launch_that_is_a_block_short() -> None:
+    e = noise("float32", (1000,))
+    a = e.copy()
+    a[768:] = np.frombuffer(POISON, np.float32)[0]
+    short = launch((3, 1, 1), (256, 1, 1))
+    _, message = first(e, a, short, poison=POISON)
+    assert message == (
+        "all 232 differing elements still hold the poison: never written (elements 768 to 999; the launch's 3 blocks "
+        "of 256 threads end there)"
+    )
+    assert "end there" not in first(e, np.where(np.arange(1000) == 5, a[-1], e), short, poison=POISON)[1]
+
+
+def test_the_poison_of_floats_is_told_once_and_other_nans_still_are() -> None:
+    e = noise("float32", (1000,))
+    a = e.copy()
+    a[900:] = np.frombuffer(POISON, np.float32)[0]
+    assert "nan" not in findings(e, a, poison=POISON)
+    a[800:900] = np.nan
+    assert "nan" in findings(e, a, poison=POISON)
+
+
+def test_one_element_is_told_in_the_singular() -> None:
+    e = noise("float32", (1000,))
+    a = e.copy()
+    a[7] = np.nan
+    assert findings(e, a)["nan"].startswith("the one differing element is NaN")
+
+
 def test_poison_is_named_even_where_other_things_are_wrong() -> None:
     e = noise("float64", (500,))
     a = noise("float64", (500,), 1)
