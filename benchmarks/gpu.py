@@ -1,0 +1,247 @@
+"""A GPU's cases against a bare pycuda script, the link, and one card against several.
+
+    python -m benchmarks.gpu build CACHE [ARCH]    on a host with the compiler
+    python -m benchmarks.gpu run CACHE             on a host with a GPU: prints a table
+
+Prints, for each figure, what the harness needs, what the bare thing needs, and the ratio.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuregress import toolchain
+from gpuregress.devices import registry
+from gpuregress.devices.cuda import driver
+from gpuregress.records import Source
+
+KERNEL = """// $Revision: 1.0 $
+extern "C" __global__ void triad(float* y, const float* x, float a, int n)
+{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        float v = x[i];
+        for (int k = 0; k < 64; ++k) v = v * a + 1.0f;
+        y[i] = v;
+    }
+}
+extern "C" __global__ void spin(unsigned* out, long long rounds)
+{
+    unsigned v = threadIdx.x + blockIdx.x;
+    for (long long k = 0; k < rounds; ++k) v = v * 1664525u + 1013904223u;
+    out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+"""
+COUNT, GRID, BLOCK, SAMPLES = 1 << 24, 1024, 256, 30
+TRIAD = f"""\
+source: ../kernels/gpu.cu
+buffers:
+  x: {{dtype: float32, shape: [{COUNT}], fill: arange}}
+  y: {{dtype: float32, shape: [{COUNT}]}}
+launches:
+  - {{kernel: triad, grid: [{GRID}], block: [{BLOCK}], args: [y, x, {{float32: 0.5}}, {{int32: {COUNT}}}]}}
+dump: [y]
+timing: {{warmup: 3, samples: {SAMPLES}}}
+"""
+SMALL = """\
+source: ../kernels/gpu.cu
+buffers:
+  x: {dtype: float32, shape: [4096], fill: arange}
+  y: {dtype: float32, shape: [4096]}
+launches:
+  - {kernel: triad, grid: [16], block: [256], args: [y, x, {float32: 0.5}, {int32: 4096}]}
+dump: [y]
+"""
+SPIN = """\
+source: ../kernels/gpu.cu
+parameters: {case: [1, 2, 3, 4, 5, 6, 7, 8]}
+buffers:
+  out: {dtype: uint32, shape: [64]}
+launches:
+  - {kernel: spin, grid: [1], block: [64], args: [out, {int64: 300000000 + case}]}
+limits: {timeout: 60}
+"""
+# What a user would write without gpuregress: the same fill, launch and dump, by pycuda alone.
+BARE = """\
+import sys
+import numpy as np
+import pycuda.driver as cuda
+cuda.init()
+context = cuda.Device(0).make_context()
+module = cuda.module_from_buffer(open(sys.argv[1], "rb").read())
+triad = module.get_function("triad")
+count, grid, samples = int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+x = np.arange(count, dtype=np.float32)
+d_x, d_y = cuda.mem_alloc(x.nbytes), cuda.mem_alloc(x.nbytes)
+start, end, taken = cuda.Event(), cuda.Event(), []
+for sample in range(samples):
+    cuda.memcpy_htod(d_x, x)
+    cuda.memset_d32(d_y, 0, count)
+    start.record()
+    triad(d_y, d_x, np.float32(0.5), np.int32(count), grid=(grid, 1), block=(256, 1, 1))
+    end.record()
+    end.synchronize()
+    taken.append(start.time_till(end))
+y = np.empty_like(x)
+cuda.memcpy_dtoh(y, d_y)
+if len(sys.argv) > 5:
+    np.savetxt(sys.argv[5], y, fmt="%.9g")
+print(*taken[3:])
+context.pop()
+"""
+
+
+class Project:
+    """The benchmark's jobs in a folder.
+
+    Args:
+        root: an empty folder.
+        cache: where the programs are.
+    """
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.root, self.cache = root, cache
+        (root / "configs").mkdir()
+        (root / "kernels").mkdir()
+        (root / "kernels/gpu.cu").write_text(KERNEL)
+        (root / "bare.py").write_text(BARE)
+        for name, text in (("triad", TRIAD), ("small", SMALL), ("spin", SPIN)):
+            (root / f"configs/{name}.yaml").write_text(text)
+
+    def gpuregress(self, *arguments: str) -> float:
+        """Runs it; wall seconds."""
+        return _seconds([sys.executable, "-m", "gpuregress", "-C", str(self.root), *arguments], self.cache)[0]
+
+    def results(self) -> dict[str, Any]:
+        """The last run's."""
+        document: dict[str, Any] = json.loads((self.root / "runs/latest/results.json").read_text())
+        return document
+
+    def program(self) -> Path:
+        """The cubin that the cases run."""
+        with registry.open_device("cuda:0") as device:
+            arch = device.info.arch
+        os.environ["GPUREGRESS_CACHE"] = str(self.cache)
+        source = Source(str(self.root / "kernels/gpu.cu"), kernels=("triad",), arch=arch)
+        return Path(toolchain.build_cubin(toolchain.compile(source)).cubin)
+
+
+def build(cache: Path, arch: str = "sm_90") -> None:
+    """The programs into the cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        Project(Path(folder), cache).gpuregress("build", "--arch", arch, "--cache", str(cache))
+
+
+def device_time(project: Project, cubin: Path) -> str:
+    """The median of a case's samples against the bare script's."""
+    project.gpuregress("run", "--device", "cuda:0", "triad", "-q", "-q")
+    ours = project.results()["cases"][0]["timing"]
+    command = [sys.executable, str(project.root / "bare.py"), str(cubin), str(COUNT), str(GRID), str(SAMPLES + 3)]
+    bare = statistics.median(map(float, _seconds(command, project.cache)[1].split()))
+    clocks = ours.get("sm_clock", "")
+    return _row("device time of a case, ms", ours["median_ms"], bare, "within 0.95 to 1.05", clocks)
+
+
+def wall_time(project: Project, cubin: Path) -> str:
+    """A small cached case, from the command to its exit, against the bare script that fills, launches and dumps."""
+    out = str(project.root / "bare.txt")
+    command = [sys.executable, str(project.root / "bare.py"), str(cubin), "4096", "16", "4", out]
+    ours, bare = [], []
+    for _ in range(5):
+        ours.append(project.gpuregress("run", "--device", "cuda:0", "small", "-q", "-q"))
+        bare.append(_seconds(command, project.cache)[0])
+    return _row("wall time of a cached case, s", min(ours), min(bare), "at most 1.2")
+
+
+def link(size: int = 1 << 30) -> str:
+    """Reading a buffer in pieces against one copy into pinned memory."""
+    with registry.open_device("cuda:0") as device:
+        api = driver.api()
+        memory = device.allocate("x", size)
+        pinned = api.pagelocked_empty(size, np.uint8)
+        bare = ours = float("inf")
+        for _ in range(4):
+            began = time.perf_counter()
+            api.memcpy_dtoh(pinned, memory.address)
+            bare = min(bare, time.perf_counter() - began)
+            began = time.perf_counter()
+            for _piece in memory.read_pieces():  # type: ignore[attr-defined] # a CudaMemory
+                pass
+            ours = min(ours, time.perf_counter() - began)
+    return _row("reading a GiB for a dump, GB/s", size / ours / 1e9, size / bare / 1e9, "at least 0.8")
+
+
+def cards(project: Project) -> str:
+    """Eight cases of about a second each: one card against all."""
+    count = sum(name.startswith("cuda") for name in registry.available())
+    project.gpuregress("run", "--device", "cuda:0", "spin", "-q", "-q")
+    one = project.results()
+    project.gpuregress("run", "--device", "cuda", "spin", "-q", "-q")
+    every = project.results()
+    digests = [[buffer["dump"] for case in run["cases"] for buffer in case["buffers"]] for run in (one, every)]
+    same = all(Path(a).read_bytes() == Path(b).read_bytes() for a, b in zip(*digests, strict=True))
+    note = f"{count} cards, the same dumps: {'yes' if same else 'NO'}"
+    return _row("8 cases of a second, s: 1 card / all", one["seconds"], every["seconds"], "at least 1.8 with 2", note)
+
+
+def big_dump(project: Project, size: int = 4 << 30) -> str:
+    """A buffer of 4 GiB: how much memory its dump needs on the host."""
+    (project.root / "configs/big.yaml").write_text(
+        SMALL.replace("shape: [4096]}\nlaunches", f"shape: [{size // 4}]}}\nlaunches")
+        + "limits: {memory: 5GiB, timeout: 300}\n"
+    )
+    code = (
+        "import resource, subprocess, sys\n"
+        "subprocess.run(sys.argv[1:], check=False)\n"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+    )
+    run = [sys.executable, "-m", "gpuregress", "-C", str(project.root), "run", "--device", "cuda:0", "big", "-q", "-q"]
+    seconds, said = _seconds([sys.executable, "-c", code, *run], project.cache)
+    most = int(said.split()[-1]) / (1 << 20)
+    dumped = sum(path.stat().st_size for path in (project.root / "runs").glob("2*/dumps/big/*")) / 1e9
+    what = f"a dump of {size / (1 << 30):g} GiB"
+    return f"| {what} | {most:.2f} GiB of the host at most | {dumped:.1f} GB of text | {seconds:.0f} s | below 5 GiB |"
+
+
+def _seconds(command: list[str], cache: Path) -> tuple[float, str]:
+    here = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    environment = {**os.environ, "GPUREGRESS_CACHE": str(cache), "PYTHONPATH": path}
+    began = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return time.perf_counter() - began, done.stdout
+
+
+def _row(what: str, ours: float, bare: float, wanted: str, note: str = "") -> str:
+    return f"| {what} | {ours:.4g} | {bare:.4g} | {ours / bare:.3f} | {wanted} {f'({note})' if note else ''} |"
+
+
+def _run(cache: Path, *, big: bool) -> None:
+    print("| what | gpuregress | bare | ratio | wanted |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        project = Project(Path(folder), cache)
+        cubin = project.program()
+        print(device_time(project, cubin), flush=True)
+        print(wall_time(project, cubin), flush=True)
+        print(link(), flush=True)
+        print(cards(project), flush=True)
+        if big:
+            print(big_dump(project), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "build":
+        build(Path(sys.argv[2]).absolute(), *sys.argv[3:])
+    else:
+        _run(Path(sys.argv[2]).absolute(), big="--big" in sys.argv)
