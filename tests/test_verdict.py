@@ -217,3 +217,27 @@ def test_resources_that_changed() -> None:
     now = dataclasses.replace(FACTS, resources={"k": {"registers": 40, "spill": 0}})
     assert changes(before, now) == ("k: registers 32 → 40",)
     assert changes(FACTS, now) == ()
+
+
+def test_a_change_of_registers_is_said_even_where_all_is_the_same() -> None:
+    before = MadeOf("s", arch="sm_90", resources={"k": {"registers": 32, "spill": 0}})
+    now = dataclasses.replace(before, resources={"k": {"registers": 40, "spill": 8}})
+    baseline = dataclasses.replace(make_baseline("sum"), made_of=before)
+    verdict = decide(make_case(), done(), baseline, {"sum": [against()]}, made_of=now)
+    assert (verdict.word, verdict.changes) == ("pass", ("k: registers 32 → 40", "k: spill 0 → 8"))
+    uncounted = dataclasses.replace(before, resources={"k": {"registers": 0, "spill": 0}})
+    assert decide(make_case(), done(), baseline, {"sum": [against()]}, made_of=uncounted).changes == ()
+
+
+def test_more_registers_than_the_job_allows_is_a_difference() -> None:
+    case = make_case(settings={"resources": {"registers": 64, "spills": 0}})
+    same = {"sum": [against()]}
+    used = {"k": {"registers": 80, "spill": 16}}
+    verdict = decide(case, dataclasses.replace(done(), resources=used), make_baseline("sum"), same)
+    assert (verdict.word, verdict.exit_code) == ("differ", 1)
+    assert verdict.reason == "k: 80 registers a thread; the job allows 64"
+    assert "k: 16 bytes spilt; the job allows 0" in verdict.notes
+    fits = dataclasses.replace(done(), resources={"k": {"registers": 64, "spill": 0}})
+    assert decide(case, fits, make_baseline("sum"), same).word == "pass"
+    uncounted = dataclasses.replace(done(), resources={"k": {"registers": 0, "spill": 0}})
+    assert decide(case, uncounted, make_baseline("sum"), same).word == "pass"
