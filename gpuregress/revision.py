@@ -164,11 +164,15 @@ def recorded(baselines: Path, runs: Path, job: str, wanted: str) -> frozenset[st
         job: its name.
         wanted: the label.
     """
-    found = {digest for name, label, digest in _ledger(runs) if (name, label) == (job, wanted)}
+    seen = {digest for name, label, digest in _ledger(runs) if (name, label) == (job, wanted)}
+    return accepted(baselines, job, wanted) | seen
+
+
+def accepted(baselines: Path, job: str, wanted: str) -> frozenset[str]:
+    """The digests of the sources that were accepted under a label in any case of a job."""
     folder = baselines / job
-    for path in sorted(folder.rglob(_ACCEPTED)) if folder.is_dir() else ():
-        found |= _accepted(path, wanted)
-    return frozenset(found)
+    paths = sorted(folder.rglob(_ACCEPTED)) if folder.is_dir() else []
+    return frozenset(digest for path in paths for digest in _accepted(path, wanted))
 
 
 def _ledger(runs: Path) -> set[tuple[str, str, str]]:

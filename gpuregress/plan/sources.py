@@ -91,6 +91,8 @@ def _labelled(
         return revision.recorded(project.baselines, project.runs, job_name, text)
 
     name, note = revision.resolve(label, digest, recorded)
+    if note and digest in revision.accepted(project.baselines, job_name, name):
+        note = None  # said when it was new; whoever accepted it knows, and a nightly run has nothing to say
     return SourceFacts(path, include, digest, name, f"{job_name}: {note}" if note else None)
 
 

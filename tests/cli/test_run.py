@@ -319,5 +319,8 @@ def test_two_sources_of_one_label_are_told_apart_though_neither_is_accepted(fake
     assert "revision 1.4 is already recorded for another source text: this one is 1.4+" in result.stdout
     (dump,) = (fake_shop.root / "runs/latest/dumps/scale/n=100").iterdir()
     assert re.fullmatch(r"out\.1\.4\+[0-9a-f]{6}", dump.name)
+    assert "already recorded" in fake_shop.call(*RUN).stdout
+    fake_shop.call("accept")
+    assert (fake_shop.call(*RUN, "-q").output, fake_shop.call("nightly", "--device", "cpu").output) == ("", "")
     fake_shop.write("kernels/scale.cu", KERNEL)
     assert "already recorded" not in fake_shop.call(*RUN).stdout
