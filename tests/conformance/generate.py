@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpuregress.devices.cpu.lower import catalog_machine
 from gpuregress.devices.cpu.lower.catalog import FAMILIES, forms
 from gpuregress.devices.cpu.lower.catalog_form import Form
 from gpuregress.devices.cpu.lower.scalar import width
@@ -46,9 +47,17 @@ def batches() -> Iterator[Batch]:
             yield Batch(f"{family}-{start}", chosen, module(chosen))
 
 
+def machine_batches() -> Iterator[Batch]:
+    """All forms by which threads meet and reach memory; one module a family."""
+    for family in catalog_machine.FAMILIES:
+        chosen = {f"k{place}": form for place, form in enumerate(catalog_machine.forms(family))}
+        yield Batch(f"machine-{family}", chosen, module(chosen))
+
+
 def module(chosen: dict[str, Form]) -> str:
     """The PTX of some kernels: name → form."""
-    return _HEAD + "".join(kernel(name, form) for name, form in chosen.items())
+    shared = ".shared .align 16 .b8 cells[2048];\n" if any("cells" in form.text for form in chosen.values()) else ""
+    return _HEAD + shared + "".join(kernel(name, form) for name, form in chosen.items())
 
 
 def size(kind: str) -> int:

@@ -27,7 +27,7 @@ from gpuregress.devices.cpu.lower.catalog_form import Form
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program
 from gpuregress.toolchain import entries
-from tests.conformance.generate import EDGES, RANDOM, Batch, batches, size
+from tests.conformance.generate import EDGES, RANDOM, Batch, batches, machine_batches, size
 from tests.devices.cpu.lower.samples import operands
 
 Array = npt.NDArray[Any]
@@ -46,6 +46,8 @@ def seed_of(form: Form) -> int:
 def inputs(form: Form) -> list[Array]:
     """The operands of a form: one array a register."""
     arrays = operands(form, seed_of(form), count=EDGES, random=RANDOM)
+    if form.whole:
+        arrays = [array[: len(array) // BLOCK * BLOCK] for array in arrays]
     return [array.astype(f"<u{size(kind)}") for array, kind in zip(arrays, form.inputs.values(), strict=True)]
 
 
@@ -104,7 +106,7 @@ def results_of(
 def record(device: Device, build: Callable[[Program], Program] | None = None) -> dict[str, str]:
     """Form → digest, of all forms; a form that fails has its error's text."""
     found = {}
-    for batch in batches():
+    for batch in (*batches(), *machine_batches()):
         for form, _, results in results_of(device, batch, build):
             found[form.name] = str(results) if isinstance(results, GpuregressError) else digest(results)
     return found
@@ -136,7 +138,7 @@ def main(arguments: list[str]) -> int:
 
 def _save_bits(device: Device, folder: Path, chosen: set[str], build: Callable[[Program], Program] | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for batch in batches():
+    for batch in (*batches(), *machine_batches()):
         if chosen and not chosen & {form.name for form in batch.forms.values()}:
             continue
         arrays: dict[str, Array] = {}

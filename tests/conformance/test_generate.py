@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import pytest
 
+from gpuregress.devices.cpu.lower import catalog_machine
 from gpuregress.devices.cpu.lower.arithmetic import TABLE
 from gpuregress.devices.cpu.lower.catalog import FAMILIES, forms
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction
-from tests.conformance.generate import Batch, batches
+from tests.conformance.generate import Batch, batches, machine_batches
 from tests.conformance.replay import inputs
 
-_BATCHES = {batch.name: batch for batch in batches()}
+_BATCHES = {batch.name: batch for batch in (*batches(), *machine_batches())}
 
 
 def test_there_are_over_a_thousand_forms_each_named_once() -> None:
     names = [form.name for family in FAMILIES for form in forms(family)]
     assert len(names) == len(set(names)) > 1000
+
+
+def test_machine_forms_are_named_once_and_by_nothing_else() -> None:
+    computing = {form.name for family in FAMILIES for form in forms(family)}
+    names = [form.name for family in catalog_machine.FAMILIES for form in catalog_machine.forms(family)]
+    assert len(names) == len(set(names)) > 250
+    assert not computing & set(names)
 
 
 def test_every_opcode_of_the_table_has_a_form() -> None:

@@ -13,11 +13,12 @@ import pytest
 
 from gpuregress.devices.registry import open_device
 from gpuregress.errors import GpuregressError
-from tests.conformance.generate import Batch, batches, module
+from tests.conformance.generate import Batch, batches, machine_batches, module
 from tests.conformance.replay import DIGESTS, OPEN, digest, inputs, results_of
 from tests.devices.cpu.lower.harness import Lanes
 
 _BATCHES = {batch.name: batch for batch in batches()}
+_MACHINE = {batch.name: batch for batch in machine_batches()}
 _recorded = pytest.mark.skipif(
     not DIGESTS.exists(), reason="tests/conformance/digests.json has not been recorded on a GPU yet"
 )
@@ -51,3 +52,16 @@ def test_the_cpu_device_stores_what_the_card_stored() -> None:
             for form, _, results in results_of(device, part):
                 found[form.name] = str(results) if isinstance(results, GpuregressError) else digest(results)
     assert not _wrong(found)
+
+
+@pytest.mark.parametrize("batch", _MACHINE.values(), ids=_MACHINE)
+def test_threads_meet_and_reach_memory_as_on_the_card(batch: Batch) -> None:
+    recorded = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.exists() else {}
+    chosen = dict(list(batch.forms.items())[::6])
+    part = dataclasses.replace(batch, forms=chosen, ptx=module(chosen))
+    with open_device("cpu") as device:
+        results = {form.name: found for form, _, found in results_of(device, part)}
+    assert list(results) == [form.name for form in chosen.values()]
+    assert not [f"{name}: {item}" for name, item in results.items() if isinstance(item, GpuregressError)]
+    found = {name: digest(item) for name, item in results.items() if not isinstance(item, GpuregressError)}
+    assert not _wrong({name: value for name, value in found.items() if name in recorded})

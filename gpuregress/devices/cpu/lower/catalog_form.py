@@ -15,6 +15,7 @@ class Form:
         inputs: register → its type, in order.
         outputs: register → its type, in order.
         scratch: register → its type.
+        whole: it needs all threads of a block.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Form:
     inputs: dict[str, str]
     outputs: dict[str, str]
     scratch: dict[str, str] = field(default_factory=dict)
+    whole: bool = False
 
 
 def form(mnemonic: str, result: str, *operands: str) -> Form:
