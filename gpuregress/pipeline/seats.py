@@ -55,11 +55,11 @@ def choose(wanted: str, jobs: int | None = None) -> Choice:
         return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs) if gpus else _cpu("", jobs)
     if match.group(1) is not None:
         if wanted not in gpus:
-            there = f"there is {', '.join(gpus)}" if gpus else "this machine shows no GPU; see `gpuregress doctor`"
+            there = f"there is {', '.join(gpus)}" if gpus else host.lack()
             raise DeviceError(f"no such device: {wanted}; {there}")
         gpus = [wanted]
     if not gpus:
-        raise DeviceError("no such device: cuda; this machine shows no GPU; see `gpuregress doctor`")
+        raise DeviceError(f"no such device: cuda; {host.lack()}")
     return _cuda(gpus, "", jobs)
 
 

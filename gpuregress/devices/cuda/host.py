@@ -59,6 +59,16 @@ def usable_gpus() -> int:
     return count if status == 0 else 0
 
 
+def lack() -> str:
+    """Why no GPU can be used here, and the command that mends it."""
+    problems = [finding for finding in (_driver(), _permissions()) if finding.problem]
+    if problems:
+        return f"{problems[0].problem}: {problems[0].mend}; `gpuregress doctor` tells more"
+    if importlib.util.find_spec("pycuda") is None:
+        return f"pycuda is not installed: {_INSTALL}; `gpuregress doctor` tells more"
+    return "`gpuregress doctor` tells more"
+
+
 def architectures() -> dict[str, str]:
     """Each GPU's own architecture: `{"cuda:0": "sm_90"}`; empty where there is none."""
     status, count = _cuda()
