@@ -66,12 +66,12 @@ def command(
 
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress import baselines, plan
-    from gpuregress.pipeline import acceptance
+    from gpuregress.pipeline import acceptance, folders
 
     project = context.find_project(ctx)
     gone = acceptance.obsolete(project, [case.name for case in plan.make(project, ()).cases])
     for name in gone:
-        baselines.Store(project.baselines).remove(name)
+        baselines.Store(project.baselines, project.runs / folders.ACCEPTING).remove(name)
         if not as_json:
             click.echo(f"removed the baseline {name}: its case is gone")
     if as_json:

@@ -92,6 +92,7 @@ def accept(
     refused = [Refused(entry["case"], _why_not(entry)) for entry in entries if _failed(entry, ran)]
     left: list[Refused] = []
     rejected = rejections.known(project.runs)
+    store = Store(project.baselines, project.runs / folders.ACCEPTING)
     for entry in wanted:
         one = ran.get(entry["case"])
         if one is None or not has_results(one):
@@ -101,7 +102,7 @@ def accept(
             (refused if selectors else left).append(Refused(one.case.name, f"it was {said}; {_UNDO}"))
             continue
         try:
-            accepted.append(_accept_case(Store(project.baselines), one, entry, folder.name, why, kind))
+            accepted.append(_accept_case(store, one, entry, folder.name, why, kind))
         except BaselineError as error:
             refused.append(Refused(one.case.name, str(error)))
     if not accepted:

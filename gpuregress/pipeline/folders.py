@@ -18,6 +18,8 @@ from gpuregress.errors import NothingToDo, StorageError, UsageError
 RESULTS = "results.json"
 LAUNCH_LOG = "launch.log"
 LATEST = "latest"
+ACCEPTING = ".accept.lock"
+"""Held in the folder of runs while baselines are written: there it is never committed."""
 _NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _ABANDONED_S = 24 * 3600.0
 
@@ -36,6 +38,8 @@ def create(runs: Path, now: datetime) -> Path:
         folder = runs / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
         with storage.disk_errors(runs):
             runs.mkdir(parents=True, exist_ok=True)
+            if not (runs / ".gitignore").exists():  # runs are no part of what a project commits
+                (runs / ".gitignore").write_text("*\n")
             try:
                 folder.mkdir()
                 (folder / "dumps").mkdir()

@@ -113,6 +113,15 @@ def test_quiet_names_what_went_wrong_and_why(fake_shop: Workshop) -> None:
     assert re.search(r"^error +scale/n=100 .*other", said, re.MULTILINE)
 
 
+def test_accepting_leaves_nothing_but_baselines_beside_them(fake_shop: Workshop) -> None:
+    """What stands there is committed: no lock, no temporary file."""
+    accepted(fake_shop)
+    assert [path.name for path in (fake_shop.root / "baselines").iterdir()] == ["scale"]
+    fake_shop.job(("n: [100]", "n: [200]"))
+    fake_shop.call("accept", "--prune")
+    assert not list((fake_shop.root / "baselines").iterdir())
+
+
 def test_a_run_without_accept_changes_no_baseline(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     folder = fake_shop.root / "baselines"

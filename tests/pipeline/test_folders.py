@@ -26,6 +26,14 @@ def test_names_say_when_and_never_meet(tmp_path: Path) -> None:
     assert all(name.startswith("20261120T020000Z-") and len(name) == 21 for name in found)
 
 
+def test_runs_are_kept_out_of_version_control_once(tmp_path: Path) -> None:
+    folders.create(tmp_path, NOW)
+    assert (tmp_path / ".gitignore").read_text() == "*\n"
+    (tmp_path / ".gitignore").write_text("# mine\n")
+    folders.create(tmp_path, NOW)
+    assert (tmp_path / ".gitignore").read_text() == "# mine\n"
+
+
 def test_latest_is_moved_in_one_step(tmp_path: Path) -> None:
     one, two = made(tmp_path, "20261120T020000Z-0001"), made(tmp_path, "20261120T020000Z-0002")
     folders.point_latest(tmp_path, one)
