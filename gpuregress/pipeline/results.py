@@ -1,4 +1,4 @@
-"""What a run leaves behind: results.json for all, cases.json for `accept`."""
+"""What a run leaves behind: results.json for all, cases.json for `accept`, report.txt for the eye."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpuregress.records import (
     from_json,
     to_json,
 )
-from gpuregress.report import json_report
+from gpuregress.report import json_report, terminal
 
 CASES = "cases.json"
 
@@ -50,8 +50,10 @@ def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
     return baselines.made_of(case, outcome, program, tuple(calls))
 
 
-def write(folder: Path, summary: RunSummary, cases: Sequence[Case], programs: Mapping[str, Program]) -> None:
-    """Writes both files into the run's folder, results.json last: a run that has it is whole, and all of it on disk.
+def write(
+    folder: Path, summary: RunSummary, cases: Sequence[Case], programs: Mapping[str, Program], *, root: Path
+) -> None:
+    """Writes the files into the run's folder, results.json last: a run that has it is whole, and all of it on disk.
 
     Raises:
         StorageError: no space, no permission.
@@ -65,6 +67,7 @@ def write(folder: Path, summary: RunSummary, cases: Sequence[Case], programs: Ma
         slim = dataclasses.replace(case, launches=())
         ran[case.name] = to_json(Ran(slim, outcome, made_of(case, outcome, programs.get(case.name))))
     storage.write_atomic(folder / CASES, json.dumps({"version": 1, "cases": ran}).encode(), durable=False)
+    storage.write_atomic(folder / terminal.FULL_TEXT, terminal.full(summary, root=root).encode(), durable=False)
     storage.sync_tree(folder)
     storage.write_atomic(folder / folders.RESULTS, json_report.render(summary).encode())
 

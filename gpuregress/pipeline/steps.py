@@ -205,7 +205,7 @@ class Execution:
     ) -> RunSummary:
         """Writes what stays of the run; where the disk refuses, the verdicts are still reported, and the refusal."""
         try:
-            results.write(folder, summary, cases, compiled.programs)
+            results.write(folder, summary, cases, compiled.programs, root=self.project.root)
             folders.point_latest(self.project.runs, folder)
             folders.retire(self.project.runs, self.project.settings.keep_runs)
             said = trend.record(self.project, summary, self.request.kind)

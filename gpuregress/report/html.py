@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from gpuregress.records import WORDS, RunSummary
 from gpuregress.report import json_report
 
 _STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #1d2129 }
-h1 { font-size: 1.4em } code, pre { font: 13px/1.4 ui-monospace, monospace } .num { text-align: right }
-table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: .3em .7em; vertical-align: top }
-tr { border-bottom: 1px solid #dde1e7 } th { color: #5a6472; font-weight: 600 } details { margin: .2em 0 }
-.word { font-weight: 600 } .pass { color: #1a7f37 } .differ, .fault, .timeout { color: #c62828 }
-.new { color: #9a6700 } .error { color: #8e24aa } .skip { color: #6b7480 } .note { color: #5a6472 }
-@media (prefers-color-scheme: dark) { body { background: #14171c; color: #dfe3ea } tr { border-color: #2c323c } }
+:root { color-scheme: light dark; --text: #1d2129; --soft: #5a6472; --line: #dde1e7; --card: #f6f7f9; --page: #fff;
+  --pass: #1a7f37; --differ: #c62828; --new: #9a6700; --fault: #b3003b; --timeout: #b3003b; --error: #8e24aa;
+  --skip: #6b7480 }
+@media (prefers-color-scheme: dark) { :root { --text: #dfe3ea; --soft: #98a2b0; --line: #2c323c; --card: #1b1f26;
+  --page: #14171c; --pass: #57c26f; --differ: #ff7b72; --new: #e0b34c; --fault: #ff6d94; --timeout: #ff6d94;
+  --error: #d08ff0; --skip: #8b949e } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 76em; padding: 0 1.2em; color: var(--text);
+  background: var(--page) }
+h1 { font-size: 1.5em; margin: 0 } h2 { font-size: 1.15em; margin: 2em 0 .6em } h3 { font-size: 1em; margin: 0 }
+code, pre, .mono { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere } pre { white-space: pre-wrap }
+p { margin: .5em 0 } .soft { color: var(--soft) } .num { text-align: right; font-variant-numeric: tabular-nums }
+.bar { display: flex; height: 10px; border-radius: 5px; overflow: hidden; margin: 1em 0 .6em }
+.bar span { background: var(--soft) } .counts { display: flex; gap: 1.6em; flex-wrap: wrap; font-weight: 600 }
+.case { background: var(--card); border-left: 4px solid var(--line); border-radius: 6px; padding: .8em 1em;
+  margin: .8em 0 }
+.scroll { overflow-x: auto } table { border-collapse: collapse; margin: .5em 0 } .wide { width: 100% }
+th, td { text-align: left; padding: .2em .9em .2em 0; vertical-align: top } th { color: var(--soft); font-weight: 600 }
+.wide tr { border-bottom: 1px solid var(--line) } ul { margin: .3em 0; padding-left: 1.3em } summary { cursor: pointer }
+.word { font-weight: 600 }
 """
+_FAILED = ("differ", "fault", "timeout", "error")
+_MOST_SHOWN = 8
 
 
 def render(summary: RunSummary) -> str:
@@ -26,61 +41,156 @@ def render(summary: RunSummary) -> str:
 
 
 def page(document: dict[str, Any]) -> str:
-    """The page of a results.json.
+    """The page of a results.json: the counts, what went wrong in full, what is new, then every case in a table.
 
     Args:
         document: as it was read.
     """
     title = escape(f"gpuregress {document['run']}")
-    body = "\n".join(_body(document))
+    colours = "".join(
+        f" .{word} {{ color: var(--{word}) }} .bar .{word} {{ background: var(--{word}) }}"
+        f" .case.{word} {{ color: inherit; border-color: var(--{word}) }}\n"
+        for word in WORDS
+    )
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    body = "\n".join(_body(document))
     return (
-        f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+        f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}{colours}</style></head>\n'
+        f"<body>\n{body}\n</body></html>\n"
     )
 
 
 def _body(document: dict[str, Any]) -> Iterator[str]:
+    cases = document["cases"]
+    yield from _summary(document)
+    failed = [entry for entry in cases if entry["verdict"] in _FAILED]
+    if failed:
+        yield "<h2>What is wrong</h2>"
+        for entry in failed:
+            yield from _case(entry)
+    fresh = [entry for entry in cases if entry["verdict"] == "new"]
+    if fresh:
+        yield "<h2>New: nothing to compare with yet</h2>"
+        yield from _new(fresh)
+    yield "<h2>Every case</h2>"
+    yield from _every(cases)
+
+
+def _summary(document: dict[str, Any]) -> Iterator[str]:
     words = [entry["verdict"] for entry in document["cases"]]
-    counts = ", ".join(
-        f'<span class="word {word}">{words.count(word)} {word}</span>' for word in WORDS if word in words
+    found = [(word, words.count(word)) for word in WORDS if word in words]
+    yield f"<h1>{escape(_headline(found))}</h1>"
+    stopped = "interrupted, " if document.get("interrupted") else ""
+    yield (
+        f'<p class="soft">run {escape(document["run"])} · {escape(document["started"])} · {escape(document["device"])}'
+        f" · {document['seconds']:.2f} s · {stopped}exit code {document['exit_code']}</p>"
     )
-    yield f"<h1>Run {escape(document['run'])}</h1>"
-    facts = f"{escape(document['device'])}, {escape(document['started'])}, {document['seconds']:.2f} s"
-    yield f"<p>{counts or 'no case'}. {facts}, exit code {document['exit_code']}.</p>"
-    yield from (f'<p class="note">{escape(note)}</p>' for note in document["notes"])
-    yield "<table><tr><th>verdict</th><th>case</th><th>revision</th><th>s</th><th>why</th></tr>"
-    for entry in document["cases"]:
-        yield from _row(entry)
+    yield '<div class="bar">' + "".join(f'<span class="{w}" style="flex:{n}"></span>' for w, n in found) + "</div>"
+    yield '<p class="counts">' + "".join(f'<span class="{word}">{n} {word}</span>' for word, n in found) + "</p>"
+    if document["notes"]:
+        yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in document["notes"]) + "</ul>"
+
+
+def _headline(found: Sequence[tuple[str, int]]) -> str:
+    number = sum(count for _, count in found)
+    failed = sum(count for word, count in found if word in _FAILED)
+    fresh = sum(count for word, count in found if word == "new")
+    cases = f"{number} case{'s' if number != 1 else ''}"
+    if failed:
+        return f"{failed} of {cases} failed"
+    if fresh:
+        return f"{fresh} of {cases} new, the others are well"
+    return f"All is well: {cases}" if number else "No case was run"
+
+
+# --- one case that failed ---------------------------------------------------------------------------------------------
+
+
+def _case(entry: dict[str, Any]) -> Iterator[str]:
+    word = escape(entry["verdict"])
+    yield f'<div class="case {word}" id="{escape(entry["case"])}">'
+    revision = f"revision {escape(entry['revision'])}" + (
+        f", baseline {escape(entry['baseline_revision'])}" if entry.get("baseline_revision") else ""
+    )
+    yield f'<h3><span class="{word}">{word}</span> <code>{escape(entry["case"])}</code></h3>'
+    yield f'<p>{escape(entry["reason"])} <span class="soft">· {revision} · {entry["seconds"]:.3f} s</span></p>'
+    yield from _list("Changed since the baseline", entry["changes"])
+    yield from _lines(entry["fault"]["details"] if entry.get("fault") else ())
+    for buffer in entry["buffers"]:
+        if buffer["verdict"] == "differ":
+            yield from _buffer(buffer)
+    yield from _list("Notes", entry["notes"])
+    if entry.get("output"):
+        yield f"<details><summary>What the kernels printed</summary><pre>{escape(entry['output'])}</pre></details>"
+    yield "</div>"
+
+
+def _buffer(buffer: dict[str, Any]) -> Iterator[str]:
+    for comparison in buffer["comparisons"]:
+        if comparison["same"]:
+            continue
+        said = comparison["message"] or f"{comparison['differing']} of {comparison['of']} differ"
+        rule = f' <span class="soft">· rule: {escape(comparison["rule"])}</span>' if comparison["rule"] else ""
+        yield f"<p><b>{escape(buffer['name'])}</b> ({escape(comparison['against'])}): {escape(said)}{rule}</p>"
+        yield from _list("Looks like", [finding["message"] for finding in comparison["findings"]])
+        yield from _elements(comparison)
+    paths = [f"{kind}  {buffer[kind]}" for kind in ("dump", "baseline") if buffer[kind]]
+    yield from _lines(paths)
+
+
+def _elements(comparison: dict[str, Any]) -> Iterator[str]:
+    worst = [("worst", comparison["worst"])] if comparison["worst"] else []
+    rows = [*worst, *(("", element) for element in comparison["first"][:_MOST_SHOWN])]
+    if not rows:
+        return
+    head = "".join(f"<th>{name}</th>" for name in ("", "element", "baseline", "now", "abs", "rel", "ulp"))
+    yield f'<div class="scroll"><table class="mono"><tr>{head}</tr>'
+    for label, element in rows:
+        where = f"[{element['index']}]{'.' + element['part'] if element['part'] else ''}"
+        cells = [label, where, element["expected"] or "—", element["actual"] or "—"]
+        errors = [_number(element[name]) for name in ("absolute", "relative", "ulp")]
+        yield (
+            "<tr>"
+            + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
+            + "".join(f'<td class="num">{escape(error)}</td>' for error in errors)
+            + "</tr>"
+        )
+    yield "</table></div>"
+
+
+def _number(value: object) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f'<p class="soft">{title}</p><ul>' + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
+
+
+def _lines(lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"<pre>{escape(chr(10).join(map(str, lines)))}</pre>"
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def _new(cases: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield '<table><tr><th>job</th><th class="num">cases</th><th>buffers</th></tr>'
+    for job, entries in groupby(cases, lambda entry: str(entry["job"])):
+        group = list(entries)
+        names = dict.fromkeys(b["name"] for entry in group for b in entry["buffers"] if b["verdict"] == "new")
+        yield f'<tr><td><code>{escape(job)}</code></td><td class="num">{len(group)}</td>'
+        yield f"<td>{escape(', '.join(names))}</td></tr>"
     yield "</table>"
 
 
-def _row(entry: dict[str, Any]) -> Iterator[str]:
-    word = escape(entry["verdict"])
-    yield f'<tr><td class="word {word}">{word}</td><td><code>{escape(entry["case"])}</code></td>'
-    yield f"<td>{escape(entry['revision'])}</td>"
-    yield f'<td class="num">{entry["seconds"]:.3f}</td><td>{escape(entry["reason"])}'
-    lines = list(_details(entry))
-    if lines:
-        text = escape("\n".join(lines))
-        yield f"<details><summary>more</summary><pre>{text}</pre></details>"
-    yield "</td></tr>"
-
-
-def _details(entry: dict[str, Any]) -> Iterator[str]:
-    yield from (f"changed since the baseline: {change}" for change in entry["changes"])
-    fault = entry.get("fault")
-    if fault:
-        yield from (str(line) for line in fault["details"])
-    for buffer in entry["buffers"]:
-        if buffer["verdict"] in ("pass", "skip"):
-            continue
-        yield f"{buffer['name']}: {buffer['message'] or buffer['verdict']}, {buffer['differing']} of {buffer['of']}"
-        yield from (f"  looks like: {finding}" for finding in buffer["findings"])
-        worst = buffer["worst"]
-        if worst:
-            yield f"  worst [{worst['index']}]: {worst['actual']}, was {worst['expected']}"
-        yield from (f"  {kind}  {buffer[kind]}" for kind in ("dump", "baseline") if buffer[kind])
-    yield from (f"note: {note}" for note in entry["notes"])
-    if entry.get("output"):
-        yield "the kernels printed:"
-        yield entry["output"]
+def _every(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    head = '<th>verdict</th><th>case</th><th>revision</th><th class="num">s</th><th>why</th>'
+    yield f'<div class="scroll"><table class="wide"><tr>{head}</tr>'
+    for entry in cases:
+        word = escape(entry["verdict"])
+        yield f'<tr><td class="word {word}">{word}</td><td><code>{escape(entry["case"])}</code></td>'
+        yield f'<td>{escape(entry["revision"])}</td><td class="num">{entry["seconds"]:.3f}</td>'
+        yield f"<td>{escape(entry['reason'])}</td></tr>"
+    yield "</table></div>"

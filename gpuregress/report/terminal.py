@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from gpuregress.records import WORDS, BufferVerdict, Comparison, Element, RunSummary, Verdict, Word
+
+Entry = TypeVar("Entry")
 
 COLOURS: dict[Word, str] = {
     "pass": "green",
@@ -20,6 +24,9 @@ COLOURS: dict[Word, str] = {
 _MOST_NAMED = 6
 _MOST_SHOWN = 5
 _MOST_DETAILED = 10
+_MOST_ROWS = 40
+FULL_TEXT = "report.txt"
+"""In a run's folder: the whole report."""
 
 
 def colour(word: str) -> str | None:
@@ -51,28 +58,53 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         verbose: tell the details of cases that passed, too.
     """
     troubled = [verdict for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
-    rows = [row for verdict in troubled for row in _rows(verdict)]
+    rows = [(verdict.job, row) for verdict in troubled for row in _rows(verdict)]
     if rows:
+        shown_rows, more = _by_job(rows, len(rows) if verbose else _MOST_ROWS)
         yield ""
-        yield from table(("case", "buffer", "differing", "worst", "looks like"), rows)
-    yield from _blocks(summary.verdicts if verbose else troubled, root, None if verbose else _MOST_DETAILED)
+        yield from table(("case", "buffer", "differing", "worst", "looks like"), shown_rows)
+        yield from (f"… and {count} more of {job}" for job, count in more.items())
+    yield from _blocks(summary, root, verbose=verbose)
     yield ""
     yield from (f"note: {note}" for note in summary.notes)
     yield counts(summary)
     yield from how_to_accept(summary)
 
 
-def _blocks(verdicts: Iterable[Verdict], root: Path, most: int | None) -> Iterator[str]:
-    """Each case's details under its name, the first `most` of them; a lone reason stands in its case's line already."""
-    told = [(verdict, details(verdict, root)) for verdict in verdicts if most is None or verdict.word != "new"]
+def full(summary: RunSummary, *, root: Path) -> str:
+    """The report with nothing left out: a line a case, then all of `closing`."""
+    return "\n".join([*map(case_line, summary.verdicts), *closing(summary, root=root, verbose=True)]) + "\n"
+
+
+def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
+    """Each case's details under its name; a lone reason stands in its case's line already.
+
+    Not verbose: the first few, of different jobs before more of one, and none for what is only new.
+    """
+    quiet = () if verbose else ("pass", "skip", "new")
+    told = [(verdict, details(verdict, root)) for verdict in summary.verdicts if verdict.word not in quiet]
     told = [(verdict, lines) for verdict, lines in told if lines and lines != [verdict.reason]]
-    for verdict, lines in told[:most]:
+    picked, more = _by_job([(one.job, (one, lines)) for one, lines in told], len(told) if verbose else _MOST_DETAILED)
+    for verdict, lines in picked:
         yield ""
         yield f"{verdict.word} {verdict.case}"
         yield from (f"  {line}" for line in lines)
-    if most is not None and len(told) > most:
+    if more:
         yield ""
-        yield f"… and {len(told) - most} more like these: gpuregress run -v, or gpuregress report"
+        of = ", ".join(f"{count} of {job}" for job, count in more.items())
+        yield f"… and {sum(more.values())} more ({of}), all in full in {shown(summary.folder, root)}/{FULL_TEXT}"
+
+
+def _by_job(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry], dict[str, int]]:
+    """At most so many, every job's first before any job's second, in their old order; and how many of each are left."""
+    places: dict[str, int] = {}
+    ranked = []
+    for at, (job, _) in enumerate(entries):
+        ranked.append((places.setdefault(job, 0), at))
+        places[job] += 1
+    chosen = {at for _, at in sorted(ranked)[:most]}
+    left = Counter(job for at, (job, _) in enumerate(entries) if at not in chosen)
+    return [entry for at, (_, entry) in enumerate(entries) if at in chosen], dict(left)
 
 
 def one_screen(summary: RunSummary, *, root: Path, lines: int = 40) -> Iterator[str]:
@@ -83,7 +115,7 @@ def one_screen(summary: RunSummary, *, root: Path, lines: int = 40) -> Iterator[
     if len(said) > lines - 3:
         said = [*said[: lines - 4], f"… and {len(said) - lines + 4} more"]
     yield from said
-    yield f"more: {shown(summary.folder, root)}/results.json, or gpuregress report {summary.run}"
+    yield f"more: {shown(summary.folder, root)}/{FULL_TEXT}, or gpuregress report {summary.run} -o report.html"
 
 
 def counts(summary: RunSummary) -> str:
@@ -155,15 +187,16 @@ def telling(buffer: BufferVerdict) -> Comparison | None:
     return next(iter(failed or buffer.comparisons), None)
 
 
-def element_text(element: Element) -> str:
-    """`[5].x: 1.5, was 1.25 (rel 0.2)`."""
+def element_text(element: Element, against: str = "baseline") -> str:
+    """`[5].x: 1.5, was 1.25 (rel 0.2)`; what a check finds wrong has nothing beside it."""
     where = f"[{element.index}]{'.' + element.part if element.part else ''}"
     errors = [
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in (("abs", element.absolute), ("rel", element.relative), ("ulp", element.ulp))
         if value is not None
     ]
-    was = f", was {element.expected}" if element.expected else ", in the baseline nothing"
+    nothing = "" if against == "check" else f", in the {against} nothing"
+    was = f", was {element.expected}" if element.expected else nothing
     now = element.actual or "missing"
     return f"{where}: {now}{was}{' (' + ', '.join(errors) + ')' if errors else ''}"
 
@@ -176,7 +209,7 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
         if main is None:
             yield (verdict.case, buffer.name, "", "", "")
             continue
-        worst = element_text(main.worst) if main.worst else main.message
+        worst = element_text(main.worst, main.against) if main.worst else main.message
         finding = main.findings[0].pattern if main.findings else ""
         yield (verdict.case, buffer.name, f"{main.differing} of {main.of}", worst, finding)
 
@@ -192,8 +225,10 @@ def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
         yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
         if comparison.worst is not None:
             place = comparison.numbers.get("place")
-            yield f"  worst {element_text(comparison.worst)}{f', written by {place}' if place else ''}"
-        yield from (f"  {element_text(element)}" for element in comparison.first[:_MOST_SHOWN])
+            worst = element_text(comparison.worst, comparison.against)
+            yield f"  worst {worst}{f', at {place}' if place else ''}"
+        others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]
+        yield from (f"  {element_text(element, comparison.against)}" for element in others)
     if buffer.dump:
         yield f"  dump      {shown(buffer.dump, root)}"
     if buffer.baseline:

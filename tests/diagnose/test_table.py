@@ -49,12 +49,14 @@ def test_a_launch_that_is_a_block_short() -> None:
 
 
 def test_the_poison_of_floats_is_told_once_and_other_nans_still_are() -> None:
+    poison = bytes.fromhex("fd7f")
     e = noise("float32", (1000,))
     a = e.copy()
-    a[900:] = np.frombuffer(POISON, np.float32)[0]
-    assert "nan" not in findings(e, a, poison=POISON)
+    a[900:] = np.frombuffer(poison * 2, np.float32)[0]
+    assert "never written" in findings(e, a, poison=poison)
+    assert "nan" not in findings(e, a, poison=poison)
     a[800:900] = np.nan
-    assert "nan" in findings(e, a, poison=POISON)
+    assert "nan" in findings(e, a, poison=poison)
 
 
 def test_one_element_is_told_in_the_singular() -> None:

@@ -100,7 +100,7 @@ def test_the_closing_report_tells_case_buffer_count_worst_finding_and_paths() ->
     for part in (
         "changed since the baseline: seed 1 → 2",
         "looks like: the tail from element 5 on",
-        "written by block (1,0,0), thread (5,0,0)",
+        "at block (1,0,0), thread (5,0,0)",
         "dump      runs/r/dumps/reduce/sum.1.5",
         "baseline  baselines/reduce/sum.1.4",
         "note: the baseline gone has no case any more",
@@ -124,8 +124,28 @@ def test_many_differences_are_cut_and_the_cut_is_said() -> None:
     run = dataclasses.replace(
         summary(), verdicts=tuple(dataclasses.replace(differ, case=f"reduce/{n}") for n in range(25))
     )
-    assert "and 15 more like these" in closing(run)
-    assert "more like these" not in closing(run, verbose=True)
+    assert "… and 15 more (15 of reduce), all in full in runs/20261120T020000Z-3f2a/report.txt" in closing(run)
+    assert "… and" not in closing(run, verbose=True)
+    assert terminal.full(run, root=ROOT).count("looks like: the tail") == 25
+
+
+def test_where_many_differ_every_job_is_shown_before_more_of_one() -> None:
+    differ = summary().verdicts[1]
+    many = [dataclasses.replace(differ, case=f"reduce/{n}") for n in range(300)]
+    last = dataclasses.replace(differ, job="scan", case="scan/n=7")
+    text = closing(dataclasses.replace(summary(), verdicts=(*many, last)))
+    assert "\ndiffer scan/n=7\n" in text
+    assert "… and 261 more of reduce\n" in text
+    assert len(text.splitlines()) < 200
+
+
+def test_html_shows_what_is_wrong_first_with_its_elements() -> None:
+    page = html.render(summary())
+    assert "<h1>4 of 7 cases failed</h1>" in page
+    wrong, every = page.index("What is wrong"), page.index("Every case")
+    assert wrong < page.index("the tail from element 5 on") < every
+    assert re.search(r"<td>worst</td><td>\[5\]</td><td>1.25</td><td>1.5</td>", page)
+    assert "hello &lt;&amp;&gt;" in page
 
 
 def test_one_screen_is_one_screen() -> None:
