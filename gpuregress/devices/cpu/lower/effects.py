@@ -123,7 +123,8 @@ def waits(statement: Statement) -> bool:
     if not isinstance(statement, Instruction):
         return False
     if statement.opcode in ("bar", "barrier"):
-        return True
+        # A cluster is one block: who arrives goes on, who waits waits for the block.
+        return not ("cluster" in statement.modifiers and "arrive" in statement.modifiers)
     return statement.opcode in _WAITING
 
 

@@ -49,6 +49,10 @@ class Flow:
         """Whether a thread may have to stop for another."""
         return bool(self.waits or self.spins)
 
+    def block_at(self, index: int) -> int:
+        """The block that holds statement `index`."""
+        return next(number for number, block in enumerate(self.blocks) if block.start <= index < block.end)
+
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
         if instruction.opcode == "bra":
@@ -83,7 +87,7 @@ class Flow:
 
     def live_after(self, index: int) -> frozenset[str]:
         """The registers that are still wanted behind statement `index`."""
-        block = next(block for block in self.blocks if block.start <= index < block.end)
+        block = self.blocks[self.block_at(index)]
         live = self._live_out(block)
         for position in range(block.end - 1, index, -1):
             live = _before(live, self.statements[position])
@@ -108,7 +112,7 @@ class Flow:
 
     def dirty_before(self, index: int) -> frozenset[str]:
         """The registers that may have been set since the thread last waited, up to statement `index`."""
-        block = next(block for block in self.blocks if block.start <= index < block.end)
+        block = self.blocks[self.block_at(index)]
         dirty = block.dirty_in
         for position in range(block.start, index):
             dirty = self._dirty_after(dirty, position)
@@ -122,6 +126,8 @@ class Flow:
         return dirty | frozenset(effects.sets(statement))
 
     def _find_dirty(self) -> None:
+        # What is read before it is set is 0 at the start, and was never saved.
+        self.blocks[0].dirty_in = self.blocks[0].live_in
         pending = list(range(len(self.blocks)))
         while pending:
             index = pending.pop()

@@ -77,6 +77,9 @@ class FunctionEmitter:
         self._versions: dict[str, int] = {}
         self._pointers: dict[object, ir.Value] = {}
         self._guarded = False
+        self._abandoned = False
+        self._blocks: dict[int, ir.Block] = {}
+        self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
@@ -211,23 +214,54 @@ class FunctionEmitter:
     # --- control ------------------------------------------------------------------------------------------------------
 
     def lower(self, start: ir.IRBuilder) -> None:
-        """Lowers the whole body, from where `start` stands."""
-        function = self.view.entry.function
-        self.llvm_blocks = [function.append_basic_block(f"b{index}") for index in range(len(self.flow.blocks))]
-        start.branch(self.llvm_blocks[0])
-        for number, block in enumerate(self.flow.blocks):
-            self.builder = ir.IRBuilder(self.llvm_blocks[number])
+        """Lowers the body, from where `start` stands."""
+        self._blocks.clear()
+        start.branch(self._block(0))
+        self._lower_pending()
+
+    def resume(self, index: int) -> None:
+        """Lowers once more what follows the wait at statement `index`; `exits.wait` says where it goes."""
+        self._blocks.clear()
+        self.block_number = self.flow.block_at(index)
+        self.forget_pointers()
+        # What the statement does before it waits has been done: built again in a block that is never entered.
+        self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("before"))
+        self.index = index
+        self._dispatch(self.flow.statements[index])  # type: ignore[arg-type]  # a label does not wait
+        self._lower_block(self.block_number, index + 1)
+        self._lower_pending()
+
+    def abandon(self) -> None:
+        """The thread has left: what the statement at hand still builds goes to a block that is never entered."""
+        self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("never"))
+        self._abandoned = True
+
+    def _block(self, number: int) -> ir.Block:
+        """The LLVM block of a block of the flow, built when it is first wanted."""
+        if number not in self._blocks:
+            self._blocks[number] = self.view.entry.function.append_basic_block(f"b{number}")
+            self._pending.append(number)
+        return self._blocks[number]
+
+    def _lower_pending(self) -> None:
+        while self._pending:
+            number = min(self._pending)
+            self._pending.remove(number)
+            self.builder = ir.IRBuilder(self._blocks[number])
             self.block_number = number
             self.forget_pointers()
-            for self.index in range(block.start, block.end):
-                self._statement(self.flow.statements[self.index])
-                if self.builder.block.is_terminated:
-                    break
-            if not self.builder.block.is_terminated:
-                self._fall_through(number)
+            self._lower_block(number, self.flow.blocks[number].start)
 
-    def _fall_through(self, number: int) -> None:
-        if number + 1 < len(self.llvm_blocks):
+    def _lower_block(self, number: int, start: int) -> None:
+        block = self.flow.blocks[number]
+        for self.index in range(start, block.end):
+            self._statement(self.flow.statements[self.index])
+            if self._abandoned:
+                self._abandoned = False
+                self.builder.unreachable()
+            if self.builder.block.is_terminated:
+                return
+        if number + 1 < len(self.flow.blocks):
             self.builder.branch(self.edge(number + 1))
         else:
             self.exits.finish(self)
@@ -256,6 +290,9 @@ class FunctionEmitter:
         self._guarded = True
         self._dispatch(statement)
         self._guarded = False
+        if self._abandoned:
+            self._abandoned = False
+            self.builder.unreachable()
         if not self.builder.block.is_terminated:
             self.builder.branch(after)
         self.builder = ir.IRBuilder(after)
@@ -276,10 +313,12 @@ class FunctionEmitter:
 
     def wait(self, kind: int) -> None:
         """Waits at the current statement; goes on when the scheduler says so."""
-        statement = self.flow.statements[self.index]
-        live = self.flow.live_after(self.index) | frozenset(effects.reads(statement))
-        self.exits.wait(self, kind, self._own(live), self.flow.dirty_before(self.index))
+        self.exits.wait(self, kind, self.live_across(self.index), self.flow.dirty_before(self.index))
         self.forget_pointers()
+
+    def live_across(self, index: int) -> frozenset[str]:
+        """The registers that must outlive the wait at statement `index`."""
+        return self._own(self.flow.live_after(index) | frozenset(effects.reads(self.flow.statements[index])))
 
     def _own(self, names: frozenset[str]) -> frozenset[str]:
         """Without the special registers, which need no keeping."""
@@ -288,11 +327,11 @@ class FunctionEmitter:
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for block `target`; where the edge may spin, one that yields first."""
         if (self.block_number, target) not in self.flow.spins:
-            return self.llvm_blocks[target]
+            return self._block(target)
         block = self.builder.append_basic_block("yield")
         builder, self.builder = self.builder, ir.IRBuilder(block)
         live = self.flow.blocks[target].live_in
         self.exits.wait(self, YIELD, self._own(live), live)
-        self.builder.branch(self.llvm_blocks[target])
+        self.builder.branch(self._block(target))
         self.builder = builder
         return block

@@ -55,6 +55,7 @@ class Services(Emit, Protocol):
         frame: where parameters and local variables are.
         origins: where addresses come from.
         block_number: the block at hand.
+        index: the statement at hand.
     """
 
     builder: ir.IRBuilder
@@ -67,6 +68,7 @@ class Services(Emit, Protocol):
     frame: Frame
     origins: Origins
     block_number: int
+    index: int
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
@@ -101,6 +103,9 @@ class Services(Emit, Protocol):
 
     def wait(self, kind: int) -> None:
         """Waits at the current statement; goes on when the scheduler says so."""
+
+    def abandon(self) -> None:
+        """What the statement at hand still builds is never reached."""
 
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for a block of the flow."""

@@ -1,21 +1,23 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".103" = alloca i64
-  %".102" = alloca i64
-  %".101" = alloca i32
-  %".100" = alloca i32
-  %".99" = alloca i32
-  %".98" = alloca i32
-  %".97" = alloca i32
-  %".96" = alloca i64
-  %".78" = alloca i32
-  %".76" = alloca i32
-  %".74" = alloca i32
-  %".72" = alloca i32
-  %".68" = alloca i32
+  %".183" = alloca i32
+  %".181" = alloca i32
+  %".179" = alloca i32
+  %".177" = alloca i32
+  %".91" = alloca i64
+  %".90" = alloca i64
+  %".89" = alloca i32
+  %".88" = alloca i32
+  %".87" = alloca i32
+  %".86" = alloca i32
+  %".85" = alloca i32
+  %".84" = alloca i64
   %".66" = alloca i32
   %".64" = alloca i32
+  %".62" = alloca i32
+  %".60" = alloca i32
+  %".57" = alloca i32
   %".34" = alloca i32
   %".31" = alloca i32
   %".28" = alloca i32
@@ -41,37 +43,37 @@ entry:
   %".39" = load i64, ptr %".38", align 8
   %".45" = getelementptr i8, ptr %".1", i64 48
   %".46" = load ptr, ptr %".45", align 8
-  %".49" = getelementptr i8, ptr %".1", i64 80
-  %".50" = load ptr, ptr %".49", align 8
-  %".51" = getelementptr i8, ptr %".1", i64 112
+  %".49" = getelementptr i8, ptr %".1", i64 112
+  %".50" = load i32, ptr %".49", align 8, !range !1
+  %".51" = getelementptr i8, ptr %".1", i64 120
   %".52" = load i32, ptr %".51", align 8, !range !1
-  %".53" = getelementptr i8, ptr %".1", i64 120
+  %".53" = getelementptr i8, ptr %".1", i64 128
   %".54" = load i32, ptr %".53", align 8, !range !1
-  %".55" = getelementptr i8, ptr %".1", i64 128
-  %".56" = load i32, ptr %".55", align 8, !range !1
-  %".57" = mul i32 %".54", %".56"
-  %".58" = mul i32 %".52", %".57"
-  %".113" = load ptr, ptr %".1", align 8
-  %".114" = load i64, ptr %".113", align 8
-  %".130" = getelementptr i8, ptr %".46", i64 1024
-  %".190" = load i64, ptr %".113", align 8
-  %".196" = getelementptr i8, ptr %".46", i64 1024
-  %".222" = load i64, ptr %".113", align 1
-  %".223" = lshr i64 %".222", 40
-  %".224" = getelementptr i8, ptr %".1", i64 24
-  %".225" = load i64, ptr %".224", align 8
-  %".226" = icmp ult i64 %".223", %".225"
-  %".227" = select  i1 %".226", i64 %".223", i64 0
-  %".228" = getelementptr i8, ptr %".1", i64 16
-  %".229" = load ptr, ptr %".228", align 8
-  %".230" = shl i64 %".227", 5
-  %".231" = getelementptr i8, ptr %".229", i64 %".230"
-  %".232" = load ptr, ptr %".231"
-  %".233" = getelementptr i8, ptr %".231", i64 8
-  %".234" = load i64, ptr %".233"
-  %".235" = getelementptr i8, ptr %".231", i64 16
-  %".236" = load i64, ptr %".235"
-  %".239" = lshr i64 %".234", 2
+  %".55" = mul i32 %".52", %".54"
+  %".56" = mul i32 %".50", %".55"
+  %".101" = load ptr, ptr %".1", align 8
+  %".102" = load i64, ptr %".101", align 8
+  %".118" = getelementptr i8, ptr %".46", i64 1024
+  %".202" = getelementptr i8, ptr %".1", i64 80
+  %".203" = load ptr, ptr %".202", align 8
+  %".217" = load i64, ptr %".101", align 8
+  %".223" = getelementptr i8, ptr %".46", i64 1024
+  %".249" = load i64, ptr %".101", align 1
+  %".250" = lshr i64 %".249", 40
+  %".251" = getelementptr i8, ptr %".1", i64 24
+  %".252" = load i64, ptr %".251", align 8
+  %".253" = icmp ult i64 %".250", %".252"
+  %".254" = select  i1 %".253", i64 %".250", i64 0
+  %".255" = getelementptr i8, ptr %".1", i64 16
+  %".256" = load ptr, ptr %".255", align 8
+  %".257" = shl i64 %".254", 5
+  %".258" = getelementptr i8, ptr %".256", i64 %".257"
+  %".259" = load ptr, ptr %".258"
+  %".260" = getelementptr i8, ptr %".258", i64 8
+  %".261" = load i64, ptr %".260"
+  %".262" = getelementptr i8, ptr %".258", i64 16
+  %".263" = load i64, ptr %".262"
+  %".266" = lshr i64 %".261", 2
   br label %"first_block"
 first_block:
   store i64 %".14", ptr %".15"
@@ -98,265 +100,257 @@ block_body:
   %".44" = load i32, ptr %".34"
   %".47" = getelementptr i8, ptr %".46", i64 1024
   call void @"llvm.memset.p0.i64"(ptr %".47", i8 255, i64 128, i1 0)
-  %".59" = zext i32 %".58" to i64
-  %".60" = shl i64 %".59", 2
-  call void @"llvm.memset.p0.i64"(ptr %".50", i8 0, i64 %".60", i1 0)
-  %".62" = getelementptr i8, ptr %".50", i64 37440
-  call void @"llvm.memset.p0.i64"(ptr %".62", i8 0, i64 400, i1 0)
-  store i32 %".58", ptr %".64"
-  store i32 0, ptr %".66"
-  store i32 0, ptr %".68"
-  br label %"pass"
+  store i32 0, ptr %".57"
+  br label %"region1"
 end:
   ret i32 0
 next_block:
-  %".302" = load i64, ptr %".15"
-  %".303" = add i64 %".302", 1
-  store i64 %".303", ptr %".15"
-  %".305" = load i32, ptr %".28"
-  %".306" = add i32 %".305", 1
-  store i32 %".306", ptr %".28"
-  %".308" = icmp eq i32 %".306", %".18"
-  br i1 %".308", label %"next_block.if", label %"next_block.endif"
-pass:
-  store i32 0, ptr %".68"
-  store i32 0, ptr %".72"
-  store i32 0, ptr %".74"
-  store i32 0, ptr %".76"
-  store i32 0, ptr %".78"
-  br label %"thread"
-thread:
-  %".81" = load i32, ptr %".78"
-  %".82" = load i32, ptr %".72"
-  %".83" = load i32, ptr %".74"
-  %".84" = load i32, ptr %".76"
-  store i32 %".82", ptr %".4"
-  store i32 %".83", ptr %".5"
-  store i32 %".84", ptr %".6"
+  %".294" = load i64, ptr %".15"
+  %".295" = add i64 %".294", 1
+  store i64 %".295", ptr %".15"
+  %".297" = load i32, ptr %".28"
+  %".298" = add i32 %".297", 1
+  store i32 %".298", ptr %".28"
+  %".300" = icmp eq i32 %".298", %".18"
+  br i1 %".300", label %"next_block.if", label %"next_block.endif"
+region1:
+  store i32 0, ptr %".60"
+  store i32 0, ptr %".62"
+  store i32 0, ptr %".64"
+  store i32 0, ptr %".66"
+  store i32 0, ptr %".66"
+  br label %"tid_z"
+tid_z:
+  store i32 0, ptr %".64"
+  br label %"tid_y"
+tid_y:
+  store i32 0, ptr %".62"
+  br label %"tid_x"
+tid_x:
+  %".74" = load i32, ptr %".60"
+  %".75" = load i32, ptr %".62"
+  %".76" = load i32, ptr %".64"
+  %".77" = load i32, ptr %".66"
+  store i32 %".75", ptr %".4"
+  store i32 %".76", ptr %".5"
+  store i32 %".77", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  %".91" = getelementptr i32, ptr %".50", i32 %".81"
-  %".92" = load i32, ptr %".91"
-  %".93" = load i32, ptr %".66"
-  %".94" = xor i32 %".92", %".93"
-  switch i32 %".94", label %"next_thread" [i32 0, label %"start" i32 1, label %"resume1"]
-next_thread:
-  %".258" = add i32 %".81", 1
-  store i32 %".258", ptr %".78"
-  %".260" = load i32, ptr %".72"
-  %".261" = add i32 %".260", 1
-  store i32 %".261", ptr %".72"
-  %".263" = icmp eq i32 %".261", %".52"
-  br i1 %".263", label %"next_thread.if", label %"next_thread.endif"
-thread_end:
-  %".252" = getelementptr i32, ptr %".50", i32 %".81"
-  store i32 1073741824, ptr %".252"
-  %".254" = load i32, ptr %".64"
-  %".255" = add i32 %".254", 4294967295
-  store i32 %".255", ptr %".64"
-  br label %"next_thread"
-start:
-  store i64 0, ptr %".96"
-  store i32 0, ptr %".97"
-  store i32 0, ptr %".98"
-  store i32 0, ptr %".99"
-  store i32 0, ptr %".100"
-  store i32 0, ptr %".101"
-  store i64 0, ptr %".102"
-  store i64 0, ptr %".103"
+  store i64 0, ptr %".84"
+  store i32 0, ptr %".85"
+  store i32 0, ptr %".86"
+  store i32 0, ptr %".87"
+  store i32 0, ptr %".88"
+  store i32 0, ptr %".89"
+  store i64 0, ptr %".90"
+  store i64 0, ptr %".91"
   br label %"b0"
+next_thread:
+  %".162" = add i32 %".74", 1
+  store i32 %".162", ptr %".60"
+  %".164" = add i32 %".75", 1
+  store i32 %".164", ptr %".62"
+  %".166" = icmp ult i32 %".164", %".50"
+  br i1 %".166", label %"tid_x", label %"tid_x_done"
 b0:
-  store i64 %".114", ptr %".96"
-  store i32 %".82", ptr %".97"
-  %".117" = load i32, ptr %".97"
-  %".118" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".119" = shl i32 %".117", %".118"
-  %".120" = icmp ult i32 2, 32
-  %".121" = select  i1 %".120", i32 %".119", i32 0
-  store i32 %".121", ptr %".98"
-  %".123" = trunc i64 1024 to i32
-  store i32 %".123", ptr %".99"
-  %".125" = load i32, ptr %".99"
-  %".126" = load i32, ptr %".98"
-  %".127" = add i32 %".125", %".126"
-  store i32 %".127", ptr %".100"
-  %".129" = load i32, ptr %".100"
-  %".131" = sub i32 %".129", 1024
-  %".132" = call i32 @"llvm.fshr.i32"(i32 %".131", i32 %".131", i32 2)
-  %".133" = icmp ult i32 %".132", 32
-  br i1 %".133", label %"fast", label %"slow", !prof !2
-b1:
-  br label %"thread_end"
+  store i64 %".102", ptr %".84"
+  store i32 %".75", ptr %".85"
+  %".105" = load i32, ptr %".85"
+  %".106" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".107" = shl i32 %".105", %".106"
+  %".108" = icmp ult i32 2, 32
+  %".109" = select  i1 %".108", i32 %".107", i32 0
+  store i32 %".109", ptr %".86"
+  %".111" = trunc i64 1024 to i32
+  store i32 %".111", ptr %".87"
+  %".113" = load i32, ptr %".87"
+  %".114" = load i32, ptr %".86"
+  %".115" = add i32 %".113", %".114"
+  store i32 %".115", ptr %".88"
+  %".117" = load i32, ptr %".88"
+  %".119" = sub i32 %".117", 1024
+  %".120" = call i32 @"llvm.fshr.i32"(i32 %".119", i32 %".119", i32 2)
+  %".121" = icmp ult i32 %".120", 32
+  br i1 %".121", label %"fast", label %"slow", !prof !2
 fast:
-  %".135" = zext i32 %".131" to i64
-  %".136" = getelementptr i8, ptr %".130", i64 %".135"
+  %".123" = zext i32 %".119" to i64
+  %".124" = getelementptr i8, ptr %".118", i64 %".123"
   br label %"after"
 slow:
-  %".138" = zext i32 %".129" to i64
-  %".139" = add i64 %".138", 1099511627776
-  %".140" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".139", i64 4, i64 0)
-  %".141" = icmp eq ptr %".140", null
-  br i1 %".141", label %"fault", label %"after", !prof !3
+  %".126" = zext i32 %".117" to i64
+  %".127" = add i64 %".126", 1099511627776
+  %".128" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".127", i64 4, i64 0)
+  %".129" = icmp eq ptr %".128", null
+  br i1 %".129", label %"fault", label %"after", !prof !3
 after:
-  %".168" = phi  ptr [%".136", %"fast"], [%".140", %"slow"]
-  %".169" = load i32, ptr %".97"
-  store i32 %".169", ptr %".168", align 4
-  %".171" = getelementptr i32, ptr %".50", i32 %".81"
-  store i32 4294967294, ptr %".171"
-  %".173" = load i32, ptr %".68"
-  %".174" = add i32 %".173", 1
-  store i32 %".174", ptr %".68"
+  %".156" = phi  ptr [%".124", %"fast"], [%".128", %"slow"]
+  %".157" = load i32, ptr %".85"
+  store i32 %".157", ptr %".156", align 4
+  store i32 2, ptr %".57"
   br label %"next_thread"
 fault:
-  %".142" = load i32, ptr %".4"
+  %".130" = load i32, ptr %".4"
+  %".131" = zext i32 %".130" to i64
+  %".132" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".131", ptr %".132", align 8
+  %".134" = load i32, ptr %".5"
+  %".135" = zext i32 %".134" to i64
+  %".136" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".135", ptr %".136", align 8
+  %".138" = load i32, ptr %".6"
+  %".139" = zext i32 %".138" to i64
+  %".140" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".139", ptr %".140", align 8
+  %".142" = load i32, ptr %".7"
   %".143" = zext i32 %".142" to i64
-  %".144" = getelementptr i8, ptr %".1", i64 192
+  %".144" = getelementptr i8, ptr %".1", i64 216
   store i64 %".143", ptr %".144", align 8
-  %".146" = load i32, ptr %".5"
+  %".146" = load i32, ptr %".8"
   %".147" = zext i32 %".146" to i64
-  %".148" = getelementptr i8, ptr %".1", i64 200
+  %".148" = getelementptr i8, ptr %".1", i64 224
   store i64 %".147", ptr %".148", align 8
-  %".150" = load i32, ptr %".6"
+  %".150" = load i32, ptr %".9"
   %".151" = zext i32 %".150" to i64
-  %".152" = getelementptr i8, ptr %".1", i64 208
+  %".152" = getelementptr i8, ptr %".1", i64 232
   store i64 %".151", ptr %".152", align 8
-  %".154" = load i32, ptr %".7"
-  %".155" = zext i32 %".154" to i64
-  %".156" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".155", ptr %".156", align 8
-  %".158" = load i32, ptr %".8"
-  %".159" = zext i32 %".158" to i64
-  %".160" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".159", ptr %".160", align 8
-  %".162" = load i32, ptr %".9"
-  %".163" = zext i32 %".162" to i64
-  %".164" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".163", ptr %".164", align 8
   ret i32 1
-resume1:
-  store i32 %".82", ptr %".97"
-  %".178" = trunc i64 1024 to i32
-  store i32 %".178", ptr %".99"
-  %".180" = load i32, ptr %".97"
-  %".181" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".182" = shl i32 %".180", %".181"
-  %".183" = icmp ult i32 2, 32
-  %".184" = select  i1 %".183", i32 %".182", i32 0
-  store i32 %".184", ptr %".98"
-  %".186" = load i32, ptr %".99"
-  %".187" = load i32, ptr %".98"
-  %".188" = add i32 %".186", %".187"
-  store i32 %".188", ptr %".100"
-  store i64 %".190", ptr %".96"
-  %".192" = load i32, ptr %".97"
-  %".193" = sub i32 31, %".192"
-  store i32 %".193", ptr %".101"
-  %".195" = load i32, ptr %".100"
-  %".197" = sub i32 %".195", 1024
-  %".198" = call i32 @"llvm.fshr.i32"(i32 %".197", i32 %".197", i32 2)
-  %".199" = icmp ult i32 %".198", 32
-  br i1 %".199", label %"fast.1", label %"slow.1", !prof !2
+region2:
+  store i32 0, ptr %".177"
+  store i32 0, ptr %".179"
+  store i32 0, ptr %".181"
+  store i32 0, ptr %".183"
+  store i32 0, ptr %".183"
+  br label %"tid_z.1"
+never:
+  unreachable
+tid_x_done:
+  %".168" = add i32 %".76", 1
+  store i32 %".168", ptr %".64"
+  %".170" = icmp ult i32 %".168", %".52"
+  br i1 %".170", label %"tid_y", label %"tid_y_done"
+tid_y_done:
+  %".172" = add i32 %".77", 1
+  store i32 %".172", ptr %".66"
+  %".174" = icmp ult i32 %".172", %".54"
+  br i1 %".174", label %"tid_z", label %"tid_z_done"
+tid_z_done:
+  br label %"region2"
+tid_z.1:
+  store i32 0, ptr %".181"
+  br label %"tid_y.1"
+tid_y.1:
+  store i32 0, ptr %".179"
+  br label %"tid_x.1"
+tid_x.1:
+  %".191" = load i32, ptr %".177"
+  %".192" = load i32, ptr %".179"
+  %".193" = load i32, ptr %".181"
+  %".194" = load i32, ptr %".183"
+  store i32 %".192", ptr %".4"
+  store i32 %".193", ptr %".5"
+  store i32 %".194", ptr %".6"
+  store i32 %".42", ptr %".7"
+  store i32 %".43", ptr %".8"
+  store i32 %".44", ptr %".9"
+  store i32 %".192", ptr %".85"
+  %".205" = trunc i64 1024 to i32
+  store i32 %".205", ptr %".87"
+  %".207" = load i32, ptr %".85"
+  %".208" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".209" = shl i32 %".207", %".208"
+  %".210" = icmp ult i32 2, 32
+  %".211" = select  i1 %".210", i32 %".209", i32 0
+  store i32 %".211", ptr %".86"
+  %".213" = load i32, ptr %".87"
+  %".214" = load i32, ptr %".86"
+  %".215" = add i32 %".213", %".214"
+  store i32 %".215", ptr %".88"
+  store i64 %".217", ptr %".84"
+  %".219" = load i32, ptr %".85"
+  %".220" = sub i32 31, %".219"
+  store i32 %".220", ptr %".89"
+  %".222" = load i32, ptr %".88"
+  %".224" = sub i32 %".222", 1024
+  %".225" = call i32 @"llvm.fshr.i32"(i32 %".224", i32 %".224", i32 2)
+  %".226" = icmp ult i32 %".225", 32
+  br i1 %".226", label %"fast.1", label %"slow.1", !prof !2
+next_thread.1:
+  %".279" = add i32 %".191", 1
+  store i32 %".279", ptr %".177"
+  %".281" = add i32 %".192", 1
+  store i32 %".281", ptr %".179"
+  %".283" = icmp ult i32 %".281", %".50"
+  br i1 %".283", label %"tid_x.1", label %"tid_x_done.1"
+before:
+  unreachable
 fast.1:
-  %".201" = zext i32 %".197" to i64
-  %".202" = getelementptr i8, ptr %".196", i64 %".201"
+  %".228" = zext i32 %".224" to i64
+  %".229" = getelementptr i8, ptr %".223", i64 %".228"
   br label %"after.1"
 slow.1:
-  %".204" = zext i32 %".195" to i64
-  %".205" = add i64 %".204", 1099511627776
-  %".206" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".205", i64 4, i64 2)
-  %".207" = icmp eq ptr %".206", null
-  br i1 %".207", label %"fault", label %"after.1", !prof !3
+  %".231" = zext i32 %".222" to i64
+  %".232" = add i64 %".231", 1099511627776
+  %".233" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".232", i64 4, i64 1)
+  %".234" = icmp eq ptr %".233", null
+  br i1 %".234", label %"fault", label %"after.1", !prof !3
 after.1:
-  %".209" = phi  ptr [%".202", %"fast.1"], [%".206", %"slow.1"]
-  %".210" = load i32, ptr %".209", align 4
-  store i32 %".210", ptr %".101"
-  %".212" = load i32, ptr %".97"
-  %".213" = zext i32 %".212" to i64
-  %".214" = zext i32 4 to i64
-  %".215" = mul i64 %".213", %".214"
-  store i64 %".215", ptr %".102"
-  %".217" = load i64, ptr %".96"
-  %".218" = load i64, ptr %".102"
-  %".219" = add i64 %".217", %".218"
-  store i64 %".219", ptr %".103"
-  %".221" = load i64, ptr %".103"
-  %".237" = sub i64 %".221", %".236"
-  %".238" = call i64 @"llvm.fshr.i64"(i64 %".237", i64 %".237", i64 2)
-  %".240" = icmp ult i64 %".238", %".239"
-  br i1 %".240", label %"fast.2", label %"slow.2", !prof !2
+  %".236" = phi  ptr [%".229", %"fast.1"], [%".233", %"slow.1"]
+  %".237" = load i32, ptr %".236", align 4
+  store i32 %".237", ptr %".89"
+  %".239" = load i32, ptr %".85"
+  %".240" = zext i32 %".239" to i64
+  %".241" = zext i32 4 to i64
+  %".242" = mul i64 %".240", %".241"
+  store i64 %".242", ptr %".90"
+  %".244" = load i64, ptr %".84"
+  %".245" = load i64, ptr %".90"
+  %".246" = add i64 %".244", %".245"
+  store i64 %".246", ptr %".91"
+  %".248" = load i64, ptr %".91"
+  %".264" = sub i64 %".248", %".263"
+  %".265" = call i64 @"llvm.fshr.i64"(i64 %".264", i64 %".264", i64 2)
+  %".267" = icmp ult i64 %".265", %".266"
+  br i1 %".267", label %"fast.2", label %"slow.2", !prof !2
 fast.2:
-  %".242" = getelementptr i8, ptr %".232", i64 %".237"
+  %".269" = getelementptr i8, ptr %".259", i64 %".264"
   br label %"after.2"
 slow.2:
-  %".244" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".221", i64 4, i64 3)
-  %".245" = icmp eq ptr %".244", null
-  br i1 %".245", label %"fault", label %"after.2", !prof !3
+  %".271" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".248", i64 4, i64 2)
+  %".272" = icmp eq ptr %".271", null
+  br i1 %".272", label %"fault", label %"after.2", !prof !3
 after.2:
-  %".247" = phi  ptr [%".242", %"fast.2"], [%".244", %"slow.2"]
-  %".248" = load i32, ptr %".101"
-  store i32 %".248", ptr %".247", align 4
-  br label %"thread_end"
-next_thread.if:
-  store i32 0, ptr %".72"
-  %".266" = load i32, ptr %".74"
-  %".267" = add i32 %".266", 1
-  store i32 %".267", ptr %".74"
-  %".269" = icmp eq i32 %".267", %".54"
-  br i1 %".269", label %"next_thread.if.if", label %"next_thread.if.endif"
-next_thread.endif:
-  %".277" = icmp ult i32 %".258", %".58"
-  br i1 %".277", label %"thread", label %"pass_end"
-next_thread.if.if:
-  store i32 0, ptr %".74"
-  %".272" = load i32, ptr %".76"
-  %".273" = add i32 %".272", 1
-  store i32 %".273", ptr %".76"
-  br label %"next_thread.if.endif"
-next_thread.if.endif:
-  br label %"next_thread.endif"
-pass_end:
-  %".279" = load i32, ptr %".64"
-  %".280" = icmp eq i32 %".279", 0
-  br i1 %".280", label %"next_block", label %"not_done"
-all_arrived:
-  store i32 4294967295, ptr %".66"
-  br label %"pass"
-schedule:
-  %".287" = call i32 @"schedule"(ptr %".50", [2 x i8]* @"kinds.kernel_0", i32 %".58")
-  store i32 0, ptr %".66"
-  switch i32 %".287", label %"stuck" [i32 0, label %"pass" i32 2, label %"next_block"]
-not_done:
-  %".282" = load i32, ptr %".68"
-  %".283" = icmp eq i32 %".282", %".279"
-  br i1 %".283", label %"all_arrived", label %"schedule"
-stuck:
-  %".290" = getelementptr i8, ptr %".1", i64 168
-  store i64 4, ptr %".290", align 8
-  %".292" = zext i32 %".42" to i64
-  %".293" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".292", ptr %".293", align 8
-  %".295" = zext i32 %".43" to i64
-  %".296" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".295", ptr %".296", align 8
-  %".298" = zext i32 %".44" to i64
-  %".299" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".298", ptr %".299", align 8
-  ret i32 1
+  %".274" = phi  ptr [%".269", %"fast.2"], [%".271", %"slow.2"]
+  %".275" = load i32, ptr %".89"
+  store i32 %".275", ptr %".274", align 4
+  store i32 0, ptr %".57"
+  br label %"next_thread.1"
+tid_x_done.1:
+  %".285" = add i32 %".193", 1
+  store i32 %".285", ptr %".181"
+  %".287" = icmp ult i32 %".285", %".52"
+  br i1 %".287", label %"tid_y.1", label %"tid_y_done.1"
+tid_y_done.1:
+  %".289" = add i32 %".194", 1
+  store i32 %".289", ptr %".183"
+  %".291" = icmp ult i32 %".289", %".54"
+  br i1 %".291", label %"tid_z.1", label %"tid_z_done.1"
+tid_z_done.1:
+  br label %"next_block"
 next_block.if:
   store i32 0, ptr %".28"
-  %".311" = load i32, ptr %".31"
-  %".312" = add i32 %".311", 1
-  store i32 %".312", ptr %".31"
-  %".314" = icmp eq i32 %".312", %".21"
-  br i1 %".314", label %"next_block.if.if", label %"next_block.if.endif"
+  %".303" = load i32, ptr %".31"
+  %".304" = add i32 %".303", 1
+  store i32 %".304", ptr %".31"
+  %".306" = icmp eq i32 %".304", %".21"
+  br i1 %".306", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".31"
-  %".317" = load i32, ptr %".34"
-  %".318" = add i32 %".317", 1
-  store i32 %".318", ptr %".34"
+  %".309" = load i32, ptr %".34"
+  %".310" = add i32 %".309", 1
+  store i32 %".310", ptr %".34"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"

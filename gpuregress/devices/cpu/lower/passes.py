@@ -1,0 +1,181 @@
+"""The passes over a block's threads, for kernels whose threads may wait at different places.
+
+In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
+whole block, the next pass begins at once; otherwise the scheduler decides who may go on.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.lower.body import Body
+from gpuregress.devices.cpu.lower.context import LAYOUT, PLAIN_BARRIER, YIELD, row
+from gpuregress.devices.cpu.lower.rematerialize import Recipes
+from gpuregress.devices.cpu.lower.resolve import set_field
+from gpuregress.devices.cpu.lower.scheduler import ALL_DONE, DEADLOCK, GO_ON, build_scheduler
+from gpuregress.devices.cpu.lower.services import Services
+from gpuregress.devices.cpu.lower.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.lower.threads import dimension
+from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
+from gpuregress.devices.cpu.machine.context import DONE, FIXED_BYTES
+from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK
+
+
+class Passes:
+    """The passes over a block's threads, for kernels in which threads wait.
+
+    Args:
+        body: the kernel's.
+    """
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
+        self.context = body.view.pointer("context")
+        self.places: list[int] = []
+        self.kinds: list[int] = []
+        self.resumes: list[ir.Block] = []
+        self.recipes = Recipes(body.emitter)
+
+    def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
+        """Builds the passes from `b` on; control goes to `after` when all threads have exited."""
+        view = self.view
+        x, y, z = (dimension(view, name) for name in ("block_x", "block_y", "block_z"))
+        self.count = view.entry.mul(x, view.entry.mul(y, z))
+        self._reset(b)
+        self.live = Cell(b, self.count)
+        self.flip, self.arrived = Cell(b, i32(0)), Cell(b, i32(0))
+        pass_head, thread_head = (self.llvm.append_basic_block(name) for name in ("pass", "thread"))
+        b.branch(pass_head)
+        b.position_at_end(pass_head)
+        self.arrived.set(i32(0), b)
+        self.tid = {name: Cell(b, i32(0)) for name in ("tid_x", "tid_y", "tid_z")}
+        number = Cell(b, i32(0))
+        b.branch(thread_head)
+        b.position_at_end(thread_head)
+        self.index = number.get()
+        self.next_thread = self.llvm.append_basic_block("next_thread")
+        self._step(b)
+        self._advance(ir.IRBuilder(self.next_thread), number, thread_head, pass_head, after)
+
+    def _reset(self, b: ir.IRBuilder) -> None:
+        fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+        no = ir.Constant(ir.IntType(1), 0)
+        states = b.shl(b.zext(self.count, I64), i64(2))
+        b.call(fill, (self.context, ir.Constant(I8, 0), states, no))
+        counters = LAYOUT["arrived"][0]
+        b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(FIXED_BYTES - counters), no))
+
+    def _step(self, b: ir.IRBuilder) -> None:
+        body = self.body
+        body.start_thread(b, {name: cell.get() for name, cell in self.tid.items()}, self.index)
+        state = b.xor(b.load(row(b, self.context, "state", self.index), typ=I32), self.flip.get(b))
+        self.finish_block = self.llvm.append_basic_block("thread_end")
+        start = self.llvm.append_basic_block("start")
+        switch = b.switch(state, self.next_thread)
+        switch.add_case(i32(0), start)
+        b = ir.IRBuilder(start)
+        body.emitter.clear_registers(b)
+        body.emitter.lower(b)
+        for number, block in enumerate(self.resumes, 1):
+            switch.add_case(i32(number), block)
+        self._end_thread(ir.IRBuilder(self.finish_block))
+
+    def _end_thread(self, b: ir.IRBuilder) -> None:
+        b.store(i32(DONE), row(b, self.context, "state", self.index))
+        self.live.add(i32(-1), b)
+        b.branch(self.next_thread)
+
+    def _advance(
+        self, b: ir.IRBuilder, number: Cell, thread_head: ir.Block, pass_head: ir.Block, after: ir.Block
+    ) -> None:
+        following = b.add(self.index, i32(1))
+        number.set(following, b)
+        self._advance_tid(b)
+        end = self.llvm.append_basic_block("pass_end")
+        b.cbranch(b.icmp_unsigned("<", following, self.count), thread_head, end)
+        b.position_at_end(end)
+        quick, slow = self.llvm.append_basic_block("all_arrived"), self.llvm.append_basic_block("schedule")
+        done = self.llvm.append_basic_block("not_done")
+        live = self.live.get(b)
+        b.cbranch(b.icmp_unsigned("==", live, i32(0)), after, done)
+        b.position_at_end(done)
+        b.cbranch(b.icmp_unsigned("==", self.arrived.get(b), live), quick, slow)
+        b.position_at_end(quick)
+        self.flip.set(i32(-1), b)
+        b.branch(pass_head)
+        self._schedule(ir.IRBuilder(slow), pass_head, after)
+
+    def _advance_tid(self, b: ir.IRBuilder) -> None:
+        x = b.add(self.tid["tid_x"].get(b), i32(1))
+        self.tid["tid_x"].set(x, b)
+        with b.if_then(b.icmp_unsigned("==", x, dimension(self.view, "block_x"))):
+            self.tid["tid_x"].set(i32(0), b)
+            y = b.add(self.tid["tid_y"].get(b), i32(1))
+            self.tid["tid_y"].set(y, b)
+            with b.if_then(b.icmp_unsigned("==", y, dimension(self.view, "block_y"))):
+                self.tid["tid_y"].set(i32(0), b)
+                self.tid["tid_z"].set(b.add(self.tid["tid_z"].get(b), i32(1)), b)
+
+    def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
+        module = self.unit.module
+        scheduler = module.globals.get("schedule") or build_scheduler(module)
+        data = bytes([0, *self.kinds])
+        kinds = ir.GlobalVariable(module, ir.ArrayType(I8, len(data)), f"kinds.{self.body.symbol}")
+        kinds.global_constant, kinds.linkage = True, "internal"
+        kinds.initializer = ir.Constant(kinds.value_type, bytearray(data))
+        answer = b.call(scheduler, (self.context, kinds, self.count))
+        self.flip.set(i32(0), b)
+        stuck = self.llvm.append_basic_block("stuck")
+        switch = b.switch(answer, stuck)
+        switch.add_case(i32(GO_ON), pass_head)
+        switch.add_case(i32(ALL_DONE), after)
+        b.position_at_end(stuck)
+        set_field(b, self.view.machine, "fault_kind", i64(FAULT_DEADLOCK))
+        for axis in "xyz":
+            value = b.zext(self.body.block[f"ctaid_{axis}"], I64)
+            set_field(b, self.view.machine, f"fault_ctaid_{axis}", value)
+        b.ret(i32(DEADLOCK))
+
+    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+        """Saves what lives, leaves the pass, and goes on in a new block when resumed."""
+        body, b = self.body, emitter.builder
+        place = len(self.resumes) + 1
+        kept = sorted(name for name in live if name not in self.recipes)
+        for name in kept:
+            if name in dirty:
+                slot, type_ = emitter.home(name)
+                body.slots.save(b, self.context, self.index, name, b.load(slot, typ=type_))
+        state = place if kind == YIELD else ~place
+        b.store(i32(state), row(b, self.context, "state", self.index))
+        if kind == PLAIN_BARRIER:
+            self.arrived.add(i32(1), b)
+        b.branch(self.next_thread)
+        resume = self.llvm.append_basic_block(f"resume{place}")
+        self.resumes.append(resume)
+        self.kinds.append(kind)
+        self.places.append(self.unit.site(emitter.current()))
+        emitter.builder = ir.IRBuilder(resume)
+        for name in kept:
+            slot, type_ = emitter.home(name)
+            value = body.slots.restore(emitter.builder, self.context, self.index, name, type_)
+            emitter.builder.store(value, slot)
+        self.recipes.make(emitter, live)
+
+    def finish(self, emitter: Services) -> None:
+        """The thread is done."""
+        emitter.builder.branch(self.finish_block)
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Puts a value into the thread's element of a row of its context."""
+        emitter.builder.store(value, row(emitter.builder, self.context, name, self.index))
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """The thread's element of a row of its context."""
+        return emitter.builder.load(row(emitter.builder, self.context, name, self.index), typ=LAYOUT[name][1])
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """What a lane of the thread's warp has posted."""
+        b = emitter.builder
+        thread = b.or_(b.and_(self.index, i32(~31)), lane)
+        return b.load(row(b, self.context, "snap", thread), typ=I64)
