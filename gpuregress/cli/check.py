@@ -30,7 +30,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
     from gpuregress import plan
     from gpuregress.errors import JobErrors
 
-    project = context.find_project(ctx)
+    project = context.find_project(ctx, jobs)
     try:
         cases = plan.make(project, jobs).cases
         failures = {} if no_compile else _compile(cases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,22 @@ if TYPE_CHECKING:
     from gpuregress.records import RunSummary
 
 
-def find_project(ctx: click.Context) -> Project:
-    """The project of the current folder, or of `-C DIR`.
+def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
+    """The project of the current folder, or of `-C DIR`; outside of any, that of the first of `jobs` that is a path.
 
     Raises:
         UsageError: there is none.
     """
     from gpuregress import project
+    from gpuregress.errors import UsageError
 
-    return project.find(Path(ctx.obj or ".").absolute())
+    try:
+        return project.find(Path(ctx.obj or ".").absolute())
+    except UsageError:
+        paths = [Path(job) for job in jobs if Path(job).exists()]
+        if ctx.obj or not paths:
+            raise
+        return project.find(paths[0].absolute())
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:

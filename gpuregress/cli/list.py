@@ -29,7 +29,7 @@ def command(
     from gpuregress import baselines, plan
     from gpuregress.report.terminal import table
 
-    project = context.find_project(ctx)
+    project = context.find_project(ctx, jobs)
     planned = plan.make(project, jobs, name_glob=name_glob, tags=tags)
     store = baselines.Store(project.baselines)
     accepted = {case.name: store.load(case.name) for case in planned.cases}

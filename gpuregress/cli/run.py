@@ -32,7 +32,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     from gpuregress import pipeline
     from gpuregress.cli import progress
 
-    project = context.find_project(ctx)
+    project = context.find_project(ctx, jobs)
     verbosity = options["verbose"] - options["quiet"]
     to_stderr = "-" in (options["json"], options["junit"], options["html"])
     request = pipeline.Request(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
+from gpuregress.cli import main
 from tests.cli.workshop import KERNEL, Workshop
 
 OUT = "  out: {dtype: float32, shape: [n]}"
@@ -141,3 +143,13 @@ def test_new_never_overwrites(shop: Workshop) -> None:
     said = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
     assert "already there" in said
     assert (shop.root / "configs/scale.yaml").read_text() == before
+
+
+def test_a_job_named_by_its_path_is_found_from_anywhere(
+    shop: Workshop, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    path = str(shop.root / "configs/scale.yaml")
+    assert "scale/n=100" in CliRunner().invoke(main, ["list", path]).stdout
+    nowhere = CliRunner().invoke(main, ["list", "scale"])
+    assert (nowhere.exit_code, "there is no project" in nowhere.stderr) == (2, True)
