@@ -33,6 +33,7 @@ th, td { text-align: left; padding: .2em .9em .2em 0; vertical-align: top } th {
 """
 _FAILED = ("differ", "fault", "timeout", "error")
 _MOST_SHOWN = 8
+_MOST_OPEN = 30
 
 
 def render(summary: RunSummary) -> str:
@@ -66,8 +67,13 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
     failed = [entry for entry in cases if entry["verdict"] in _FAILED]
     if failed:
         yield "<h2>What is wrong</h2>"
-        for entry in failed:
+        for entry in failed[:_MOST_OPEN]:
             yield from _case(entry)
+        if failed[_MOST_OPEN:]:
+            yield f"<details><summary>{len(failed) - _MOST_OPEN} more</summary>"
+            for entry in failed[_MOST_OPEN:]:
+                yield from _case(entry)
+            yield "</details>"
     fresh = [entry for entry in cases if entry["verdict"] == "new"]
     if fresh:
         yield "<h2>New: nothing to compare with yet</h2>"
@@ -140,7 +146,8 @@ def _buffer(buffer: dict[str, Any]) -> Iterator[str]:
 
 def _elements(comparison: dict[str, Any]) -> Iterator[str]:
     worst = [("worst", comparison["worst"])] if comparison["worst"] else []
-    rows = [*worst, *(("", element) for element in comparison["first"][:_MOST_SHOWN])]
+    others = [element for element in comparison["first"][:_MOST_SHOWN] if element != comparison["worst"]]
+    rows = [*worst, *(("", element) for element in others)]
     if not rows:
         return
     head = "".join(f"<th>{name}</th>" for name in ("", "element", "baseline", "now", "abs", "rel", "ulp"))
