@@ -16,6 +16,7 @@ COMMANDS: tuple[str, ...] = (
     "review",
     "reject",
     "blame",
+    "calibrate",
     "list",
     "show",
     "check",

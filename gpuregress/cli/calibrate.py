@@ -1,0 +1,40 @@
+"""`gpuregress calibrate`."""
+
+from __future__ import annotations
+
+import click
+
+from gpuregress.cli import context
+
+
+@click.command(
+    "calibrate",
+    short_help="propose the tightest rules that hold, with the evidence",
+    epilog="Example: gpuregress calibrate dot --repeat 20",
+)
+@click.argument("case")
+@click.option(
+    "--repeat", type=click.IntRange(2), default=20, show_default=True, metavar="N", help="Runs on each device."
+)
+@click.option(
+    "--device", "devices", multiple=True, metavar="cpu|cuda[:N]", help="Where; can be repeated.  [default: all]"
+)
+@context.json_option
+@click.pass_context
+def command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, ...], as_json: bool) -> int:
+    """Runs a CASE (or every case of a job) again and again on every device that is here, and prints rules as YAML.
+
+    For each buffer: every bit equal if all results are, else `order: any` if only places change, else steps between
+    floats, else a tolerance. The results are held against one another and against the accepted baseline; a bound is
+    twice the largest error seen. Exits with 1 where no rule holds for some buffer.
+    """
+    from gpuregress.pipeline import calibration
+    from gpuregress.records import to_json
+
+    done = calibration.calibrate(context.find_project(ctx), case, repeat=repeat, devices=devices)
+    if as_json:
+        context.print_json(to_json(done))
+    else:
+        for line in done.yaml():
+            click.echo(line)
+    return 0 if all(proposal.holds for proposal in done.proposals) else 1

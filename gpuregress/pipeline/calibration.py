@@ -1,0 +1,191 @@
+"""How tight a job's rules can be: its cases run again and again, on every device that is here, and what that shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes, storage
+from gpuregress.baselines import Store
+from gpuregress.devices import registry
+from gpuregress.dump import reader
+from gpuregress.errors import GpuregressError, HarnessError, UsageError
+from gpuregress.pipeline import fitting, opening
+from gpuregress.pipeline.fitting import Fit
+from gpuregress.pipeline.request import Machinery, Request
+from gpuregress.project import Project
+from gpuregress.records import Outcome, Rule, Verdict
+
+Array = npt.NDArray[np.generic]
+MOST_DISTINCT = 24
+"""Distinct results of one buffer that are held against one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A rule for one buffer of a job.
+
+    Attributes:
+        buffer: its name.
+        text: the rule as YAML; "" where it needs none, or none holds.
+        holds: whether there is a rule under which all results are the same.
+        distinct: how many different results there were, of the case with the most.
+        evidence: why.
+    """
+
+    buffer: str
+    text: str
+    holds: bool
+    distinct: int
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What came of it: the job, its cases, runs a case on each device, the devices, baselines used, the proposals."""
+
+    job: str
+    cases: tuple[str, ...]
+    runs: int
+    devices: tuple[str, ...]
+    baselines: int
+    proposals: tuple[Proposal, ...]
+
+    def yaml(self) -> Iterator[str]:
+        """Lines to paste into the job, with the evidence as comments."""
+        cases = f"{len(self.cases)} case{'s' if len(self.cases) != 1 else ''}"
+        with_baselines = f", and {self.baselines} accepted" if self.baselines else ""
+        yield f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}{with_baselines}"
+        if not any(proposal.text for proposal in self.proposals):
+            yield (
+                "# no rule is needed"
+                if all(proposal.holds for proposal in self.proposals)
+                else "# no rule can be given"
+            )
+        else:
+            yield "compare:"
+        for proposal in self.proposals:
+            results = f"{proposal.distinct} different result{'s' if proposal.distinct != 1 else ''}"
+            rule = f"  {proposal.buffer}: {proposal.text}  # " if proposal.text else f"  # {proposal.buffer}: "
+            yield f"{rule}{results}: {proposal.evidence}"
+
+
+def calibrate(
+    project: Project,
+    selector: str,
+    *,
+    repeat: int,
+    devices: Sequence[str] = (),
+    machinery: Machinery | None = None,
+) -> Calibration:
+    """Runs a case, or all cases of a job, and proposes the tightest rules.
+
+    Args:
+        project: whose; nothing is left in its runs.
+        selector: a case's name or a job's.
+        repeat: runs of each case on each device.
+        devices: which; none: all that are here and that the job runs on.
+        machinery: for tests.
+
+    Raises:
+        UsageError: the selector means cases of several jobs.
+        HarnessError: a case did not run to its end.
+        GpuregressError: whatever `pipeline.run` raises.
+    """
+    with storage.disk_errors(project.runs):
+        project.runs.mkdir(parents=True, exist_ok=True)
+    found: dict[tuple[str, str], dict[str, Path]] = {}
+    types: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {}
+    used, names = [], dict[str, str]()
+    with tempfile.TemporaryDirectory(dir=project.runs, prefix=f"{storage.TEMPORARY_PREFIX}calibrate-") as scratch:
+        for number, device in enumerate(devices or registry.available()):
+            place = dataclasses.replace(project, runs=Path(scratch) / str(number))
+            request = Request((selector,), device=device, jobs=1, repeat=repeat)
+            verdicts = [one for one in opening.run(place, request, machinery=machinery).verdicts if one.word != "skip"]
+            for verdict in verdicts:
+                names[verdict.case] = verdict.job
+                _gather(verdict, found, types)
+            used += [device] if verdicts else []
+        if len(set(names.values())) != 1:
+            jobs = ", ".join(dict.fromkeys(names.values())) or "none that runs here"
+            raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({jobs})")
+        accepted = _add_baselines(Store(project.baselines), found, types)
+        proposals = tuple(_proposals(found, types))
+    return Calibration(next(iter(names.values())), tuple(names), repeat, tuple(used), accepted, proposals)
+
+
+def _gather(
+    verdict: Verdict,
+    found: dict[tuple[str, str], dict[str, Path]],
+    types: dict[tuple[str, str], tuple[str, tuple[int, ...]]],
+) -> None:
+    outcome = verdict.outcome
+    if outcome is None or outcome.state != "done":
+        raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.word}: {verdict.reason}")
+    for dump in outcome.dumps:
+        key = (verdict.case, dump.buffer)
+        types.setdefault(key, (dump.dtype, dump.shape))
+        results = found.setdefault(key, {})
+        results.setdefault(dump.digest, Path(dump.path))
+        for digest, path in _repeats(outcome, dump.buffer):
+            results.setdefault(digest, path)
+
+
+def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
+    paths: Mapping[str, str] = outcome.extra.get("repeat_dumps", {}).get(buffer, {})
+    for number, path in paths.items():
+        yield outcome.repeats[buffer][int(number) - 2], Path(path)
+
+
+def _add_baselines(
+    store: Store,
+    found: dict[tuple[str, str], dict[str, Path]],
+    types: Mapping[tuple[str, str], tuple[str, tuple[int, ...]]],
+) -> int:
+    """The accepted results too, where there are any: a rule must hold against them."""
+    added = 0
+    for case in dict.fromkeys(case for case, _ in found):
+        try:
+            accepted = store.load(case)
+        except GpuregressError:
+            continue  # a damaged baseline is no evidence; `run` says what is wrong with it
+        for buffer, dump in accepted.dumps.items() if accepted else ():
+            if types.get((case, buffer)) == (dump.dtype, dump.shape):
+                found[case, buffer].setdefault(dump.digest, Path(dump.path))
+                added += 1
+    return added
+
+
+def _proposals(
+    found: Mapping[tuple[str, str], Mapping[str, Path]],
+    types: Mapping[tuple[str, str], tuple[str, tuple[int, ...]]],
+) -> Iterator[Proposal]:
+    for buffer in dict.fromkeys(buffer for _, buffer in found):
+        fits = []
+        most = 0
+        for (case, name), results in found.items():
+            if name == buffer:
+                dtype, shape = types[case, name]
+                arrays: list[Array] = [reader.read(path).array for path in list(results.values())[:MOST_DISTINCT]]
+                fits.append(fitting.fit(dtypes.parse(dtype), shape, arrays))
+                most = max(most, len(results))
+        worst = max(fits, key=_looseness)
+        yield Proposal(buffer, worst.text, worst.rule is not None, most, worst.evidence)
+
+
+def _looseness(fit: Fit) -> tuple[int, float]:
+    """Orders rules of one buffer: every bit, any order, steps, relative, absolute, none."""
+    rule = fit.rule
+    if rule is None:
+        return 5, 0.0
+    if rule == Rule():
+        return 0, 0.0
+    if rule.ulp is not None:
+        return 2, float(rule.ulp)
+    return (4, rule.atol) if rule.atol else ((3, rule.rtol) if rule.rtol else (1, 0.0))

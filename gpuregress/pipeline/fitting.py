@@ -1,0 +1,143 @@
+"""The tightest rule under which several results of one buffer are all the same, and the numbers behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import compare, dtypes, ordinals
+from gpuregress.compare import determinism
+from gpuregress.dtypes import ElementType
+from gpuregress.records import Rule
+
+Array = npt.NDArray[np.generic]
+MARGIN = 2
+"""What a bound has over the largest error that was seen."""
+MOST_ULP = 4096
+"""More steps than that are said as a relative error."""
+WIDE = 1e-2
+"""A relative error over this is no rounding: another rule, or a bug."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What was found for one buffer.
+
+    Attributes:
+        rule: the tightest that holds with its margin; None where none of them does.
+        text: the rule as YAML, `{ulp: 4}`; "" where every bit is equal, or no rule holds.
+        evidence: why, in words.
+    """
+
+    rule: Rule | None
+    text: str
+    evidence: str
+
+
+def fit(element: ElementType, shape: tuple[int, ...], results: Sequence[Array]) -> Fit:
+    """The tightest rule: every bit, then any order, then steps between floats, then a tolerance.
+
+    Args:
+        element: what the buffer holds.
+        shape: elements along each axis.
+        results: of one type and shape; any of them may become the baseline, so each pair must be the same both ways.
+    """
+    flat = [np.asarray(result).reshape(-1) for result in results]
+    found = determinism.classify(element, flat)
+    if found == "bitwise":
+        return Fit(Rule(), "", "every bit equal")
+    if found == "order varies":
+        return Fit(Rule(order="any"), "{order: any}", "the same values in other places")
+    for rule, text, evidence in _candidates(element, flat):
+        if _holds(rule, element, shape, flat):
+            return Fit(rule, text, evidence)
+    return Fit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
+
+
+def _candidates(element: ElementType, flat: Sequence[Array]) -> Iterator[tuple[Rule, str, str]]:
+    yield from _bounds(element, flat, "indexed")
+    if len(element.parts) == 1:
+        scalar = element.parts[0].scalar
+        ordered = [column[np.argsort(ordinals.keys(column, scalar), kind="stable")] for column in flat]
+        yield from _bounds(element, ordered, "any")
+
+
+def _bounds(
+    element: ElementType, flat: Sequence[Array], order: Literal["indexed", "any"]
+) -> Iterator[tuple[Rule, str, str]]:
+    tail = ", order: any" if order == "any" else ""
+    ulp, relative, absolute = _largest(element, flat)
+    if element.is_float and ulp * MARGIN <= MOST_ULP:
+        steps = _power_of_two(MARGIN * ulp)
+        said = f"{ulp} ulp at most; the bound is twice that, up to a power of two"
+        yield Rule(ulp=steps, order=order), f"{{ulp: {steps}{tail}}}", said
+    if element.is_float and relative * MARGIN <= WIDE:
+        limit = _one_digit(MARGIN * relative)
+        said = f"a relative error of {relative:.3g} at most; the bound is twice that, rounded up"
+        yield Rule(rtol=limit, atol=0.0, order=order), f"{{rtol: {_yaml(limit)}, atol: 0{tail}}}", said
+    scale = max((_scale(element, column) for column in flat), default=0.0)
+    if absolute * MARGIN <= WIDE * scale:
+        limit = _one_digit(MARGIN * absolute)
+        said = f"an absolute error of {absolute:.3g} at most, of values up to {scale:.3g}; the bound is twice that"
+        yield Rule(rtol=0.0, atol=limit, order=order), f"{{rtol: 0, atol: {_yaml(limit)}{tail}}}", said
+
+
+def _largest(element: ElementType, flat: Sequence[Array]) -> tuple[int, float, float]:
+    """The largest error over all pairs: in steps between floats, relative, and absolute."""
+    steps, relative, absolute = 0, 0.0, 0.0
+    for first, second in permutations(flat, 2):
+        columns = zip(element.columns(first), element.columns(second), strict=True)
+        for part, (e, a) in zip(element.parts, columns, strict=True):
+            off = ordinals.keys(e, part.scalar) != ordinals.keys(a, part.scalar)
+            if not off.any():
+                continue
+            expected, actual = (dtypes.to_float(c[off], part.scalar).astype(np.float64) for c in (e, a))
+            with np.errstate(all="ignore"):
+                error = np.abs(actual - expected)
+                share = error / np.abs(expected)
+            absolute = max(absolute, _top(error))
+            relative = max(relative, _top(share))
+            if part.scalar.is_float:
+                steps = max(steps, int(ordinals.ulps(e[off], a[off], part.scalar).max()))
+    return steps, relative, absolute
+
+
+def _top(errors: npt.NDArray[np.float64]) -> float:
+    return math.inf if np.isnan(errors).any() else float(errors.max())
+
+
+def _scale(element: ElementType, column: Array) -> float:
+    sizes = [
+        np.abs(dtypes.to_float(c, p.scalar).astype(np.float64))
+        for p, c in zip(element.parts, element.columns(column), strict=True)
+    ]
+    finite = [size[np.isfinite(size)] for size in sizes]
+    return max((float(size.max()) for size in finite if size.size), default=0.0)
+
+
+def _holds(rule: Rule, element: ElementType, shape: tuple[int, ...], flat: Sequence[Array]) -> bool:
+    request = compare.Request("", element, shape, rule)
+    return all(compare.compare(request, first, second).same for first, second in permutations(flat, 2))
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << max(0, number - 1).bit_length()
+
+
+def _one_digit(number: float) -> float:
+    """The next number of one digit that is not smaller: 1.2e-6 → 2e-6."""
+    if number == 0:
+        return 0.0
+    exponent = math.floor(math.log10(number))
+    return float(f"{math.ceil(number / 10.0**exponent * (1 - 1e-12))}e{exponent}")
+
+
+def _yaml(number: float) -> str:
+    """With a point and a signed exponent, which every YAML reader takes for a number: `2.0e-06`."""
+    return f"{number:.1e}"
