@@ -437,6 +437,7 @@ class MadeOf:
         contract: `pinned` or `native`.
         arch: what was compiled for.
         device: its model, `NVIDIA H200`.
+        card: a GPU's UUID.
         driver: its driver's and runtime's versions.
         launches: each launch as the log writes it, repeats of one line once.
         resources: kernel → registers, shared, local, spill bytes.
@@ -455,6 +456,7 @@ class MadeOf:
     launches: tuple[str, ...] = ()
     resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     determinism: Mapping[str, str] = field(default_factory=dict)
+    card: str = ""
 
 
 @dataclass(frozen=True, slots=True)

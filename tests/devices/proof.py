@@ -259,10 +259,10 @@ def gpuregress_killed(bench: Workbench) -> Seen:
     began = time.monotonic()
     while any(map(_is_alive, workers)) and time.monotonic() < began + 30:
         time.sleep(0.05)
-    left = [pid for pid in workers if _is_alive(pid)]
+    left, took = [pid for pid in workers if _is_alive(pid)], time.monotonic() - began
     killed = bench.seen(process.returncode, "forever")
     code, _ = bench.run("well")
-    verdict = f"none, {len(workers)} worker, {len(left)} left after {time.monotonic() - began:.1f} s"
+    verdict = f"none, {len(workers)} worker, {len(left)} left after {took:.1f} s"
     return Seen(verdict, killed.exit_code, killed.last_line, "pass" if code == 0 else f"exit {code}")
 
 
