@@ -56,8 +56,8 @@ def _adapted(case: Case, extra: Mapping[str, Any], arch: str) -> Case:
 
 
 def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
-    """What a case has to say of its poison, its timing and the tool it ran under, a line each."""
-    return (*_poison(outcome), *_timing(outcome), *_sanitizer(case, outcome))
+    """What a case has to say of its poison, its timing, its resources and the tool it ran under, a line each."""
+    return (*_poison(outcome), *_timing(outcome), *_resources(case, outcome), *_sanitizer(case, outcome))
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:
@@ -90,6 +90,12 @@ def _timing(outcome: Outcome) -> Iterator[str]:
         spread = f"{min(samples):.4g} to {max(samples):.4g} ms"
         clock = f", SM clock {timing['sm_clock']}" if "sm_clock" in timing else ""
         yield f"{timing['median_ms']:.4g} ms: the median of {len(samples)} samples, {spread}, {timing['clock']}{clock}"
+
+
+def _resources(case: Case, outcome: Outcome) -> Iterator[str]:
+    counted = any(used.get("registers") for used in outcome.resources.values())
+    if case.settings.get("resources") and outcome.state == "done" and not counted:
+        yield "resources: not judged, for this device counts no registers"
 
 
 def _sanitizer(case: Case, outcome: Outcome) -> Iterator[str]:

@@ -70,6 +70,13 @@ def test_remarks() -> None:
     assert lines[4] == "memcheck: not run, for the case did not come to its end"
 
 
+def test_limits_that_nobody_can_judge_are_said() -> None:
+    case = fakes.case("double", settings={"resources": {"registers": 8}})
+    uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})
+    assert asked.remarks(case, uncounted) == ("resources: not judged, for this device counts no registers",)
+    assert asked.remarks(case, Outcome("c", "done", resources={"double": {"registers": 8}})) == ()
+
+
 @pytest.mark.parametrize(
     ("problem", "findings", "lines"),
     [
