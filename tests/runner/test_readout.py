@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from gpuregress.records import Buffer
@@ -42,7 +43,7 @@ def test_a_symbol_keeps_what_its_initialiser_put_there() -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
 def test_what_is_unwritten_is_the_same_in_pieces(dtype: type) -> None:
-    whole = np.resize(np.frombuffer(POISON, np.uint8), 120).copy().view(dtype)
+    whole: npt.NDArray[np.generic] = np.resize(np.frombuffer(POISON, np.uint8), 120).copy().view(dtype)
     whole[7] = whole[20] = 1
     found = [unwritten_in(np.split(whole, cuts)) for cuts in ([], [3], [7], [8, 9, 21], [1, 2, 3, 4, 5])]
     assert all(one == found[0] for one in found)
