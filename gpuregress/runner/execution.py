@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, launchlog, storage
-from gpuregress.compare import determinism
 from gpuregress.devices.base import Device, LaunchReport, Memory, Module
 from gpuregress.dump import digest, names, reader, writer
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
@@ -134,6 +133,8 @@ class _Run:
         firsts: dict[str, Array] = {}
         self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.get("timing"))
         if self.case.repeat > 1:
+            from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
+
             self.extra["determinism"] = dict.fromkeys(firsts, determinism.CLASSES[0])
         for _ in range(1, self.case.repeat):
             self.device.free_all()
@@ -180,6 +181,8 @@ class _Run:
 
     def _note_class(self, name: str, first: Array, other: Array) -> None:
         """The determinism of a buffer of which two runs differ: never better than it was found before."""
+        from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
+
         element = dtypes.parse(self.case.buffers[name].dtype)
         found = determinism.classify(element, (first.reshape(-1), other.reshape(-1)))
         classes = self.extra["determinism"]
