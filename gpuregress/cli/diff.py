@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ...], raw: bool, as_json: bool) -> int:
     """Compares the dumps of two revisions, wherever they are kept, under the jobs' rules.
 
+    For each buffer that differs: how many elements, in order and in any order, the worst, what it looks like, where the
+    errors are (a strip of the buffer, or a heat map of two dimensions, by size of the error), and the first few side by
+    side.
+
     The baselines are searched first, then the runs, the newest first; `baseline` names whatever is accepted. Exits with
     0 when all is the same, 1 when something differs, 5 when there is nothing to compare.
     """
@@ -34,11 +38,11 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
 
     root = None
     if raw and not cases and Path(before).is_file() and Path(after).is_file():
-        found = revisions.compare_files(Path(before), Path(after))
+        found = revisions.compare_files(Path(before), Path(after), width=_width())
     else:
         project = context.find_project(ctx)
         root = project.root
-        found = revisions.compare_revisions(project, before, after, cases, raw=raw)
+        found = revisions.compare_revisions(project, before, after, cases, raw=raw, width=_width())
     if as_json:
         _print_json(found, before, after)
     else:
@@ -46,12 +50,19 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
     return found.exit_code
 
 
+def _width() -> int:
+    """Signs in a line of a picture: as many as the screen has, less the indentation."""
+    import shutil
+
+    return max(20, shutil.get_terminal_size().columns - 4)
+
+
 def _print(found: Differences, root: Path | None) -> None:
-    from gpuregress.report import terminal
+    from gpuregress.report import difference
 
     for verdict in found.verdicts:
         click.echo(context.style(verdict.word, f"{'same' if verdict.word == 'pass' else 'differ':<8} {verdict.case}"))
-        for line in terminal.details(verdict, root):
+        for line in difference.screen(verdict, root):
             click.echo(f"  {line}")
     for note in found.notes:
         click.echo(f"note: {note}", err=True)

@@ -10,12 +10,14 @@ from gpuregress import plan, verdict
 from gpuregress.baselines import Store
 from gpuregress.dump import digest, names, reader
 from gpuregress.errors import NothingToDo
-from gpuregress.pipeline import findings, folders
+from gpuregress.pipeline import findings, folders, pictures
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Verdict, Word
 
 BASELINE = "baseline"
+WIDTH = 78
+"""Signs in a line of a picture, where no screen says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Differences:
 
 
 def compare_revisions(
-    project: Project, before: str, after: str, selectors: Sequence[str] = (), *, raw: bool = False
+    project: Project, before: str, after: str, selectors: Sequence[str] = (), *, raw: bool = False, width: int = WIDTH
 ) -> Differences:
     """Compares the dumps of two revisions.
 
@@ -42,6 +44,7 @@ def compare_revisions(
         after: the other one.
         selectors: which cases; none: all.
         raw: every bit counts, whatever the jobs' rules say.
+        width: bins of the pictures.
 
     Raises:
         NothingToDo: no case has dumps of both.
@@ -59,7 +62,7 @@ def compare_revisions(
             if (name in old) != (name in new)
         ]
         if shared:
-            buffers = tuple(_buffer(case, name, old[name], new[name], raw=raw) for name in shared)
+            buffers = tuple(_buffer(case, name, old[name], new[name], raw=raw, width=width) for name in shared)
             found.append(_verdict(case, buffers, before, after))
     if not found:
         there = sorted({revision for case in cases for revision in _revisions(project, case)})
@@ -69,8 +72,13 @@ def compare_revisions(
     return Differences(tuple(found), tuple(notes))
 
 
-def compare_files(before: Path, after: Path) -> Differences:
+def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differences:
     """Compares two dump files, every bit.
+
+    Args:
+        before: the one that is taken as the reference.
+        after: the other one.
+        width: bins of the pictures.
 
     Raises:
         DumpError: one does not hold what its header says.
@@ -78,7 +86,7 @@ def compare_files(before: Path, after: Path) -> Differences:
     """
     source, name = Source(str(after)), after.name
     case = Case("files", str(after), str(after), {}, source, after.name, "", 0, {}, (), (name,), {name: Rule()})
-    buffers = (_buffer(case, name, before, after, raw=True),)
+    buffers = (_buffer(case, name, before, after, raw=True, width=width),)
     return Differences((_verdict(case, buffers, str(before), str(after)),), ())
 
 
@@ -94,10 +102,11 @@ def record(buffer: str, path: Path) -> Dump:
     return Dump(buffer, str(path), header.element_type.name, header.shape, text, text)
 
 
-def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool) -> BufferVerdict:
+def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool, width: int) -> BufferVerdict:
     then, now = record(name, before), record(name, after)
     pair = Pair(case, "baseline", after, now, before, then, Rule() if raw else None)
     compared = findings.explain(pair, pair.compare(), Outcome(case.name, "done"))
+    compared = pictures.with_picture(pair, compared, width)
     word: Word = "pass" if compared.same else "differ"
     return BufferVerdict(name, word, str(after), str(before), (compared,))
 

@@ -1,0 +1,84 @@
+"""Two revisions of a buffer on one screen: how many differ, the worst, what it looks like, the first side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpuregress.records import BufferVerdict, Comparison, Element, Verdict
+from gpuregress.report import picture, terminal
+
+_MOST_SHOWN = 8
+
+
+def screen(verdict: Verdict, root: Path | None = None) -> Iterator[str]:
+    """The lines of one case; a buffer that is the same takes one.
+
+    Args:
+        verdict: from `pipeline.revisions`.
+        root: the project's; paths below it are shown relative to it.
+    """
+    for buffer in verdict.buffers:
+        for comparison in buffer.comparisons:
+            if comparison.same:
+                yield f"{buffer.name}: {_same(comparison)}"
+            else:
+                yield from _different(buffer, comparison, verdict, root)
+
+
+def _same(comparison: Comparison) -> str:
+    if comparison.identical:
+        return f"every bit of {comparison.of} elements the same"
+    changed = f"the bits of {comparison.changed} of {comparison.of} changed" if comparison.changed else "not identical"
+    return f"the same under {comparison.rule}; {changed}"
+
+
+def _different(buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None) -> Iterator[str]:
+    yield f"{buffer.name}: {comparison.message or f'{comparison.differing} of {comparison.of} differ'}"
+    yield f"  rule       {comparison.rule}"
+    yield from (f"  {line}" for line in both_verdicts(comparison))
+    if comparison.worst is not None:
+        place = comparison.numbers.get("place")
+        yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {place}' if place else ''}"
+    for number, finding in enumerate(comparison.findings):
+        yield f"  {'looks like' if not number else '':<10} {finding.message}"
+    yield from (f"  {line}" for line in _pictures(comparison))
+    yield from (f"  {line}" for line in _side_by_side(comparison, verdict))
+    for word, path in (("before", buffer.baseline), ("after", buffer.dump)):
+        if path:
+            yield f"  {word:<10} {terminal.shown(path, root)}"
+
+
+def both_verdicts(comparison: Comparison) -> Iterator[str]:
+    """In order, and as a multiset: the same values in other places are told apart from other values."""
+    if comparison.changed:
+        yield f"in order   the bits of {comparison.changed} of {comparison.of} differ"
+    if comparison.multiset_same is not None:
+        said = "the same values, in other places" if comparison.multiset_same else "other values, too"
+        yield f"any order  {said}"
+
+
+def _pictures(comparison: Comparison) -> Iterator[str]:
+    found = comparison.numbers.get("picture", {})
+    if "heat_map" in found:
+        yield from picture.heat_map(found["heat_map"])
+    elif "strip" in found:
+        yield from picture.strip(found["strip"])
+
+
+def _side_by_side(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    if not comparison.first:
+        return
+    names = [Path(name).name for name in (verdict.baseline_revision, verdict.revision)]
+    head = ("element", names[0], names[1], "absolute", "relative", "ulp")
+    rows = [_row(element) for element in comparison.first[:_MOST_SHOWN]]
+    yield from terminal.table(head, rows)
+    if comparison.differing > len(rows):
+        yield f"… and {comparison.differing - len(rows)} more"
+
+
+def _row(element: Element) -> tuple[str, ...]:
+    where = f"[{element.index}]{'.' + element.part if element.part else ''}"
+    errors = (element.absolute, element.relative, element.ulp)
+    told = ("" if error is None else f"{error:.3g}" if isinstance(error, float) else str(error) for error in errors)
+    return (where, element.expected or "nothing", element.actual or "nothing", *told)

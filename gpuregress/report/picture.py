@@ -1,0 +1,87 @@
+"""A buffer's errors as a strip or a small heat map of characters, green to red on a scale of powers of ten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+SAME = "·"
+NOT_A_NUMBER = "!"
+LEVELS = "▁▂▃▄▅▆▇█"
+_COLOURS = (34, 70, 106, 142, 178, 172, 166, 160)
+"""xterm's 256 colours from green to red, one a level."""
+_NAN_COLOUR = 201
+_SAME_COLOUR = 240
+
+
+def strip(profile: Mapping[str, Any]) -> Iterator[str]:
+    """A line of bins along the buffer, and a line that says what its signs mean.
+
+    Args:
+        profile: `{"shape": [bins], "largest": […], "differing": […], "of": […]}`, errors as numbers or `inf`.
+    """
+    yield _coloured(_signs(profile))
+    yield _legend(profile)
+
+
+def heat_map(profile: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each row of bins, and the legend.
+
+    Args:
+        profile: as for `strip`, its shape `[rows, columns]`.
+    """
+    signs, columns = _signs(profile), int(profile["shape"][1])
+    for start in range(0, len(signs), columns):
+        yield _coloured(signs[start : start + columns])
+    yield _legend(profile)
+
+
+def level(error: float, low: float, high: float) -> int:
+    """The level of an error, 0 to 7, by its logarithm between the smallest and the largest that there is."""
+    if high <= low:
+        return len(LEVELS) - 1
+    share = (math.log10(error) - math.log10(low)) / (math.log10(high) - math.log10(low))
+    return min(len(LEVELS) - 1, max(0, int(share * len(LEVELS))))
+
+
+def _signs(profile: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """A sign and its colour for each bin."""
+    largest = [float(error) for error in profile["largest"]]
+    low, high = _ends(largest)
+    return [_sign(error, int(count), low, high) for error, count in zip(largest, profile["differing"], strict=True)]
+
+
+def _sign(error: float, differing: int, low: float, high: float) -> tuple[str, int]:
+    if not differing:
+        return SAME, _SAME_COLOUR
+    if not math.isfinite(error):
+        return NOT_A_NUMBER, _NAN_COLOUR
+    at = level(error, low, high) if error > 0 else 0
+    return LEVELS[at], _COLOURS[at]
+
+
+def _ends(largest: Sequence[float]) -> tuple[float, float]:
+    finite = [error for error in largest if math.isfinite(error) and error > 0]
+    return (min(finite), max(finite)) if finite else (0.0, 0.0)
+
+
+def _legend(profile: Mapping[str, Any]) -> str:
+    largest = [float(error) for error in profile["largest"]]
+    low, high = _ends(largest)
+    sizes = [int(size) for size in profile["of"]]
+    each = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    said = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]
+    if high > low:
+        said.append(f"{LEVELS[0]} error {low:.2g} … {LEVELS[-1]} {high:.2g}")
+    elif high:
+        said.append(f"{LEVELS[-1]} error {high:.2g}")
+    if any(not math.isfinite(error) for error in largest):
+        said.append(f"{NOT_A_NUMBER} NaN or infinity")
+    return ", ".join(said)
+
+
+def _coloured(signs: Sequence[tuple[str, int]]) -> str:
+    runs = ((colour, "".join(sign for sign, _ in run)) for colour, run in groupby(signs, key=lambda sign: sign[1]))
+    return "".join(f"\x1b[38;5;{colour}m{text}" for colour, text in runs) + "\x1b[0m"
