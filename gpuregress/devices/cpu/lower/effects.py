@@ -46,6 +46,7 @@ _NO_RESULT = frozenset(
     ]
 )
 _WAITING = frozenset(["shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"])
+_EXCHANGES = frozenset(["ldmatrix", "stmatrix", "movmatrix", "mma"])
 _SPIN_SOURCES = frozenset(["volatile", "acquire", "relaxed", "mmio", "acq_rel"])
 
 
@@ -125,7 +126,12 @@ def waits(statement: Statement) -> bool:
     if statement.opcode in ("bar", "barrier"):
         # A cluster is one block: who arrives goes on, who waits waits for the block.
         return not ("cluster" in statement.modifiers and "arrive" in statement.modifiers)
-    return statement.opcode in _WAITING
+    return statement.opcode in _WAITING or is_exchange(statement)
+
+
+def is_exchange(instruction: Instruction) -> bool:
+    """Whether the lanes of a warp show each other parts of matrices: `mma`, `ldmatrix`, `wmma.mma` and their like."""
+    return instruction.opcode in _EXCHANGES or (instruction.opcode == "wmma" and instruction.modifiers[0] == "mma")
 
 
 def may_change_between_reads(statement: Statement) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuregress.devices.cpu import engine
+from gpuregress.devices.cpu.lower.aligned import meeting
 from gpuregress.devices.cpu.lower.device_function import build_device_function
 from gpuregress.devices.cpu.lower.initializers import variable_facts
 from gpuregress.devices.cpu.lower.inline import inlined
@@ -23,7 +24,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(inlined(tree))
+    unit = Unit(inlined(meeting(tree)))
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.machine.layout import BARRIERS, ROW
+from gpuregress.devices.cpu.machine.layout import BARRIERS, MAX_THREADS, ROW
 
 DONE = 1 << 30
 """The state of a thread that has exited. A state >= 0 is a place to resume, one below 0 the complement of one."""
+
+AREA = 4096
+"""Bytes in which the lanes of a warp show each other the parts of matrices that they hold."""
 
 ROWS: dict[str, tuple[int, int]] = {}
 """Row → its first byte, and bytes of an element."""
@@ -16,6 +19,9 @@ def _place() -> int:
     for name, size in (("state", 4), ("group", 4), ("ballot", 4), ("key", 8), ("post", 8), ("snap", 8)):
         ROWS[name] = (position, size)
         position += ROW * size
+    position = -(-position // 64) * 64
+    ROWS["area"] = (position, 8)
+    position += AREA * (MAX_THREADS // 32)
     for name in ("arrived", "waiting", "counted", "votes", "expected"):
         ROWS[name] = (position, 4)
         position += -(-BARRIERS * 4 // 16) * 16

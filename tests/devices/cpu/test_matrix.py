@@ -1,0 +1,256 @@
+"""Matrices in a warp's registers, against numpy and the layouts that the PTX ISA manual draws (9.7.14.5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpuregress import dtypes
+from tests.devices.cpu.running import Running
+
+Array = npt.NDArray[Any]
+LANES = np.arange(32)
+
+# Shape, types of D, A, B, and the places of A's elements as the manual gives them: (lane, element) → (row, column).
+SHAPES = [
+    ("m16n8k8", "f32", "f16", "f16"),
+    ("m16n8k16", "f32", "f16", "f16"),
+    ("m16n8k16", "f16", "f16", "f16"),
+    ("m16n8k8", "f32", "bf16", "bf16"),
+    ("m16n8k16", "f32", "bf16", "bf16"),
+    ("m16n8k4", "f32", "tf32", "tf32"),
+    ("m16n8k8", "f32", "tf32", "tf32"),
+    ("m8n8k4", "f64", "f64", "f64"),
+    ("m16n8k8", "f64", "f64", "f64"),
+    ("m16n8k16", "f64", "f64", "f64"),
+    ("m8n8k16", "s32", "s8", "u8"),
+    ("m16n8k16", "s32", "u8", "s8"),
+    ("m16n8k32", "s32", "s8", "s8"),
+    ("m16n8k32", "s32", "s4", "u4"),
+    ("m16n8k64", "s32", "u4", "s4"),
+]
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "s32": 32}
+
+
+def _sizes(shape: str) -> tuple[int, int, int]:
+    m, rest = shape[1:].split("n")
+    n, k = rest.split("k")
+    return int(m), int(n), int(k)
+
+
+def _place_a(shape: str, kind: str, element: int) -> tuple[Array, Array]:
+    """Row and column of an element of A in each lane: the manual's formulas, written out for each width."""
+    m, _, k = _sizes(shape)
+    group, inner = LANES >> 2, LANES & 3
+    width = BITS[kind]
+    below = {
+        (16, 8): element >= 2, (16, 16): element in (2, 3, 6, 7), (32, 4): element == 1, (32, 8): element in (1, 3),
+        (64, 4): False, (64, 8): element in (1, 3), (64, 16): element % 2 == 1, (8, 16): element >= 4,
+        (8, 32): element // 4 in (1, 3), (4, 32): element >= 8, (4, 64): element // 8 in (1, 3),
+    }[(width, k)] and m == 16  # fmt: skip
+    far = {
+        (16, 16): element >= 4, (32, 8): element >= 2, (64, 8): element >= 2, (64, 16): False, (8, 32): element >= 8,
+        (4, 64): element >= 16,
+    }.get((width, k), False)  # fmt: skip
+    per = max(1, 32 // width)
+    column = inner * per + element % per + (4 * per if far else 0)
+    if (width, k) == (64, 16):
+        column = inner + 4 * (element >> 1)
+    return group + (8 if below else 0), column
+
+
+def _place_b(shape: str, kind: str, element: int) -> tuple[Array, Array]:
+    del shape
+    per = max(1, 32 // BITS[kind])
+    return (LANES & 3) * per + element % per + 4 * per * (element // per), LANES >> 2
+
+
+def _numbers(kind: str, shape: tuple[int, int], generator: np.random.Generator) -> Array:
+    low, high = {"s": (-8, 8), "u": (0, 16)}.get(kind[0], (-8, 9))
+    return generator.integers(low, high, shape)
+
+
+def _bits(kind: str, values: Array) -> Array:
+    if kind == "f16":
+        return values.astype(np.float16).view(np.uint16).astype(np.uint64)
+    if kind == "bf16":
+        return dtypes.from_float32(values.astype(np.float32)).astype(np.uint64)
+    if kind in ("tf32", "f32"):
+        return values.astype(np.float32).view(np.uint32).astype(np.uint64)
+    if kind == "f64":
+        return values.astype(np.float64).view(np.uint64)
+    return values.astype(np.int64).view(np.uint64) & np.uint64((1 << BITS[kind]) - 1)
+
+
+def _registers(kind: str, matrix: Array, places: list[tuple[Array, Array]]) -> Array:
+    """What each lane's registers hold: (lanes, registers) of uint32 or uint64."""
+    width = BITS[kind]
+    per, bits = max(1, 32 // width), _bits(kind, matrix)
+    columns = [bits[row, column] for row, column in places]
+    packed = []
+    for start in range(0, len(columns), per):
+        word = np.zeros(32, np.uint64)
+        for place, column in enumerate(columns[start : start + per]):
+            word |= column << np.uint64(width * place)
+        packed.append(word)
+    return np.stack(packed, 1).astype(np.uint64 if kind == "f64" else np.uint32)
+
+
+def _kernel(name: str, counts: tuple[int, int, int], kinds: tuple[str, str, str]) -> str:
+    """PTX that loads A, B and C of each lane from three buffers and stores D into the fourth."""
+    lines, names = [], []
+    for place, (count, kind) in enumerate(zip((*counts, counts[2]), (*kinds, kinds[2]), strict=True)):
+        register = "abcd"[place]
+        lines.append(f".reg .{kind} %{register}<{count}>; .reg .u64 %p{place};")
+        lines.append(f"ld.param.u64 %p{place}, [p{place}]; cvta.to.global.u64 %p{place}, %p{place};")
+        size = count * (8 if kind == "f64" else 4)
+        lines.append(f"mad.wide.u32 %p{place}, %lane, {size}, %p{place};")
+        names.append([f"%{register}{number}" for number in range(count)])
+        step = size // count
+        loaded = names[-1] if place < 3 else []
+        lines += [f"ld.global.{kind} {item}, [%p{place}+{step * number}];" for number, item in enumerate(loaded)]
+    vectors = [f"{{{', '.join(names[place])}}}" for place in (3, 0, 1, 2)]
+    lines.append(f"{name} {', '.join(vectors)};")
+    size = 8 if kinds[2] == "f64" else 4
+    lines += [f"st.global.{kinds[2]} [%p3+{number * size}], {item};" for number, item in enumerate(names[3])]
+    parameters = ", ".join(f".param .u64 p{place}" for place in range(4))
+    body = "\n".join(lines)
+    return (
+        f".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k({parameters})\n"
+        f"{{\n.reg .u32 %lane;\nmov.u32 %lane, %tid.x;\n{body}\nret;\n}}\n"
+    )
+
+
+@pytest.mark.parametrize(("shape", "result", "left", "right"), SHAPES)
+def test_mma_multiplies_small_whole_numbers_exactly(
+    shape: str, result: str, left: str, right: str, tmp_path: Path
+) -> None:
+    m, n, k = _sizes(shape)
+    generator = np.random.default_rng(7)
+    a, b = _numbers(left, (m, k), generator), _numbers(right, (k, n), generator)
+    c = generator.integers(-50, 50, (m, n))
+    places_a = [_place_a(shape, left, element) for element in range(m * k // 32)]
+    places_b = [_place_b(shape, right, element) for element in range(k * n // 32)]
+    places_c = [((LANES >> 2) + 8 * (e // 2), 2 * (LANES & 3) + e % 2) for e in range(m * n // 32)]
+    given = [_registers(left, a, places_a), _registers(right, b, places_b), _registers(result, c, places_c)]
+    types = [left, right] if left == "f64" else ["b32", "b32"]
+    register = {"f16": "b32", "f32": "f32", "f64": "f64", "s32": "s32"}[result]
+    name = f"mma.sync.aligned.{shape}.row.col.{result}.{left}.{right}.{result}"
+    counts = tuple(array.shape[1] for array in given)
+    running = Running(tmp_path, _kernel(name, (counts[0], counts[1], counts[2]), (types[0], types[1], register)), "k")
+    buffers = [running.put(word, array) for word, array in zip("abc", given, strict=True)]
+    out = running.put("d", np.zeros_like(given[2]))
+    running.launch("k", 1, 32, *buffers, out)
+    expected = _registers(result, a @ b + c, places_c)
+    assert (out.read().view(expected.dtype).reshape(expected.shape) == expected).all()
+
+
+def test_sums_stop_at_the_range_only_where_the_instruction_says_so(tmp_path: Path) -> None:
+    for word, expected in (("satfinite.", 2**31 - 1), ("", -(2**31) + 16 * 127 * 127 - 1)):
+        name = f"mma.sync.aligned.m8n8k16.row.col.{word}s32.s8.s8.s32"
+        running = Running(tmp_path, _kernel(name, (1, 1, 2), ("b32", "b32", "s32")), "k")
+        ones = running.put("a", np.full(32, 0x7F7F7F7F, np.uint32))
+        start = running.put("c", np.full(64, 2**31 - 1, np.int32))
+        out = running.put("d", np.zeros(64, np.int32))
+        running.launch("k", 1, 32, ones, ones, start, out)
+        assert set(out.read().view(np.int32)) == {expected}
+
+
+MOVES = """
+extern "C" __global__ void k(const unsigned short* x, unsigned* y)
+{
+    __shared__ __align__(16) unsigned short tile[256], back[256];
+    int lane = threadIdx.x;
+    for (int i = lane; i < 256; i += 32) tile[i] = x[i], back[i] = 0;
+    __syncwarp();
+    unsigned from = __cvta_generic_to_shared(tile + 8 * lane), to = __cvta_generic_to_shared(back + 8 * lane), v[4], t;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(from));
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(v[2]));
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(to), "r"(v[0]), "r"(v[1]), "r"(t), "r"(v[3]) : "memory");
+    for (int r = 0; r < 4; ++r) y[32 * r + lane] = v[r];
+    for (int i = lane; i < 128; i += 32) y[128 + i] = reinterpret_cast<unsigned*>(back)[i];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(from));
+    y[256 + lane] = v[0], y[288 + lane] = v[1];
+}
+"""
+
+
+def test_matrices_go_to_and_from_shared_memory(tmp_path: Path) -> None:
+    running = Running(tmp_path, MOVES, "k")
+    tiles = np.random.default_rng(3).integers(0, 1 << 16, (4, 8, 8), np.uint16)
+    given, out = running.put("x", tiles), running.put("y", np.zeros(320, np.uint32))
+    running.launch("k", 1, 32, given, out)
+    found = out.read().view(np.uint16)
+    assert (found[:256].reshape(4, 8, 8) == tiles).all()
+    turned = tiles.transpose(0, 2, 1)
+    stored = np.stack([turned[0], turned[1], tiles[2], turned[3]])
+    assert (found[256:512].reshape(4, 8, 8) == stored).all()
+    assert (found[512:].reshape(2, 8, 8) == turned[:2]).all()
+
+
+WMMA = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void k(const A* a, const B* b, const C* c, C* d)
+{
+    wmma::fragment<wmma::matrix_a, M, N, K, TA, wmma::LA> fa;
+    wmma::fragment<wmma::matrix_b, M, N, K, TB, wmma::LB> fb;
+    wmma::fragment<wmma::accumulator, M, N, K, C> fc;
+    wmma::load_matrix_sync(fa, a, SA);
+    wmma::load_matrix_sync(fb, b, SB);
+    wmma::load_matrix_sync(fc, c, N, wmma::mem_row_major);
+    for (int i = 0; i < fc.num_elements; ++i) fc.x[i] = fc.x[i] + fc.x[i];
+    wmma::mma_sync(fc, fa, fb, fc);
+    wmma::store_matrix_sync(d, fc, N, wmma::mem_row_major);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "cxx", "tag", "result"),
+    [
+        ((16, 16, 16), "__half", "__half", np.float32),
+        ((32, 8, 16), "__half", "__half", np.float32),
+        ((8, 32, 16), "__half", "__half", np.float16),
+        ((16, 16, 16), "__nv_bfloat16", "__nv_bfloat16", np.float32),
+        ((16, 16, 8), "float", "wmma::precision::tf32", np.float32),
+        ((8, 8, 4), "double", "double", np.float64),
+        ((16, 16, 16), "signed char", "signed char", np.int32),
+        ((32, 8, 16), "unsigned char", "unsigned char", np.int32),
+    ],
+)
+@pytest.mark.parametrize("layouts", [("row_major", "col_major"), ("col_major", "row_major")])
+def test_wmma(
+    shape: tuple[int, int, int], cxx: str, tag: str, result: type[Any], layouts: tuple[str, str], tmp_path: Path
+) -> None:
+    m, n, k = shape
+    names = {np.float32: "float", np.float16: "__half", np.float64: "double", np.int32: "int"}
+    strides = (k if layouts[0] == "row_major" else m, n if layouts[1] == "row_major" else k)
+    words = {
+        "A": cxx, "B": cxx, "C": names[result], "TA": tag, "TB": tag, "LA": layouts[0], "LB": layouts[1], "M": m,
+        "N": n, "K": k, "SA": strides[0], "SB": strides[1],
+    }  # fmt: skip
+    text = "".join(f"#define {name} {word}\n" for name, word in words.items())
+    # After mma.h, which has parameters of these names.
+    running = Running(tmp_path, WMMA.replace("using namespace", text + "using namespace"), "k")
+    generator = np.random.default_rng(11)
+    a, b, c = (generator.integers(0, 9, size) for size in ((m, k), (k, n), (m, n)))
+    storage = {"__half": np.float16, "float": np.float32, "double": np.float64, "signed char": np.int8}
+    stored: list[Array] = [
+        np.ascontiguousarray(matrix if layout == "row_major" else matrix.T)
+        for matrix, layout in zip((a, b), layouts, strict=True)
+    ]
+    if cxx == "__nv_bfloat16":
+        stored = [dtypes.from_float32(matrix.astype(np.float32)) for matrix in stored]
+    else:
+        stored = [matrix.astype(storage.get(cxx, np.uint8)) for matrix in stored]
+    buffers = [running.put(name, matrix) for name, matrix in zip("ab", stored, strict=True)]
+    addend, out = running.put("c", c.astype(result)), running.put("d", np.zeros((m, n), result))
+    running.launch("k", 1, 32, *buffers, addend, out)
+    assert (out.read().view(result).reshape(m, n) == a @ b + 2 * c).all()
