@@ -117,7 +117,7 @@ def test_notes() -> None:
     verdict = decide(make_case(), done(), make_baseline("sum", "old", arch="sm_80"), {"sum": [against()]})
     assert verdict.notes == (
         "the baseline holds old, which the job no longer dumps",
-        "compared with the baseline for sm_80",
+        "compared with the baseline for sm_80, which comes before the common one",
     )
 
 
