@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import os
 import platform
 import time
@@ -24,6 +25,7 @@ from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
 from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.machine.syscalls import Syscalls
 from gpuregress.devices.cpu.machine.tables import table
+from gpuregress.devices.cpu.turns import Grid, check_residence
 from gpuregress.devices.cpu.variables import place_variables
 from gpuregress.devices.limits import check_launch
 from gpuregress.devices.parameters import pack
@@ -180,6 +182,8 @@ class CpuDevice:
             raise DeviceError("the program was not loaded onto the cpu device")
         facts = module.facts(kernel)
         check_launch(self.info, module.kernel(kernel), grid, block, shared)
+        if facts.cooperative:
+            check_residence(grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2])
         parameters = module.pack(kernel, args)
         machine = self._machine(module, facts, grid, block, shared, parameters)
         scene = faults.Scene(
@@ -220,7 +224,12 @@ class CpuDevice:
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         function = module.function(facts)
         start = time.perf_counter_ns()
-        status = function(ctypes.addressof(machine))
+        if facts.cooperative:
+            grid = Grid(machine, facts, self._space, len(self._arena.shared))
+            status = grid.run(lambda: function(ctypes.addressof(machine)))
+            scene = dataclasses.replace(scene, context=grid.arena.context)
+        else:
+            status = function(ctypes.addressof(machine))
         elapsed = (time.perf_counter_ns() - start) / 1e6
         if status:
             raise self._fault(machine, scene, calls)

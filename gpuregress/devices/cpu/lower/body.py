@@ -6,6 +6,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.context import Slots
 from gpuregress.devices.cpu.lower.function import FunctionEmitter
+from gpuregress.devices.cpu.lower.names import knows_its_grid
 from gpuregress.devices.cpu.lower.regions import MachineView
 from gpuregress.devices.cpu.lower.services import Exits
 from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i64, open_function
@@ -41,6 +42,7 @@ class Body:
         self.slots = Slots()
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
+        self.cooperative = knows_its_grid(function)
         self.block: dict[str, ir.Value] = {}
         """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
 

@@ -36,6 +36,7 @@ class BuiltKernel:
         context_bytes: of a block's thread context; 0 where no thread waits.
         static_shared: declared bytes of shared memory.
         places: site numbers of the places where threads wait, in order.
+        cooperative: its blocks may wait for each other, and take turns.
     """
 
     symbol: str
@@ -44,6 +45,7 @@ class BuiltKernel:
     context_bytes: int
     static_shared: int
     places: tuple[int, ...]
+    cooperative: bool
 
 
 LOCKSTEP = True
@@ -76,6 +78,7 @@ class _KernelBuilder:
             self.body.slots.size if waits else 0,
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
             tuple(self.steps.places),
+            self.body.cooperative,
         )
 
     def _shared_keys(self) -> list[tuple[str, str]]:
@@ -97,7 +100,11 @@ class _KernelBuilder:
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
         self.body.block = {name: cell.get(b) for name, cell in axes.items()}
-        self._poison_shared(b)
+        if self.body.cooperative:
+            with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
+                self._poison_shared(b)
+        else:
+            self._poison_shared(b)
         next_block = self.llvm.append_basic_block("next_block")
         self.steps.build(b, next_block)
         b = ir.IRBuilder(next_block)

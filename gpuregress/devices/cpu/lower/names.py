@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuregress.devices.cpu.lower import effects
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Label, Operand, Symbol, Vector
 
 
@@ -15,6 +16,13 @@ def names_used(function: Function) -> set[str]:
         for operand in operands:
             found |= _names(operand)
     return found
+
+
+def knows_its_grid(function: Function) -> bool:
+    """Whether a kernel looks for the grid's barrier, whose address cooperative groups find in two registers."""
+    return any(
+        name in ("%envreg1", "%envreg2") for statement in function.body or () for name in effects.reads(statement)
+    )
 
 
 def _names(operand: Operand) -> set[str]:

@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.lower.structured import Cell, at, i32, i64
 from gpuregress.devices.cpu.lower.threads import dimension
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.machine.context import DONE, FIXED_BYTES
-from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK
+from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK, SUSPENDED
 
 
 class Passes:
@@ -42,8 +42,11 @@ class Passes:
         view = self.view
         x, y, z = (dimension(view, name) for name in ("block_x", "block_y", "block_z"))
         self.count = view.entry.mul(x, view.entry.mul(y, z))
-        self._reset(b)
         self.live = Cell(b, self.count)
+        if self.body.cooperative:
+            self._reset_or_resume(b)
+        else:
+            self._reset(b)
         self.flip, self.arrived = Cell(b, i32(0)), Cell(b, i32(0))
         pass_head, thread_head = (self.llvm.append_basic_block(name) for name in ("pass", "thread"))
         b.branch(pass_head)
@@ -65,6 +68,27 @@ class Passes:
         b.call(fill, (self.context, ir.Constant(I8, 0), states, no))
         counters = LAYOUT["arrived"][0]
         b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(FIXED_BYTES - counters), no))
+
+    def _reset_or_resume(self, b: ir.IRBuilder) -> None:
+        self.turns = Cell(b, i64(0))
+        with b.if_else(b.icmp_unsigned("==", self.view.field("resuming"), i64(0))) as (first, again):
+            with first:
+                self._reset(b)
+                self.live.set(self.count, b)
+            with again:
+                self.live.set(b.load(row(b, self.context, "left", i32(0)), typ=I32), b)
+
+    def _take_turn(self, b: ir.IRBuilder, pass_head: ir.Block) -> None:
+        """Another pass, or back to the caller, so that the next block can have its turn."""
+        self.turns.add(i64(1), b)
+        most = self.view.field("turns")
+        over = b.icmp_unsigned(">=", self.turns.get(b), most)
+        limited = b.icmp_unsigned("!=", most, i64(0))
+        suspend = self.llvm.append_basic_block("suspend")
+        b.cbranch(b.and_(over, limited), suspend, pass_head)
+        b.position_at_end(suspend)
+        b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
+        b.ret(i32(SUSPENDED))
 
     def _step(self, b: ir.IRBuilder) -> None:
         body = self.body
@@ -128,7 +152,11 @@ class Passes:
         self.flip.set(i32(0), b)
         stuck = self.llvm.append_basic_block("stuck")
         switch = b.switch(answer, stuck)
-        switch.add_case(i32(GO_ON), pass_head)
+        next_pass = pass_head
+        if self.body.cooperative:
+            next_pass = self.llvm.append_basic_block("turn")
+            self._take_turn(ir.IRBuilder(next_pass), pass_head)
+        switch.add_case(i32(GO_ON), next_pass)
         switch.add_case(i32(ALL_DONE), after)
         b.position_at_end(stuck)
         set_field(b, self.view.machine, "fault_kind", i64(FAULT_DEADLOCK))

@@ -26,7 +26,7 @@ _CONSTANTS = {
     "%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0, "%reserved_smem_offset_begin": 0,
     "%reserved_smem_offset_end": 1024, "%reserved_smem_offset_cap": 0, "%reserved_smem_offset_0": 0,
     **{f"%cluster_ctaid.{axis}": 0 for axis in "xyzw"}, **{f"%cluster_nctaid.{axis}": 1 for axis in "xyzw"},
-    **{f"%envreg{number}": 0 for number in range(32)},
+    **{f"%envreg{number}": 0 for number in range(32) if number not in (1, 2)},
 }  # fmt: skip
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 
@@ -44,6 +44,10 @@ def special_register(emitter: Services, name: str) -> ir.Value:
         return dimension(view, _DIMENSIONS[name])
     if name in _CONSTANTS:
         return i32(_CONSTANTS[name])
+    if name in ("%envreg1", "%envreg2"):
+        # The grid's barrier: cooperative_groups, get_grid_workspace.
+        address = view.field("workspace")
+        return builder.trunc(builder.lshr(address, i64(32)) if name == "%envreg1" else address, I32)
     if name == "%laneid":
         return lane(builder, view, thread)
     if name == "%warpid":

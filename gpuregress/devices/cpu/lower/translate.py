@@ -39,6 +39,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
             built.static_shared,
             built.places,
             _max_threads(function),
+            built.cooperative,
         )
     done = 0
     while done < len(unit.wanted_functions):

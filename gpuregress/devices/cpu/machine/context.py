@@ -25,7 +25,8 @@ def _place() -> int:
     for name in ("arrived", "waiting", "counted", "votes", "expected"):
         ROWS[name] = (position, 4)
         position += -(-BARRIERS * 4 // 16) * 16
-    return position
+    ROWS["left"] = (position, 4)
+    return position + 16
 
 
 FIXED_BYTES = _place()

@@ -35,6 +35,9 @@ BARRIERS = 17
 FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
 """What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how."""
 
+SUSPENDED = 2
+"""What a kernel answers when a block has had its turns and is not done; 0: done, otherwise a fault."""
+
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free")
 """Functions that the device offers; the number is the place in this tuple."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -46,6 +49,8 @@ class Machine(ctypes.Structure):
 
     `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of
     the module's variables, `tables` one pointer for each special-function table that the module uses.
+    `workspace` is the address of the grid's barrier; a block that has taken `turns` turns (0: any number) is suspended,
+    and goes on where it stood when it is called with `resuming` set.
     """
 
     _fields_ = [
@@ -82,6 +87,9 @@ class Machine(ctypes.Structure):
             "fault_ctaid_y",
             "fault_ctaid_z",
             "inactive_reads",
+            "workspace",
+            "turns",
+            "resuming",
         )
     ]
 

@@ -18,6 +18,7 @@ class KernelFacts:
     static_shared: int
     places: tuple[int, ...]
     max_threads: int
+    cooperative: bool
 
 
 @dataclass(frozen=True, slots=True)
