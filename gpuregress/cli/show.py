@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.records import Case
 
 
 @click.command(
@@ -16,9 +20,10 @@ from gpuregress.cli import context
 )
 @click.argument("case")
 @click.option("--ptx", is_flag=True, help="Compile it and print the PTX instead.")
+@click.option("--llvm", is_flag=True, help="Compile it and print the LLVM IR that the cpu device makes of its kernels.")
 @context.json_option
 @click.pass_context
-def command(ctx: click.Context, /, case: str, ptx: bool, as_json: bool) -> int:
+def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bool) -> int:
     """Shows what a CASE would do: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing."""
     from gpuregress import plan
     from gpuregress.errors import UsageError
@@ -33,9 +38,20 @@ def command(ctx: click.Context, /, case: str, ptx: bool, as_json: bool) -> int:
         from gpuregress import toolchain
 
         click.echo(Path(toolchain.compile(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
+    elif llvm:
+        click.echo(_llvm(found[0]), nl=False)
     elif as_json:
         context.print_json(to_json(found[0]))
     else:
         for line in plan.explain(found[0]):
             click.echo(line)
     return 0
+
+
+def _llvm(case: Case) -> str:
+    from gpuregress import toolchain
+    from gpuregress.devices.cpu.lower.translate import llvm_text
+
+    program = toolchain.compile(case.source)
+    kernels = [entry.mangled for entry in program.entries.values()]
+    return llvm_text(Path(program.ptx).read_text(encoding="utf-8"), kernels)

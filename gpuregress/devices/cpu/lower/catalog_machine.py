@@ -7,6 +7,7 @@ memory, what memory holds afterwards is a result, too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from itertools import product
 
@@ -182,6 +183,7 @@ def access() -> Iterator[Form]:
         name = f"st.{order}{scope}.global.u64"
         text = f"{name} [%x_address0], %b\nld.global.u64 %e, [%x_address0]"
         yield Form(name, text, {"%a": "u64", "%b": "u64"}, {"%e": "u64"})
+    yield from _hinted()
     for lanes, kind in ((2, "b8"), (4, "b8"), (2, "b16"), (4, "b16"), (2, "b32")):
         parts = ", ".join(f"%v{place}" for place in range(lanes))
         register = "b16" if kind == "b8" else kind
@@ -196,7 +198,68 @@ def access() -> Iterator[Form]:
         yield Form(f"ld.global.v{lanes}.{kind}", "\n".join(lines), {"%a": "b64"}, {"%d": "u64"}, scratch)
 
 
-FAMILIES = {"warp": warp, "barrier": barrier, "atomic": atomic, "access": access}
+def _hinted() -> Iterator[Form]:
+    """Accesses with a cache policy."""
+    policy, scratch = "createpolicy.fractional.L2::evict_last.b64 %t, 1.0", {"%t": "b64"}
+    two = {"%a": "u32", "%b": "u32"}
+    name = "ld.global.L2::cache_hint.u32"
+    yield Form(name, f"{policy}\n{name} %d, [%x_address0], %t", {"%a": "u32"}, {"%d": "u32"}, scratch)
+    name, after = "st.global.L2::cache_hint.u32", "ld.global.u32 %e, [%x_address0]"
+    yield Form(name, f"{policy}\n{name} [%x_address0], %b, %t\n{after}", two, {"%e": "u32"}, scratch)
+    name = "atom.global.add.L2::cache_hint.u32"
+    text = f"{policy}\n{name} %d, [%x_address0], %b, %t\n{after}"
+    yield Form(name, text, two, {"%d": "u32", "%e": "u32"}, scratch)
+
+
+def matrix() -> Iterator[Form]:
+    """Products of integers and of doubles; turned matrices."""
+    shapes = [
+        ("m8n8k16", "8"),
+        ("m16n8k16", "8"),
+        ("m16n8k32", "8"),
+        ("m8n8k32", "4"),
+        ("m16n8k32", "4"),
+        ("m16n8k64", "4"),
+    ]
+    for (shape, bits), (x, y), limit in product(shapes, product("su", repeat=2), ("", ".satfinite")):
+        depth, rows = int(shape.rpartition("k")[2]), 8 if shape.startswith("m8") else 16
+        a, b = rows * depth * int(bits) // 1024, 8 * depth * int(bits) // 1024
+        yield _product(f"{shape}.row.col{limit}.s32.{x}{bits}.{y}{bits}.s32", (a, b, rows // 4), ("b32", "s32"))
+    for shape, counts in (
+        ("m8n8k4", (1, 1, 2)),
+        ("m16n8k4", (2, 1, 4)),
+        ("m16n8k8", (4, 2, 4)),
+        ("m16n8k16", (8, 4, 4)),
+    ):
+        yield _product(f"{shape}.row.col.f64.f64.f64.f64", counts, ("f64", "f64"))
+    name = "movmatrix.sync.aligned.m8n8.trans.b16"
+    yield _meeting(name, f"{name} %d, %a", {"%a": "b32"}, {"%d": "b32"})
+
+
+def _product(form: str, counts: tuple[int, int, int], kinds: tuple[str, str]) -> Form:
+    """An mma whose registers hold two inputs, changed a little from one register to the next."""
+    names = [[f"%{letter}{number}" for number in range(count)] for letter, count in zip("xyz", counts, strict=True)]
+    targets = [f"%w{number}" for number in range(counts[2])]
+    kind, result = kinds
+    lines = []
+    for registers, source in zip(names[:2], ("%a", "%b"), strict=True):
+        lines.append(f"mov.{kind} {registers[0]}, {source}")
+        for before, name in itertools.pairwise(registers):
+            step = f"neg.f64 {name}, {before}" if kind == "f64" else f"shf.l.wrap.b32 {name}, {before}, {before}, 9"
+            lines.append(step)
+    lines += [f"mov.{result} {name}, %c" for name in names[2]]
+    vectors = (f"{{{', '.join(registers)}}}" for registers in (targets, *names))
+    lines.append(f"mma.sync.aligned.{form} {', '.join(vectors)}")
+    outputs = dict(zip(("%d", "%e", "%f", "%g"), targets, strict=False))
+    lines += [f"mov.{result} {output}, {target}" for output, target in outputs.items()]
+    scratch = dict.fromkeys([*names[0], *names[1]], kind) | dict.fromkeys([*names[2], *targets], result)
+    inputs = {"%a": kind, "%b": kind, "%c": result}
+    return Form(
+        f"mma.sync.aligned.{form}", "\n".join(lines), inputs, dict.fromkeys(outputs, result), scratch, whole=True
+    )
+
+
+FAMILIES = {"warp": warp, "barrier": barrier, "atomic": atomic, "access": access, "matrix": matrix}
 
 
 def forms(family: str) -> tuple[Form, ...]:

@@ -11,6 +11,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Operand,
     Pair,
     Register,
+    Selected,
     Statement,
     TextureAddress,
     Vector,
@@ -98,6 +99,8 @@ def _names(operand: Operand) -> tuple[str, ...]:
         return (operand.name,)
     if isinstance(operand, Negated):
         return (operand.operand.name,)
+    if isinstance(operand, Selected):
+        return (operand.register.name,)
     if isinstance(operand, Vector):
         return tuple(name for item in operand.elements for name in _names(item))
     if isinstance(operand, Pair):

@@ -21,6 +21,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Pair,
     Register,
     RegisterDeclaration,
+    Selected,
     Statement,
     Symbol,
     TextureAddress,
@@ -191,6 +192,8 @@ class _Copy:
             return replace(operand, name=self.name(operand.name))
         if isinstance(operand, Negated):
             return Negated(Register(self.name(operand.operand.name)))
+        if isinstance(operand, Selected):
+            return Selected(Register(self.name(operand.register.name)), operand.part)
         if isinstance(operand, Address):
             base = operand.base if not isinstance(operand.base, Register | Symbol) else self._operand(operand.base)
             return replace(operand, base=base)  # type: ignore[arg-type]  # a register stays one, a symbol too

@@ -142,4 +142,27 @@ def _isspacep(emitter: Services, instruction: Instruction) -> None:
     emitter.write(target, found, "pred")
 
 
-TABLE = {"mov": _mov, "cvta": _cvta, "isspacep": _isspacep}
+def _createpolicy(emitter: Services, instruction: Instruction) -> None:
+    """A cache policy: a hint, whose bits mean nothing to anyone but the cache."""
+    emitter.write(instruction.operands[0], i64(0), "b64")
+
+
+def _mapa(emitter: Services, instruction: Instruction) -> None:
+    """An address in another block of the cluster, which is this block."""
+    target, source = instruction.operands[:2]
+    type_name = instruction.modifiers[-1]
+    emitter.write(target, emitter.read(source, type_name), type_name)
+
+
+def _getctarank(emitter: Services, instruction: Instruction) -> None:
+    emitter.write(instruction.operands[0], i32(0), "u32")
+
+
+TABLE = {
+    "mov": _mov,
+    "cvta": _cvta,
+    "isspacep": _isspacep,
+    "createpolicy": _createpolicy,
+    "mapa": _mapa,
+    "getctarank": _getctarank,
+}

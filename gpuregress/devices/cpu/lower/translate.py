@@ -30,6 +30,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
         function = unit.functions.get(name)
         if function is None or not function.is_entry:
             raise DeviceError(f"there is no kernel {name}; there are {', '.join(entries(tree)) or 'none'}")
+        _check_cluster(function)
         built = build_kernel(unit, function, f"kernel_{number}")
         facts[name] = KernelFacts(
             built.symbol,
@@ -46,6 +47,28 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
         build_device_function(unit, unit.wanted_functions[done])
         done += 1
     return unit, facts
+
+
+def _check_cluster(function: Function) -> None:
+    size = 1
+    for blocks in function.directives.get("reqnctapercluster", ()):
+        size *= blocks
+    if size > 1:
+        raise UnsupportedError(
+            f"{function.name} asks for clusters of {size} blocks: the cpu device has clusters of one block only"
+        )
+
+
+def llvm_text(text: str, kernels: Sequence[str]) -> str:
+    """The LLVM IR of a PTX text's kernels as the optimiser gets it, to be read.
+
+    Raises:
+        UnsupportedError: one of them needs an instruction that is not there.
+        DeviceError: there is no such kernel.
+        CompileError: the PTX does not follow the grammar.
+    """
+    unit, _ = translate(parse(text), kernels)
+    return str(unit.module)
 
 
 def _max_threads(function: Function) -> int:

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Operand,
     Pair,
     Register,
+    Selected,
     Sink,
     Symbol,
     TextureAddress,
@@ -69,7 +70,9 @@ class OperandParser:
             return Integer(32)
         name = self._scopes.resolve(text)
         if self._scopes.is_register(name):
-            return Register(name)
+            register = Register(name)
+            selects = self._cursor.here.kind == "directive"
+            return Selected(register, self._cursor.take().text[1:]) if selects else register
         return Symbol(name, self._offset())
 
     def _offset(self) -> int:

@@ -93,6 +93,14 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """Some bytes or a half of a register, as video instructions take them: `%r1.b0`, `%r2.h1`, `%r3.b3210`."""
+
+    register: Register
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextureAddress:
     """`[texture, {coordinates}]`, as in tex, suld, cp.async.bulk.tensor."""
 
@@ -100,7 +108,9 @@ class TextureAddress:
     coordinates: Operand
 
 
-Operand: TypeAlias = Register | Integer | Float | Symbol | Address | Vector | Pair | Negated | Sink | TextureAddress
+Operand: TypeAlias = (
+    Register | Integer | Float | Symbol | Address | Vector | Pair | Negated | Selected | Sink | TextureAddress
+)
 
 
 # --- statements -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Operand,
     Pair,
     Register,
+    Selected,
     Sink,
     Symbol,
     Vector,
@@ -47,5 +48,7 @@ def _operand(item: Operand) -> str:
         return f"{_operand(item.first)}|{_operand(item.second)}"
     if isinstance(item, Negated):
         return f"!{item.operand.name}"
+    if isinstance(item, Selected):
+        return f"{item.register.name}.{item.part}"
     assert isinstance(item, Sink)
     return "_"

@@ -23,6 +23,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Negated,
     Pair,
     Register,
+    Selected,
     Sink,
     SourceLine,
     Symbol,
@@ -50,6 +51,9 @@ def _only(body: str) -> Instruction:
 R1, R2 = Register("%r1"), Register("%r2")
 
 
+_SELECTED = Selected(Register("%r2"), "b0")
+
+
 @pytest.mark.parametrize(
     ("text", "operands"),
     [
@@ -68,6 +72,7 @@ R1, R2 = Register("%r1"), Register("%r2")
         ("st.shared.u32 [tile+8], %r1;", (Address(Symbol("tile"), 8), R1)),
         ("ld.global.u32 %r1, [1024];", (R1, Address(Integer(1024)))),
         ("setp.lt.s32 %p1|%p2, %r1, 5;", (Pair(Register("%p1"), Register("%p2")), R1, Integer(5))),
+        ("vmax.s32.s32.s32 %r1, %r2.b0, %r3.h1;", (Register("%r1"), _SELECTED, Selected(Register("%r3"), "h1"))),
         ("and.pred %p1, %p2, !%p3;", (Register("%p1"), Register("%p2"), Negated(Register("%p3")))),
         ("mov.u64 %rd1, table+16;", (Register("%rd1"), Symbol("table", 16))),
     ],
@@ -231,6 +236,7 @@ _operands = st.one_of(
     _plain,
     _addresses,
     _registers.map(Negated),
+    st.builds(Selected, _registers, st.sampled_from(["b0", "b3", "h1", "b3210"])),
     st.builds(Pair, _registers, _registers),
     st.lists(_plain, min_size=1, max_size=4).map(lambda items: Vector(tuple(items))),
 )

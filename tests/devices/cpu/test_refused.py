@@ -1,0 +1,48 @@
+"""A kernel that needs what is not there says which instruction and line, before it runs; the others run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress.errors import UnsupportedError
+from tests.devices.cpu.running import Running, ints
+
+SOURCE = """
+extern "C" __global__ void fine(int* y) { y[threadIdx.x] = 7; }
+extern "C" __global__ void video(int* y)
+{
+    int v;
+    y[0] = 1;
+    asm("vadd.s32.s32.s32.sat %0, %1.b0, %1.h1;" : "=r"(v) : "r"(y[1]));
+    y[0] = v;
+}
+extern "C" __global__ void __cluster_dims__(2, 1, 1) clustered(int* y) { y[blockIdx.x] = 1; }
+extern "C" __global__ void reduced(float* y)
+{
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], 16;" :: "l"(y), "r"(0));
+}
+"""
+KERNELS = ("fine", "video", "clustered", "reduced")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ("video", r"vadd\.s32\.s32\.s32\.sat at k\.cu:7 is not supported by the cpu device"),
+        ("clustered", "clustered asks for clusters of 2 blocks"),
+        ("reduced", r"cp\.reduce\.async\.bulk\.\S+ at k\.cu:13 is not supported"),
+    ],
+)
+def test_a_kernel_is_refused_by_instruction_and_line_and_nothing_runs(
+    kernel: str, message: str, tmp_path: Path
+) -> None:
+    running = Running(tmp_path, SOURCE, *KERNELS)
+    out = running.put("y", np.zeros(4, np.int32))
+    with pytest.raises(UnsupportedError, match=message):
+        running.launch(kernel, 2, 2, out)
+    assert ints(out) == [0, 0, 0, 0]
+    running.launch("fine", 1, 4, out)
+    assert ints(out) == [7, 7, 7, 7]
