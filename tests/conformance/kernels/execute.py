@@ -23,6 +23,7 @@ from tests.conformance.kernels import programs
 from tests.conformance.kernels.programs import Variant
 
 ROOT = Path(__file__).parents[3]
+DIGESTS = Path(__file__).with_name("digests.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ def run_program(device: Device, name: str, variant: Variant, kind: str) -> Itera
         return
     for kernel, shape in programs.kernels(name).items():
         try:
-            digest = _digest(*launch(device, module, program.entries[kernel].mangled, shape))
+            value = digest(*launch(device, module, program.entries[kernel].mangled, shape))
         except GpuregressError as error:
-            digest = _failure(error)
-        yield Finding(f"{name}/{kernel}/{variant.name}", digest)
+            value = _failure(error)
+        yield Finding(f"{name}/{kernel}/{variant.name}", value)
     device.free_all()
 
 
@@ -125,7 +126,8 @@ def everything(
                 yield from run_case_as(device, case, variant, kind)
 
 
-def _digest(written: bytes, printed: str) -> str:
+def digest(written: bytes, printed: str) -> str:
+    """The first 16 hex digits of the sha256 of what a kernel wrote and printed."""
     return hashlib.sha256(written + printed.encode()).hexdigest()[:16]
 
 

@@ -1,0 +1,151 @@
+"""Whole kernels: what an H200 stored, and what Python says they must store.
+
+Every program runs here in one of its variants, every sixth kernel of it; all of them, and the jobs of configs/, with
+`python -m tests.conformance.kernels compare cpu tests/conformance/kernels/digests.json`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpuregress.devices.registry import open_device
+from tests.conformance.kernels import programs
+from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
+from tests.conformance.kernels.programs import VARIANTS, Variant
+
+Words = npt.NDArray[np.uint32]
+Oracle = Callable[[Words], npt.NDArray[Any]]
+PLAIN = Variant("sm_90", "default")
+
+
+def _run(program: str, kernels: list[str], variant: Variant) -> dict[str, tuple[bytes, str]]:
+    built = compiled(programs.source(program, variant), "cpu")
+    few = dataclasses.replace(built, entries={name: built.entries[name] for name in kernels})
+    with open_device("cpu") as device:
+        module = device.load(few)
+        shapes = programs.kernels(program)
+        return {name: launch(device, module, few.entries[name].mangled, shapes[name]) for name in kernels}
+
+
+@pytest.mark.parametrize(
+    ("program", "variant"),
+    [(name, VARIANTS[place % len(VARIANTS)]) for place, name in enumerate(programs.names())],
+    ids=lambda item: getattr(item, "name", item),
+)
+def test_programs_store_what_the_card_stored(program: str, variant: Variant) -> None:
+    recorded = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.exists() else {}
+    chosen = list(programs.kernels(program))[::6]
+    found = {
+        f"{program}/{name}/{variant.name}": digest(*given) for name, given in _run(program, chosen, variant).items()
+    }
+    assert len(found) == len(chosen)
+    assert not {name: value for name, value in found.items() if recorded.get(name, value) != value}
+
+
+def test_every_program_has_kernels_and_every_kernel_a_launch() -> None:
+    shapes = {name: programs.kernels(name) for name in programs.names()}
+    assert all(shapes.values())
+    assert sum(len(kernels) for kernels in shapes.values()) > 300
+    assert shapes["blocks"]["coordinates"].grid == (3, 2, 2)
+    assert shapes["blocks"]["dynamic_shared"].shared == 5120
+
+
+# --- oracles ----------------------------------------------------------------------------------------------------------
+
+
+def _blocks(x: Words, size: int, count: int) -> Words:
+    return x[: size * count].reshape(count, size)
+
+
+def _sorted_blocks(x: Words) -> Words:
+    return np.sort(_blocks(x, 256, 4), 1).ravel()
+
+
+def _merge_sorted(x: Words) -> Words:
+    return np.sort(_blocks(x, 512, 4), 1).ravel()
+
+
+def _radix_sorted(x: Words) -> Words:
+    rows = np.sort(_blocks(x, 512, 4), 1)
+    rows[1::2] = rows[1::2, ::-1]
+    return rows.ravel()
+
+
+def _sorted_long_words(x: Words) -> Words:
+    rows = np.sort(x[: 4 * 512 * 2].view(np.int64).reshape(4, 512), 1)
+    rows[1::2] = rows[1::2, ::-1]
+    return rows.ravel().view(np.uint32)
+
+
+def _scanned(x: Words) -> Words:
+    return np.cumsum(_blocks(x, 256, 4) & 0xFFFF, 1, dtype=np.uint32).ravel()
+
+
+def _counted(x: Words) -> Words:
+    rows = _blocks(x, 256, 4)
+    odd, last = (rows & 1).sum(1), ((rows & 1023) == 5).any(1)
+    return np.stack([odd, (rows != 12345).all(1), last, 0 * odd], 1).repeat(256, 0).astype(np.uint32).ravel()
+
+
+def _histogram(x: Words) -> Words:
+    return np.concatenate([np.bincount(row & 63, minlength=64) for row in _blocks(x, 512, 4)]).astype(np.uint32)
+
+
+def _locked(x: Words) -> Words:
+    sums = (_blocks(x, 256, 4) & 255).sum(1)
+    return np.stack([0 * sums, sums, 0 * sums + pow(3, 256, 1 << 32), 0 * sums], 1).astype(np.uint32).ravel()
+
+
+def _wide_division(x: Words) -> Words:
+    """The quotients of `long_words`."""
+    found = []
+    for i in range(1024):
+        a, b, c, d = (int(x[i + 1024 * place]) for place in range(4))
+        b = b >> i % 32 if i % 5 else 0
+        wide, divisor = a << 32 | c, ((b << 32 | d) >> i % 64 if i % 7 else 3) or 1
+        found.append(wide // divisor)
+    return np.array(found, np.uint64).view(np.uint32).reshape(-1, 2)
+
+
+ORACLES: dict[tuple[str, str], tuple[Oracle, Callable[[Words], npt.NDArray[Any]]]] = {
+    ("blocks", "sort"): (_sorted_blocks, lambda y: y[:1024]),
+    ("blocks", "counting_barriers"): (_counted, lambda y: y[:4096]),
+    ("warps", "scan"): (_scanned, lambda y: y[:1024]),
+    ("cub_block", "sort_words"): (_radix_sorted, lambda y: y[:2048]),
+    ("cub_block", "sort_long_words"): (_sorted_long_words, lambda y: y[:4096]),
+    ("cub_block", "merge_sort"): (_merge_sorted, lambda y: y[:2048]),
+    ("cub_block", "histogram_sort"): (_histogram, lambda y: y[:256]),
+    ("cub_block", "histogram_atomic"): (_histogram, lambda y: y[:256]),
+    ("atomics", "lock"): (_locked, lambda y: y[:16]),
+    ("integers", "long_words"): (_wide_division, lambda y: y[: 16 * 1024].reshape(1024, 16)[:, :2]),
+    ("asynchronous", "group_copy"): (lambda x: _blocks(x, 512, 4)[:, ::-1].ravel(), lambda y: y[:2048]),
+    ("asynchronous", "latches"): (
+        lambda x: _blocks(x, 128, 4).sum(1, dtype=np.uint32).repeat(128),
+        lambda y: y[:512],
+    ),
+}
+
+
+@pytest.mark.parametrize("program", sorted({program for program, _ in ORACLES}))
+def test_programs_compute_what_they_say(program: str) -> None:
+    wanted = [kernel for name, kernel in ORACLES if name == program]
+    for kernel, (written, _) in _run(program, wanted, PLAIN).items():
+        oracle, part = ORACLES[program, kernel]
+        assert (part(np.frombuffer(written, np.uint32)) == oracle(programs.words())).all(), kernel
+
+
+def test_what_is_printed_is_what_c_prints() -> None:
+    lines = _run("printing", ["formats"], PLAIN)["formats"][1].splitlines()
+    assert lines[1] == "[      42][42      ][00000042][+42][ 42][0xff][010]"
+    assert lines[3] == "3.250000 1.234568e+04 1e-07 1E+20 -5.000000E-01 0x1p+0"
+    assert lines[4] == "[     3.142][2.72e+00  ][+2][-0001.5000][0.3333333333]"
+    assert lines[5] == "plain [     right] [left  ] [cu]"
+    assert lines[6] == "inf -inf 0.000000"
+    assert lines[7] == "[    42] [3.14]"
