@@ -15,11 +15,15 @@ def _bra(emitter: Services, instruction: Instruction) -> None:
     label = instruction.operands[0]
     if not isinstance(label, Symbol) or label.name not in emitter.flow.block_of_label:
         raise unsupported(instruction, "there is no such label")
-    target = emitter.edge(emitter.flow.block_of_label[label.name])
+    number = emitter.flow.block_of_label[label.name]
     if instruction.guard is None:
-        emitter.builder.branch(target)
+        emitter.builder.branch(emitter.edge(number))
         return
-    following = emitter.edge(emitter.block_number + 1)
+    known = emitter.proven.branches.get(emitter.index)
+    if known is not None:
+        emitter.builder.branch(emitter.edge(number if known else emitter.block_number + 1))
+        return
+    target, following = emitter.edge(number), emitter.edge(emitter.block_number + 1)
     emitter.builder.cbranch(emitter.guard_value(instruction), target, following)
 
 

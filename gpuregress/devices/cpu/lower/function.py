@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.lower.opcodes import lowering
 from gpuregress.devices.cpu.lower.origin import Origins
 from gpuregress.devices.cpu.lower.regions import MachineView, Region
 from gpuregress.devices.cpu.lower.resolve import set_field
-from gpuregress.devices.cpu.lower.services import Exits
+from gpuregress.devices.cpu.lower.services import Exits, Proven
 from gpuregress.devices.cpu.lower.special import special_register
 from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.lower.symbols import symbol_value
@@ -25,6 +25,7 @@ from gpuregress.devices.cpu.lower.threads import Thread
 from gpuregress.devices.cpu.lower.types import I1, POINTER, convert, is_signed, llvm_type
 from gpuregress.devices.cpu.lower.unit import Unit
 from gpuregress.devices.cpu.ptx.tree import (
+    Address,
     Call,
     Float,
     Function,
@@ -78,6 +79,7 @@ class FunctionEmitter:
         self._pointers: dict[object, ir.Value] = {}
         self._guarded = False
         self._abandoned = False
+        self.proven = Proven()
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
@@ -174,6 +176,10 @@ class FunctionEmitter:
         return self.view.entry.load(entry, typ=POINTER)
 
     # --- pointers already checked in this block -----------------------------------------------------------------------
+
+    def proven_pointer(self, address: Address, count: int) -> ir.Value | None:
+        """A host pointer that needs no check."""
+        return self.proven.pointers.get((address, count))
 
     def known_pointer(self, key: object) -> ir.Value | None:
         """A host pointer that an access in this block has already checked."""

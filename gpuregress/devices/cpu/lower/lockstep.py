@@ -14,12 +14,15 @@ from llvmlite import ir
 from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.context import BARRIER, LAYOUT, PLAIN_BARRIER, row
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
-from gpuregress.devices.cpu.lower.services import Services
+from gpuregress.devices.cpu.lower.rows import ProvenRow, plan
+from gpuregress.devices.cpu.lower.services import Proven, Services
 from gpuregress.devices.cpu.lower.structured import Cell, counted, entry_alloca, i32, i64, open_function
 from gpuregress.devices.cpu.lower.threads import dimension
 from gpuregress.devices.cpu.lower.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.uniform import Uniformity
 
+PROVEN_ROWS = True
+"""Whether rows of threads that need no checks run without; tests compare them with the other way."""
 _POSTING = frozenset(["shfl", "match", "redux"])
 """Warp operations that read what other lanes posted."""
 
@@ -91,40 +94,76 @@ class Lockstep:
         if region.index >= 0:
             live = self.body.emitter.live_across(region.index)
             region.shared = {name: self._load_shared(b, name) for name in self._kept(live) if name not in self._varying}
-        cells, heads = self._open_loops(b)
-        self._end = self.llvm.append_basic_block("next_thread")
-        self._start = b
-        if region.index < 0:
-            self.body.emitter.clear_registers(b)
-            self.body.emitter.lower(b)
+        number, cells, heads = self._open_rows(b)
+        done = self.llvm.append_basic_block("row_done")
+        rows = plan(self.body.emitter, self._recipes, region.index) if PROVEN_ROWS else None
+        if rows is None:
+            self._threads(b, number, cells, done)
         else:
-            self._resuming = True
-            self.body.emitter.resume(region.index)
-        done = self._close_loops(ir.IRBuilder(self._end), cells, heads)
-        self._go_on(done, region, after)
+            tid = {name: cell.get(b) for name, cell in cells.items()}
+            proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
+            proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
+            b.cbranch(proven.holds, proven_row, checked_row)
+            self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
+            self._threads(ir.IRBuilder(checked_row), number, cells, done)
+        self._go_on(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
 
-    def _open_loops(self, b: ir.IRBuilder) -> tuple[dict[str, Cell], dict[str, ir.Block]]:
-        cells = {name: Cell(b, i32(0)) for name in ("number", "tid_x", "tid_y", "tid_z")}
+    def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
+        """Loops over z and y; gives the next thread's number, y and z, and where the loops begin."""
+        number = Cell(b, i32(0))
+        number.set(i32(0))
+        cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
         heads: dict[str, ir.Block] = {}
-        for name in ("tid_z", "tid_y", "tid_x"):
-            cells[name].set(i32(0))
+        for name, cell in cells.items():
+            cell.set(i32(0))
             heads[name] = self.llvm.append_basic_block(name)
             b.branch(heads[name])
             b.position_at_end(heads[name])
-        self._index = cells["number"].get()
-        tid = {name: cells[name].get() for name in ("tid_x", "tid_y", "tid_z")}
-        self.body.start_thread(b, tid, self._index if self._waits else None)
-        return cells, heads
+        return number, cells, heads
 
-    def _close_loops(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
-        cells["number"].set(b.add(self._index, i32(1)), b)
-        for name, end in (("tid_x", "block_x"), ("tid_y", "block_y"), ("tid_z", "block_z")):
+    def _close_rows(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
+        for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
-            value = b.add(self.body.thread.coordinate(b, name), i32(1))
+            value = b.add(cells[name].get(b), i32(1))
             cells[name].set(value, b)
             b.cbranch(b.icmp_unsigned("<", value, dimension(self.view, end)), heads[name], done)
             b.position_at_end(done)
         return b
+
+    def _threads(
+        self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
+    ) -> None:
+        """Loops over a row's threads; under what is proven of them, if anything is."""
+        emitter, body = self.body.emitter, self.body
+        first = number.get(b)
+        tid = {name: cell.get(b) for name, cell in cells.items()}
+        x = Cell(b, i64(0))
+        x.set(i64(0))
+        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        b.branch(head)
+        b.position_at_end(head)
+        wide = x.get()
+        tid_x = b.trunc(wide, I32)
+        self._index = b.add(first, tid_x, flags=("nuw", "nsw"))
+        body.start_thread(b, tid | {"tid_x": tid_x}, self._index if self._waits else None)
+        emitter.proven = Proven() if row is None else row.of_thread(b, wide)
+        self._lower_thread(b)
+        b = ir.IRBuilder(self._end)
+        following = b.add(wide, i64(1), flags=("nuw", "nsw"))
+        x.set(following, b)
+        number.set(b.add(self._index, i32(1), flags=("nuw", "nsw")), b)
+        width = b.zext(dimension(self.view, "block_x"), I64)
+        b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+
+    def _lower_thread(self, b: ir.IRBuilder) -> None:
+        emitter, region = self.body.emitter, self._current
+        self._start = b
+        if region.index < 0:
+            emitter.clear_registers(b)
+            emitter.lower(b)
+        else:
+            self._resuming = True
+            emitter.resume(region.index)
 
     def _go_on(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
         heads = {item.number: item.head for item in self._regions.values()}

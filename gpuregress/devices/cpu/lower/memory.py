@@ -45,6 +45,9 @@ def host_pointer(
         action: `read`, `write` or `atomic access`.
     """
     version = emitter.version(address.base.name) if isinstance(address.base, Register) else 0
+    proven = emitter.proven_pointer(address, count)
+    if proven is not None:
+        return proven
     key = (space, address, version, count, action if space == "const" else "")
     known = emitter.known_pointer(key)
     if known is None:
@@ -58,7 +61,7 @@ def _check(
 ) -> ir.Value:
     value = address_value(emitter, address)
     origin = emitter.origins.of(address.base)
-    region = _region(emitter, origin, space, value.type)
+    region = guessed_region(emitter, address, space, value.type)
     if region is None:
         region = emitter.array_region(_generic(emitter.builder, value, space))
     site = emitter.unit.site(instruction, action, space, count, _origin_text(origin))
@@ -129,8 +132,9 @@ def _origin_text(origin: Origin | None) -> str:
     return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
 
 
-def _region(emitter: Services, origin: Origin | None, space: str, type_: ir.Type) -> Region | None:
-    unit, view = emitter.unit, emitter.view
+def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> Region | None:
+    """The region that an address most likely points into; None where there is no guess."""
+    unit, view, origin = emitter.unit, emitter.view, emitter.origins.of(address.base)
     if origin is None:
         return _only_shared(emitter, type_) if space == "shared" else None
     if origin.kind == "param":

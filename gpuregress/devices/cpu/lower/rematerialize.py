@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpuregress.devices.cpu.lower import effects
 from gpuregress.devices.cpu.lower.flow import single_definitions
 from gpuregress.devices.cpu.lower.opcodes import lowering
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
 
-_CHEAP = frozenset(["mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "cvta", "cvt"])
+_CHEAP = frozenset(["mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "cvta", "cvt"])
 _VARYING = ("%tid.", "%laneid", "%lanemask")
 _MOST_VARYING = 3
 """Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
@@ -32,10 +34,25 @@ class Recipes:
 
     def make(self, emitter: Services, live: frozenset[str]) -> None:
         """Works the live ones out again where the emitter stands."""
+        self.make_all(emitter, [name for name in sorted(live) if name in self])
+
+    def make_all(self, emitter: Services, names: Iterable[str]) -> None:
+        """Works registers of `all_definitions` out where the emitter stands, however long that takes."""
         made: set[str] = set()
-        for name in sorted(live):
-            if name in self:
-                self._make(emitter, name, made)
+        for name in names:
+            self._make(emitter, name, made)
+
+    def all_definitions(self) -> dict[str, Instruction]:
+        """What sets the registers that can be made again, cheap or not."""
+        return {name: item for name, item in self._definitions.items() if self._cost(name) is not None}
+
+    def predicates(self) -> dict[str, Instruction]:
+        """What sets the predicates that one instruction alone sets."""
+        return {
+            name: item
+            for name, item in self._definitions.items()
+            if item.modifiers[-1:] == ("pred",) or item.opcode == "setp"
+        }
 
     def _make(self, emitter: Services, name: str, made: set[str]) -> None:
         if name in made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from llvmlite import ir
@@ -13,7 +14,7 @@ from gpuregress.devices.cpu.lower.origin import Origins
 from gpuregress.devices.cpu.lower.regions import MachineView, Region
 from gpuregress.devices.cpu.lower.threads import Thread
 from gpuregress.devices.cpu.lower.unit import Unit
-from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Register
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Instruction, Register
 
 
 class Exits(Protocol):
@@ -41,6 +42,19 @@ class Exits(Protocol):
         """What a lane of the thread's warp has posted."""
 
 
+@dataclass(slots=True)
+class Proven:
+    """What is known of the threads for which code is being built, beyond what holds for any.
+
+    Attributes:
+        pointers: (address, bytes) → a host pointer that needs no check.
+        branches: guarded branch → whether it is taken.
+    """
+
+    pointers: dict[tuple[Address, int], ir.Value] = field(default_factory=dict)
+    branches: dict[int, bool] = field(default_factory=dict)
+
+
 class Services(Emit, Protocol):
     """The function being lowered.
 
@@ -56,6 +70,7 @@ class Services(Emit, Protocol):
         origins: where addresses come from.
         block_number: the block at hand.
         index: the statement at hand.
+        proven: what need not be checked here.
     """
 
     builder: ir.IRBuilder
@@ -69,6 +84,7 @@ class Services(Emit, Protocol):
     origins: Origins
     block_number: int
     index: int
+    proven: Proven
 
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
@@ -78,6 +94,9 @@ class Services(Emit, Protocol):
 
     def version(self, name: str) -> int:
         """Changes whenever a register is set."""
+
+    def proven_pointer(self, address: Address, count: int) -> ir.Value | None:
+        """A host pointer that needs no check."""
 
     def known_pointer(self, key: object) -> ir.Value | None:
         """A host pointer that an access in this block has already checked."""

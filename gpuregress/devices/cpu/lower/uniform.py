@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.lower.flow import Flow, single_definitions
 from gpuregress.devices.cpu.machine.layout import SYSTEM_CALLS
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
 
-_PURE = frozenset((
+PURE = frozenset((
     "mov", "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor",
     "not", "cnot", "shl", "shr", "shf", "setp", "set", "selp", "slct", "cvt", "cvta", "lop3", "prmt", "bfe",
     "bfi", "bfind", "bmsk", "brev", "clz", "popc", "mul24", "mad24", "sad", "addc", "subc", "madc", "copysign",
@@ -209,7 +209,7 @@ class Uniformity:
                 and isinstance(address.base, Symbol)
                 and address.base.name in self._parameters
             )
-        return statement.opcode in _PURE or statement.opcode in ("bar", "barrier")
+        return statement.opcode in PURE or statement.opcode in ("bar", "barrier")
 
     def _is_uniform(self, name: str) -> bool:
         if name in self.varying:

@@ -1,0 +1,133 @@
+"""By how much a value grows from one thread to the next along x, where that is a constant.
+
+32-bit arithmetic wraps around, so such a value grows evenly only modulo 2^32. Where one is widened to 64 bits, that it
+did not wrap on the way from the row's first thread to its last must be checked when the kernel runs: `widened` says of
+which registers. With these checks made, the 64-bit value grows evenly: a wrap in between would show at the last thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
+
+_UNIFORM = ("%ntid.", "%ctaid.", "%nctaid.", "%tid.y", "%tid.z")
+_TYPES = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """How a value grows.
+
+    Attributes:
+        step: from one thread along x to the next.
+        widened: registers whose 32-bit value must not wrap within a row, and whether they are signed.
+    """
+
+    step: int
+    widened: frozenset[tuple[str, bool]] = frozenset()
+
+
+_STILL = Stride(0)
+
+
+class Strides:
+    """Answers for one kernel.
+
+    Args:
+        definitions: the registers that one instruction alone sets, as `rematerialize` makes them again: a pure function
+            of thread numbers, dimensions and parameters.
+    """
+
+    def __init__(self, definitions: dict[str, Instruction]) -> None:
+        self._definitions = definitions
+        self._known: dict[str, Stride | None] = {}
+
+    def of(self, operand: Operand) -> Stride | None:
+        """The stride of an operand; None where it is not constant, or not known."""
+        if isinstance(operand, Integer | Symbol):
+            return _STILL
+        if not isinstance(operand, Register):
+            return None
+        name = operand.name
+        if name == "%tid.x":
+            return Stride(1)
+        if name.startswith(_UNIFORM):
+            return _STILL
+        if name not in self._known:
+            self._known[name] = None
+            definition = self._definitions.get(name)
+            self._known[name] = None if definition is None else self._of_instruction(definition)
+        return self._known[name]
+
+    def _of_instruction(self, instruction: Instruction) -> Stride | None:
+        if instruction.opcode == "ld":
+            return _STILL
+        sources = [self.of(item) for item in instruction.operands[1:]]
+        known = [item for item in sources if item is not None]
+        if len(known) < len(sources):
+            return None
+        found = _STILL if all(item.step == 0 for item in known) else self._of_sum(instruction, known)
+        if found is None:
+            return None
+        return Stride(found.step, found.widened.union(*(item.widened for item in known)))
+
+    def _of_sum(self, instruction: Instruction, sources: list[Stride]) -> Stride | None:
+        opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands[1:]
+        bits = _TYPES.get(words[-1], 0)
+        if not bits or {"cc", "sat", "hi"} & set(words):
+            return None
+        if opcode in ("mov", "cvta"):
+            return sources[0]
+        if opcode in ("not", "neg"):
+            return _wrapped(-sources[0].step, bits)
+        if opcode in ("add", "sub"):
+            return _wrapped(sources[0].step + (1 if opcode == "add" else -1) * sources[1].step, bits)
+        if opcode == "shl":
+            return _wrapped(sources[0].step << _constant(operands[1]), bits) if _is_shift(operands[1], bits) else None
+        if opcode in ("mul", "mad"):
+            return self._of_product(instruction, sources, bits)
+        return self._of_conversion(instruction, sources[0]) if opcode == "cvt" else None
+
+    def _of_product(self, instruction: Instruction, sources: list[Stride], bits: int) -> Stride | None:
+        """`a * c + b` with a constant `c`."""
+        first, second = instruction.operands[1:3]
+        if isinstance(first, Integer):
+            first, second, sources = second, first, [sources[1], sources[0], *sources[2:]]
+        added = sources[2].step if len(sources) > 2 else 0
+        if sources[0].step == sources[1].step == 0:
+            product, widened = 0, frozenset[tuple[str, bool]]()
+        elif isinstance(second, Integer) and 0 <= second.value < 1 << 31:
+            product, widened = sources[0].step * second.value, self._widened(instruction, first)
+        else:
+            return None
+        return Stride(_wrapped(product + added, 64 if "wide" in instruction.modifiers else bits).step, widened)
+
+    def _widened(self, instruction: Instruction, operand: Operand) -> frozenset[tuple[str, bool]]:
+        if "wide" not in instruction.modifiers or not isinstance(operand, Register):
+            return frozenset()
+        return frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))])
+
+    def _of_conversion(self, instruction: Instruction, source: Stride) -> Stride | None:
+        operand = instruction.operands[1]
+        to, of = (_TYPES.get(word, 0) for word in instruction.modifiers[-2:])
+        if not (to and of) or len(instruction.modifiers) != 2 or not isinstance(operand, Register):
+            return None
+        if to <= of:
+            return _wrapped(source.step, to)
+        return Stride(source.step, frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))]))
+
+
+def _is_shift(operand: Operand, bits: int) -> bool:
+    return isinstance(operand, Integer) and 0 <= operand.value < bits
+
+
+def _constant(operand: Operand) -> int:
+    assert isinstance(operand, Integer)
+    return operand.value
+
+
+def _wrapped(step: int, bits: int) -> Stride:
+    """The step in two's complement."""
+    half = 1 << (bits - 1)
+    return Stride((step + half) % (2 * half) - half)
