@@ -24,14 +24,21 @@ extern "C" __global__ void reduced(float* y)
 {
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], 16;" :: "l"(y), "r"(0));
 }
+extern "C" __global__ void watched(int* y)
+{
+    int v;
+    asm volatile("mov.u32 %0, %%pm3;" : "=r"(v));
+    y[0] = v;
+}
 """
-KERNELS = ("fine", "video", "clustered", "reduced")
+KERNELS = ("fine", "video", "clustered", "reduced", "watched")
 
 
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
         ("video", r"vadd\.s32\.s32\.s32\.sat at k\.cu:7 is not supported by the cpu device"),
+        ("watched", r"mov\.u32 at k\.cu:18 .*: there is no special register %pm3"),
         ("clustered", "clustered asks for clusters of 2 blocks"),
         ("reduced", r"cp\.reduce\.async\.bulk\.\S+ at k\.cu:13 is not supported"),
     ],

@@ -12,7 +12,6 @@ from gpuregress.devices.cpu.lower.threads import dimension, lane, linear_thread
 from gpuregress.devices.cpu.lower.types import I32, convert, llvm_type, width
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
-from gpuregress.errors import UnsupportedError
 
 _COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid") for axis in "xyz"}
 _DIMENSIONS = {f"%ntid.{axis}": f"block_{axis}" for axis in "xyz"} | {
@@ -58,7 +57,7 @@ def special_register(emitter: Services, name: str) -> ir.Value:
         return builder.trunc(view.field("dynamic_size"), I32)
     if name in _CLOCKS:
         return _clock(emitter, name)
-    raise UnsupportedError(f"the special register {name} is not supported by the cpu device")
+    raise unsupported(emitter.current(), f"there is no special register {name}")
 
 
 def _lane_mask(builder: ir.IRBuilder, which: str, number: ir.Value) -> ir.Value:
