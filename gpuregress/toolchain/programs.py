@@ -59,11 +59,13 @@ def build_cubin(program: Program) -> Program:
     """
     if program.cubin or not program.ptx:
         return program
+    key = _cubin_key(program)
+    if cache.load(key) is not None:
+        return replace(program, cubin=str(cache.file_path(key, ".cubin")))
     from gpuregress.toolchain import link  # noqa: PLC0415 - a warm start needs none of it
 
     ptx = Path(program.ptx)
     linked = link.link(_text(ptx), program.arch, ptx.name)
-    key = _cubin_key(program)
     resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
     cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
     return replace(program, cubin=str(cache.file_path(key, ".cubin")))

@@ -116,6 +116,8 @@ def test_a_host_without_compiler_takes_what_was_built(source: Source, monkeypatc
     program = toolchain.compile(source)
     assert program == built
     assert toolchain.build_cubin(program) == built
+    monkeypatch.setattr("gpuregress.toolchain.link.link", None)  # a host without an assembler
+    assert toolchain.build_cubin(replace(program, cubin="")) == built
     assert toolchain.resources(program)[program.entries["scaled<float>"].mangled]["registers"] > 0
     assert toolchain.compiler_version() == f"nvrtc {programs.PINNED} (not installed)"
 
