@@ -64,12 +64,13 @@ def compare(device: str, target: str, *patterns: str) -> int:
     """Names what differs from the file."""
     known = json.loads(Path(target).read_text(encoding="utf-8"))
     found = _found(device, patterns)
-    wrong = [
-        f"{name}: {value}, recorded {known.get(name, 'nothing')}"
-        for name, value in found.items()
-        if known.get(name) != value
-    ]
-    sys.stdout.write("\n".join((*wrong, f"{len(found) - len(wrong)} of {len(found)} equal")) + "\n")
+    off = [name for name, value in found.items() if known.get(name) != value]
+    left_open = [name for name in off if any(fnmatch.fnmatchcase(name, pattern) for pattern in programs.OPEN)]
+    wrong = [name for name in off if name not in left_open]
+    lines = [f"{name}: {found[name]}, recorded {known.get(name, 'nothing')}" for name in wrong]
+    lines += [f"{name}: differs, and may: hardware leaves it open" for name in left_open]
+    lines.append(f"{len(found) - len(off)} of {len(found)} equal, {len(left_open)} left open, {len(wrong)} wrong")
+    sys.stdout.write("\n".join(lines) + "\n")
     return int(bool(wrong))
 
 

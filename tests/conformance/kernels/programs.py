@@ -27,6 +27,12 @@ FLAGS: dict[str, tuple[str, ...]] = {
 READ_WORDS = 8192
 WRITTEN_WORDS = 65536
 
+# What hardware leaves open: a pattern of names → why two runs may differ. docs/cpu-device.md repeats it.
+OPEN: dict[str, str] = {
+    "jobs/compact/*": "which thread gets which place in the list is the order of their atomics",
+    "jobs/dot/*": "the sum's order is that of the blocks' float atomics",
+}
+
 _SHAPE = re.compile(r"grid (\d+(?: \d+)*), block (\d+(?: \d+)*)(?:, shared (\d+))?")
 _KERNEL = re.compile(r'(?:// (grid [^\n]*)\n)?(?:extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\()')
 _MACRO = re.compile(r"\b(ONE|TWO|THREE|TEST)\((\w+)\)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
-from gpuregress.devices.cpu.lower.ieee import canonical, flush, propagate
+from gpuregress.devices.cpu.lower.ieee import canonical, flush, is_nan, propagate
 from gpuregress.devices.cpu.lower.memory import element_type, generic_address, host_pointer, lanes, space_of
 from gpuregress.devices.cpu.lower.packed import half_operation
 from gpuregress.devices.cpu.lower.services import Services
@@ -47,24 +47,23 @@ def _update(
     space = space_of(instruction)
     pointer = host_pointer(emitter, instruction, address, space, size(type_name) * count, "atomic access")
     targets = target.elements if isinstance(target, Vector) else (target,) * count
-    flushes = _flushes(emitter, instruction, address, space) if type_name == "f32" else None
+    in_global = _is_global(emitter, address, space) if type_name in ("f32", "f64") else None
     for place in range(count):
         values = [
             emitter.read(item.elements[place] if isinstance(item, Vector) else item, type_name) for item in sources
         ]
         where = at(emitter.builder, pointer, size(type_name) * place)
         old = emitter.builder.load(where, typ=llvm_type(type_name), align=size(type_name))
-        new = _new_value(emitter, instruction, type_name, old, values, flushes)
+        new = _new_value(emitter, instruction, type_name, old, values, in_global)
         emitter.builder.store(new, where, align=size(type_name))
         destination = targets[place]
         if destination is not None:
             emitter.write(destination, old, type_name)
 
 
-def _flushes(emitter: Services, instruction: Instruction, address: Address, space: str) -> ir.Value:
-    """Whether atom.add.f32 flushes subnormal numbers: it does in global memory, not in shared memory."""
+def _is_global(emitter: Services, address: Address, space: str) -> ir.Value:
+    """Whether the sum is made in global memory, whose unit has rules of its own, and not in shared memory."""
     b = emitter.builder
-    del instruction
     if space:
         return ir.Constant(ir.IntType(1), int(space == "global"))
     number = b.lshr(generic_address(emitter, address, space), i64(REGION_SHIFT))
@@ -77,7 +76,7 @@ def _new_value(
     type_name: str,
     old: ir.Value,
     values: list[ir.Value],
-    flushes: ir.Value | None,
+    in_global: ir.Value | None,
 ) -> ir.Value:
     b, operation, value = emitter.builder, _operation(instruction), values[0]
     if operation == "exch":
@@ -89,7 +88,7 @@ def _new_value(
     if operation in ("inc", "dec"):
         return _wrap(b, operation, old, value)
     if type_name in ("f32", "f64"):
-        return _add_float(emitter, type_name, old, value, flushes)
+        return _add_float(emitter, type_name, old, value, in_global)
     if type_name in ("f16", "f16x2", "bf16", "bf16x2"):
         return _halves(emitter, instruction, type_name, old, value)
     if operation == "add":
@@ -106,14 +105,19 @@ def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir
     return b.select(wraps, limit, b.sub(old, one))
 
 
-def _add_float(emitter: Services, type_name: str, old: ir.Value, value: ir.Value, flushes: ir.Value | None) -> ir.Value:
+def _add_float(
+    emitter: Services, type_name: str, old: ir.Value, value: ir.Value, in_global: ir.Value | None
+) -> ir.Value:
+    """In global memory f32 flushes subnormal numbers (the manual says so), and f64 leaves a NaN as it is (an H200)."""
     b = emitter.builder
+    assert in_global is not None
     if type_name == "f64":
-        return propagate(emitter, b.fadd(old, value), old, value)
-    assert flushes is not None
+        plain = propagate(emitter, b.fadd(old, value), old, value)
+        kept = b.select(is_nan(emitter, value), value, b.select(is_nan(emitter, old), old, plain))
+        return b.select(in_global, kept, plain)
     plain = canonical(emitter, b.fadd(old, value))
     flushed = canonical(emitter, flush(emitter, b.fadd(flush(emitter, old), flush(emitter, value))))
-    return b.select(flushes, flushed, plain)
+    return b.select(in_global, flushed, plain)
 
 
 def _halves(emitter: Services, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value) -> ir.Value:
