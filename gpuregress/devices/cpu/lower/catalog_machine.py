@@ -126,7 +126,30 @@ def atomic() -> Iterator[Form]:
         if order in ("relaxed", "release"):
             yield _reduction(f"red.{order}.{scope}.global.add.f32", "f32")
     yield _global("atom.add.u32", "u32", 1)
+    yield from _double_words()
     yield from _vectors()
+
+
+def _double_words() -> Iterator[Form]:
+    """Exchanges of 16 bytes, in shared memory; both halves of what was and what is, made one."""
+    for operation, operands in (("exch", "%u"), ("cas", "%t, %u")):
+        name = f"atom.shared.{operation}.b128"
+        lines = (
+            *_OWN_CELL,
+            "mov.b128 %t, {%a, %b}",
+            "st.shared.v2.b64 [%cell], {%a, %b}",
+            "mov.b128 %u, {%b, %c}",
+            f"{name} %v, [%cell], {operands}",
+            "mov.b128 {%l, %h}, %v",
+            "shl.b64 %h, %h, 1",
+            "xor.b64 %d, %l, %h",
+            "ld.shared.v2.b64 {%l, %h}, [%cell]",
+            "shl.b64 %h, %h, 1",
+            "xor.b64 %e, %l, %h",
+        )
+        inputs = {"%a": "b64", "%b": "b64", "%c": "b64"}
+        scratch = {"%cell": "u32", "%l": "b64", "%h": "b64", **dict.fromkeys(("%t", "%u", "%v"), "b128")}
+        yield Form(name, "\n".join(lines), inputs, {"%d": "b64", "%e": "b64"}, scratch)
 
 
 def _vectors() -> Iterator[Form]:

@@ -50,7 +50,7 @@ TOLERANCE = {
 
 REMARKS = {
     "activemask": "the lanes that stand there together, as many as can be",
-    "atom": "one thread after the other; not b128",
+    "atom": "one thread after the other",
     "bar": "a cluster is one block",
     "barrier": "a cluster is one block",
     "call": "direct, through pointers, vprintf, malloc, free, __assertfail",
