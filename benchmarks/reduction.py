@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks import host, virtual_gpu
 from benchmarks.rows import Row, missing
+from gpuregress.devices.cpu.cores import available
 
 N = 1 << 20
 BLOCK = 256
@@ -26,14 +27,14 @@ struct Work {{
 """
 
 
-@lru_cache(maxsize=1)
-def elements_per_second() -> float:
-    """What the CPU device does; its result is checked."""
+@lru_cache(maxsize=2)
+def elements_per_second(cores: int = 1) -> float:
+    """What the CPU device does on so many cores; its result is checked."""
     buffers = {"x": np.ones(N, np.float32), "sum": np.zeros(N // BLOCK, np.float32)}
     launch = virtual_gpu.Launch(
         "block_sum<float>", (N // BLOCK, 1, 1), (BLOCK, 1, 1), ("sum", "x", ("<i", N)), shared=4 * BLOCK
     )
-    timed = virtual_gpu.time(virtual_gpu.Program(virtual_gpu.KERNELS / "reduce.cu", buffers, (launch,)))
+    timed = virtual_gpu.time(virtual_gpu.Program(virtual_gpu.KERNELS / "reduce.cu", buffers, (launch,)), count=cores)
     assert np.all(timed.buffers["sum"] == BLOCK)
     return N / timed.seconds
 
@@ -44,4 +45,14 @@ def measure() -> list[Row]:
     if host.compiler() is None:
         return [missing(what, "g++ is not installed")]
     peer = N / host.seconds(CODE)
-    return [Row(what, f"{ours / 1e6:,.1f} M/s", f"g++ -O2, serial sum: {peer / 1e6:,.0f} M/s", ours / peer, 1 / 20)]
+    return [
+        Row(what, f"{ours / 1e6:,.1f} M/s", f"g++ -O2, serial sum: {peer / 1e6:,.0f} M/s", ours / peer, 1 / 20),
+        _on_two_cores(what, ours),
+    ]
+
+
+def _on_two_cores(what: str, one: float) -> Row:
+    if available() < 2:
+        return missing(f"{what}, two cores", "there is one core")
+    two = elements_per_second(2)
+    return Row(f"{what}, two cores", f"{two / 1e6:,.1f} M/s", f"one core: {one / 1e6:,.1f} M/s", two / one, 1.7)

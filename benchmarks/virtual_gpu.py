@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from gpuregress import toolchain
 from gpuregress.devices import registry
+from gpuregress.devices.cpu import cores
 from gpuregress.records import Source
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -48,8 +50,9 @@ class Timed:
     buffers: Mapping[str, Array]
 
 
-def time(program: Program, repeats: int = 15) -> Timed:
-    """Runs the launches `repeats` times, after one run that compiles and does not count."""
+def time(program: Program, repeats: int = 15, count: int = 1) -> Timed:
+    """Runs the launches `repeats` times on `count` cores, after one run that compiles and does not count."""
+    os.environ[cores.VARIABLE] = str(count)
     source = Source(
         str(program.source),
         include=(str(KERNELS / "include"),),

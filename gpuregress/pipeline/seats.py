@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuregress.devices import registry
+from gpuregress.devices.cpu import cores
 from gpuregress.devices.cuda import host
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.workers.process import Seat
@@ -64,8 +65,8 @@ def choose(wanted: str, jobs: int | None = None) -> Choice:
 
 
 def _cpu(why: str, jobs: int | None) -> Choice:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Choice("cpu", "cpu", why, (Seat("cpu", "cpu"),) * (jobs or cores))
+    workers = jobs or cores.available()
+    return Choice("cpu", "cpu", why, (Seat("cpu", "cpu", cores.share(workers)),) * workers)
 
 
 def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> Choice:

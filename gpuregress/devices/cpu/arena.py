@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.devices.cpu.machine.context import ROWS
 from gpuregress.devices.cpu.machine.layout import local_stride
 from gpuregress.devices.cpu.machine.program import KernelFacts
 
 _Bytes = npt.NDArray[np.uint8]
 _ALIGNMENT = 1024
+WARP = 32
 
 
 class Arena:
@@ -35,6 +37,10 @@ class Arena:
         self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
         self.shared = self.shared if len(self.shared) >= shared_bytes else _aligned(shared_bytes)
         self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
+        if facts.context_bytes:
+            # Lanes that the block does not have post nothing: an earlier launch's must not show.
+            start, step = ROWS["snap"]
+            self.context[start + step * threads : start + step * (threads + WARP)] = 0
         needed = local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
         self.local = self.local if len(self.local) >= needed else _aligned(needed)
 

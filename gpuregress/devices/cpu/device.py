@@ -16,7 +16,7 @@ import numpy as np
 
 from gpuregress.devices import base
 from gpuregress.devices.base import KernelInfo, LaunchReport
-from gpuregress.devices.cpu import engine
+from gpuregress.devices.cpu import cores, engine, split
 from gpuregress.devices.cpu.arena import Arena
 from gpuregress.devices.cpu.compiled import compiled
 from gpuregress.devices.cpu.machine import faults, layout
@@ -123,7 +123,7 @@ class CpuDevice:
     def __init__(self) -> None:
         self._space = AddressSpace()
         self._modules: list[CpuModule] = []
-        self._arena = Arena()
+        self._arenas = [Arena()]
         self._info: DeviceInfo | None = None
 
     @property
@@ -167,7 +167,8 @@ class CpuDevice:
             module.close()
         self._modules.clear()
         self._space.clear()
-        self._arena.release()
+        for arena in self._arenas:
+            arena.release()
 
     def launch(
         self, module: base.Module, kernel: str, grid: Dim3, block: Dim3, shared: int, args: tuple[bytes, ...]
@@ -185,55 +186,69 @@ class CpuDevice:
         if facts.cooperative:
             check_residence(grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2])
         parameters = module.pack(kernel, args)
-        machine = self._machine(module, facts, grid, block, shared, parameters)
+        parts = split.parts(facts.footprint, grid, block, parameters, self._space, cores.for_one_launch())
+        self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
+        machines = []
+        for (first, end), arena in zip(parts, self._arenas, strict=False):
+            machine = self._machine(module, facts, arena, grid, block, shared, parameters)
+            machine.first_block, machine.end_block = first, end
+            machines.append(machine)
         scene = faults.Scene(
-            module.compiled, facts, kernel, self._space, shared, block, parameters, self._arena.context
+            module.compiled, facts, kernel, self._space, shared, block, parameters, self._arenas[0].context
         )
-        return self._run(module, facts, machine, scene)
+        return self._run(module, facts, machines, scene)
 
     def _machine(
-        self, module: CpuModule, facts: KernelFacts, grid: Dim3, block: Dim3, shared: int, parameters: bytes
+        self,
+        module: CpuModule,
+        facts: KernelFacts,
+        arena: Arena,
+        grid: Dim3,
+        block: Dim3,
+        shared: int,
+        parameters: bytes,
     ) -> Machine:
         threads = block[0] * block[1] * block[2]
         shared_bytes = module.compiled.dynamic_start + shared + layout.SHARED_GAP
-        self._arena.prepare(parameters, shared_bytes, facts, threads)
+        arena.prepare(parameters, shared_bytes, facts, threads)
         return Machine(
-            params=self._arena.parameters.ctypes.data,
+            params=arena.parameters.ctypes.data,
             params_size=len(parameters),
             table=self._space.table.ctypes.data,
             table_count=len(self._space.table),
             symbols=module.symbols.ctypes.data,
             tables=module.tables.ctypes.data,
-            shared=self._arena.shared.ctypes.data,
+            shared=arena.shared.ctypes.data,
             dynamic_size=shared,
-            local=self._arena.local.ctypes.data,
+            local=arena.local.ctypes.data,
             local_size=facts.local_bytes,
-            context=self._arena.context.ctypes.data,
+            context=arena.context.ctypes.data,
             grid_x=grid[0],
             grid_y=grid[1],
             grid_z=grid[2],
             block_x=block[0],
             block_y=block[1],
             block_z=block[2],
-            first_block=0,
-            end_block=grid[0] * grid[1] * grid[2],
         )
 
-    def _run(self, module: CpuModule, facts: KernelFacts, machine: Machine, scene: faults.Scene) -> LaunchReport:
+    def _run(self, module: CpuModule, facts: KernelFacts, machines: list[Machine], scene: faults.Scene) -> LaunchReport:
+        # Kernels that make system calls, or whose blocks wait for each other, are never split.
+        machine = machines[0]
         calls = Syscalls(machine, self._space, facts.local_bytes)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         function = module.function(facts)
         start = time.perf_counter_ns()
         if facts.cooperative:
-            grid = Grid(machine, facts, self._space, len(self._arena.shared))
+            grid = Grid(machine, facts, self._space, len(self._arenas[0].shared))
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             scene = dataclasses.replace(scene, context=grid.arena.context)
         else:
-            status = function(ctypes.addressof(machine))
+            status, machine = split.run(function, machines)
         elapsed = (time.perf_counter_ns() - start) / 1e6
         if status:
             raise self._fault(machine, scene, calls)
-        counters = {"reads of lanes that take no part": machine.inactive_reads} if machine.inactive_reads else {}
+        reads = sum(item.inactive_reads for item in machines)
+        counters = {"reads of lanes that take no part": reads} if reads else {}
         return LaunchReport(elapsed, calls.output, counters)
 
     def _fault(self, machine: Machine, scene: faults.Scene, calls: Syscalls) -> KernelFault:

@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.environment import wrap
+from gpuregress.devices.cpu.lower.footprint import Formula, footprint
 from gpuregress.devices.cpu.lower.lockstep import Lockstep
 from gpuregress.devices.cpu.lower.names import names_used
 from gpuregress.devices.cpu.lower.passes import Passes
@@ -37,6 +38,7 @@ class BuiltKernel:
         static_shared: declared bytes of shared memory.
         places: site numbers of the places where threads wait, in order.
         cooperative: its blocks may wait for each other, and take turns.
+        footprint: what it touches in global memory; None where the order of its blocks may matter.
     """
 
     symbol: str
@@ -46,6 +48,7 @@ class BuiltKernel:
     static_shared: int
     places: tuple[int, ...]
     cooperative: bool
+    footprint: list[Formula] | None
 
 
 LOCKSTEP = True
@@ -79,7 +82,14 @@ class _KernelBuilder:
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
             tuple(self.steps.places),
             self.body.cooperative,
+            self._footprint(),
         )
+
+    def _footprint(self) -> list[Formula] | None:
+        # What a lane that has exited posted last, and what a thread left in local memory, depends on what ran before.
+        if isinstance(self.steps, Passes) or self.body.local_bytes:
+            return None
+        return footprint(self.emitter.flow, self.emitter.frame.parameter_offsets)
 
     def _shared_keys(self) -> list[tuple[str, str]]:
         used = names_used(self.function)

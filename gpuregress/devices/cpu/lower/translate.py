@@ -41,6 +41,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
             built.places,
             _max_threads(function),
             built.cooperative,
+            built.footprint,
         )
     done = 0
     while done < len(unit.wanted_functions):

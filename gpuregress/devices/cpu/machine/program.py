@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gpuregress.devices.cpu.machine.sites import Site
 
@@ -19,6 +20,7 @@ class KernelFacts:
     places: tuple[int, ...]
     max_threads: int
     cooperative: bool
+    footprint: list[list[Any]] | None
 
 
 @dataclass(frozen=True, slots=True)

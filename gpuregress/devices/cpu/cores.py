@@ -1,0 +1,24 @@
+"""How many cores one launch may use."""
+
+from __future__ import annotations
+
+import os
+
+VARIABLE = "GPUREGRESS_CPU_THREADS"
+"""The environment variable that says so; not set, or no number: all cores that the process may use."""
+
+
+def available() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def for_one_launch() -> int:
+    """How many cores one launch may use."""
+    wanted = os.environ.get(VARIABLE, "")
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else available()
+
+
+def share(workers: int) -> dict[str, str]:
+    """What is added to each worker's environment, so that so many share the cores; what the user has set stands."""
+    return {} if VARIABLE in os.environ else {VARIABLE: str(max(1, available() // workers))}

@@ -1,0 +1,177 @@
+"""Launches on several cores: the same bytes and the same faults as on one, and not split where that cannot be shown."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpuregress.devices.cpu import cores, split
+from gpuregress.errors import KernelFault
+from gpuregress.records import Dim3
+from tests.devices.cpu.running import Running
+
+SOURCE = """
+__device__ int total;
+struct Size {{ int a, b; }};
+extern "C" __global__ void k(int* y, const int* x, int n, int a, Size s) {{
+  __shared__ int box[64];
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, row = threadIdx.y + blockDim.y * blockIdx.y;
+  box[t] = x[t] + i; __syncthreads();
+  {body}
+}}
+"""
+SIZE = 600
+
+
+class _Outcome:
+    """A kernel run on so many cores: how many parts it was cut into, what it left, what fault it had."""
+
+    def __init__(
+        self,
+        body: str,
+        count: int,
+        grid: Dim3 = (8, 1, 1),
+        block: Dim3 = (16, 1, 1),
+        n: int = 128,
+        a: int = 1,
+        shift: int | None = None,
+    ) -> None:
+        self.parts, self.message = 0, ""
+        whole = split.parts
+
+        def watch(*arguments: object) -> list[tuple[int, int]]:
+            found = whole(*arguments)  # type: ignore[arg-type]  # handed through
+            self.parts = len(found)
+            return found
+
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(split, "SMALLEST", 1)
+            patch.setattr(split, "parts", watch)
+            patch.setenv(cores.VARIABLE, str(count))
+            running = Running(Path(folder), SOURCE.format(body=body))
+            data = running.put("data", np.random.default_rng(5).integers(0, 99, 2 * SIZE).astype(np.int32))
+            if shift is None:
+                x = running.put("x", np.random.default_rng(6).integers(0, 99, SIZE).astype(np.int32)).address
+            else:
+                x = data.address + 4 * shift  # x begins inside y's buffer
+            size = np.array([n, a], np.int32).tobytes()
+            try:
+                running.launch("k", grid, block, data, x.to_bytes(8, "little"), np.int32(n), np.int32(a), size)
+            except KernelFault as fault:
+                self.message = str(fault)
+            self.data = data.read().tobytes()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y[i] = x[i];",
+        "if (i < n) y[i] += a * x[i];",
+        "if (t == 0) y[blockIdx.x] = box[3];",
+        "y[n - 1 - i] = x[i % 7];",
+        "int v = 0; for (int j = t; j < n; j += 16) v += x[j]; y[i] = v;",
+        "for (int j = 0; j < 3; ++j) atomicAdd(&box[j], t); __syncthreads(); y[i] = box[t];",
+        "y[i] = __shfl_xor_sync(~0u, box[t], 3) + __ballot_sync(~0u, t & 1);",
+        "y[s.a - 1 - i] = s.b;",
+        "int u = t; for (int j = 0; j < 4; ++j) { u += 16; box[t] += u; } y[i] = box[t];",
+    ],
+)
+def test_split_with_the_same_bytes(body: str) -> None:
+    several, one = _Outcome(body, 3), _Outcome(body, 1)
+    assert (several.parts, one.parts) == (3, 1)
+    assert several.data == one.data
+
+
+def test_rows_of_a_matrix() -> None:
+    body = "y[row * n + i] = x[row] + box[t];"
+    several, one = (_Outcome(body, count, (2, 6, 1), (8, 2, 1), n=16) for count in (3, 1))
+    assert (several.parts, several.data) == (3, one.data)
+    assert _Outcome(body, 3, (2, 6, 1), (8, 2, 1), n=15).parts == 1  # rows overlap
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "atomicAdd(y, 1);",
+        "y[i] = y[i + 1];",
+        "y[i] = y[x[i] & 63];",
+        "y[x[i] & 63] = i;",
+        "y[i & 63] = i;",
+        "y[0] = i;",
+        "((volatile int*)y)[i] = 1;",
+        "y[i] = i; __threadfence();",
+        'if (i == 3) printf("%d\\n", i);',
+        "y[i] = clock();",
+        "total += i;",
+        "y[i] = total;",
+        "int many[64]; many[x[i] & 63] = i; y[i] = many[i & 63];",
+        "if (t & 1) return; y[i] = __shfl_down_sync(~0u, i, 1);",
+        "y[(short)i] = 1;",
+        "y[i * i] = 1;",
+        "int* p = x[i] & 1 ? y : y + 256; *p = 1;",
+        "const int* p = x[0] & 1 ? y : x; y[i] = p[i * x[1]];",
+        "const int* const* p = (const int* const*)x; if (n < 0) y[i] = p[i][0];",
+    ],
+)
+def test_not_split(body: str) -> None:
+    assert _Outcome(body, 3).parts == 1
+
+
+def test_buffers_that_overlap_are_seen_at_the_launch() -> None:
+    assert _Outcome("y[i] = x[i];", 3, shift=128).parts == 3
+    assert _Outcome("y[i] = x[i];", 3, shift=100).parts == 1
+
+
+def test_indexes_that_wrap_are_seen_at_the_launch() -> None:
+    assert _Outcome("if (n == 0) y[i * a] = 1;", 3, a=1 << 20).parts == 3
+    assert _Outcome("if (n == 0) y[i * a] = 1;", 3, a=1 << 28).parts == 1
+
+
+def test_the_lowest_blocks_fault_is_told() -> None:
+    body = "if (i >= 37 && i < 40) y[i + 5000] = 1; if (i > 90) y[i + 9000] = 2;"
+    several, one = _Outcome(body, 3), _Outcome(body, 1)
+    assert several.parts == 3
+    assert several.message == one.message
+    assert "data[5037]" in several.message
+    assert "thread (5,0,0) of block (2,0,0)" in several.message
+
+
+_INDEXES = st.sampled_from(
+    ["i", "n - 1 - i", "row * n + i", "i * 2", "i + a", "blockIdx.x", "i * a + row", "t", "i - a * t"]
+)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    written=_INDEXES,
+    read=_INDEXES,
+    grid=st.sampled_from([(8, 1, 1), (3, 4, 1), (2, 2, 2)]),
+    n=st.sampled_from([16, 48, 128]),
+    a=st.sampled_from([0, 1, 3, 16]),
+    shift=st.sampled_from([0, 40, 128, SIZE, None]),
+)
+def test_splitting_changes_nothing(written: str, read: str, grid: Dim3, n: int, a: int, shift: int | None) -> None:
+    body = f"if ({written} >= 0 && {written} < {SIZE} && {read} >= 0 && {read} < {SIZE}) y[{written}] = x[{read}] + i;"
+    several, one = (_Outcome(body, count, grid, n=n, a=a, shift=shift) for count in (3, 1))
+    assert (several.message, several.data) == (one.message, one.data)
+
+
+def test_cores_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cores.VARIABLE, "5")
+    assert cores.for_one_launch() == 5
+    monkeypatch.setenv(cores.VARIABLE, "many")
+    assert cores.for_one_launch() == cores.available()
+
+
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(cores.VARIABLE, raising=False)
+    monkeypatch.setattr(cores, "available", lambda: 8)
+    assert cores.share(3) == {cores.VARIABLE: "2"}
+    assert cores.share(20) == {cores.VARIABLE: "1"}
+    monkeypatch.setenv(cores.VARIABLE, "4")
+    assert cores.share(3) == {}
