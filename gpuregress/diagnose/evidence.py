@@ -32,6 +32,7 @@ class Evidence:
         actual: the same of this run.
         launch: the one that writes the buffer, if it is known.
         poison: the bytes that fill an output before the launch, repeated; b"" where there are none.
+        unset: the byte that fills shared memory before each block, repeated; b"" where that is not known.
         whole_expected: the whole baseline, flat, where it is at hand.
         whole_actual: the whole buffer, flat.
         inputs: buffer name → its contents before the launch, flat, as numbers.
@@ -44,6 +45,7 @@ class Evidence:
     actual: Array
     launch: Launch | None = None
     poison: bytes = b""
+    unset: bytes = b""
     whole_expected: Array | None = None
     whole_actual: Array | None = None
     inputs: Mapping[str, Array] = field(default_factory=dict)

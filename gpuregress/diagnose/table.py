@@ -11,6 +11,7 @@ from gpuregress.records import Finding, Launch
 
 PATTERNS: dict[str, Pattern] = {
     "never written": unwritten.never_written,
+    "read too early": unwritten.read_too_early,
     "nan": per_part(unwritten.nan),
     "zeros": per_part(unwritten.zeros),
     "rounding": per_part(arithmetic.rounding),

@@ -29,6 +29,22 @@ def never_written(evidence: Evidence) -> Finding | None:
     return Finding("never written", message + _blocks(evidence, still) + ")", count / evidence.count)
 
 
+def read_too_early(evidence: Evidence) -> Finding | None:
+    """What fills shared memory before a block: 90 % of what differs, in two elements of four bytes or more."""
+    size = evidence.element_type.size
+    if not evidence.unset or not evidence.count or size < 4:
+        return None
+    raw = np.ascontiguousarray(evidence.actual).view(np.uint8).reshape(evidence.count, size)
+    count = int(np.count_nonzero((raw == evidence.unset[0]).all(axis=1)))
+    if count < 2 or count < ENOUGH * evidence.count:
+        return None
+    message = (
+        f"{differing(count, evidence.count, 'is|are')} the bytes that shared memory is filled with before each block: "
+        "read before a thread wrote them (a missing __syncthreads()?)"
+    )
+    return Finding("read too early", message, count / evidence.count)
+
+
 def _poisoned(raw: Array, evidence: Evidence) -> Mask:
     """Rows whose parts all hold the poison; the pattern repeats from the buffer's start."""
     poison = np.frombuffer(evidence.poison, np.uint8)

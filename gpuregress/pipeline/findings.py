@@ -51,6 +51,10 @@ def explain(pair: Pair, comparison: Comparison, outcome: Outcome) -> Comparison:
     return dataclasses.replace(comparison, findings=found, numbers=numbers)
 
 
+_CPU_SHARED = b"\xff"
+"""What the CPU device fills shared memory with before each block (docs/cpu-device.md); a GPU leaves what was there."""
+
+
 def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
     request, case = pair.request, pair.case
     found = walk.differences(pair.then_path, pair.now_path)
@@ -69,6 +73,7 @@ def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
         second[broken],
         launch=_writer(case, pair.now.buffer),
         poison=_poison(pair, outcome),
+        unset=_CPU_SHARED if outcome.device is not None and outcome.device.name == "cpu" else b"",
         inputs=_inputs(case),
         **whole,
     )

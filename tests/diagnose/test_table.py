@@ -48,6 +48,16 @@ def test_a_launch_that_is_a_block_short() -> None:
     assert "end there" not in first(e, np.where(np.arange(1000) == 5, a[-1], e), short, poison=POISON)[1]
 
 
+def test_shared_memory_that_was_read_before_it_was_written() -> None:
+    e = np.arange(6144, dtype=np.int32)
+    a = np.where(e % 32 > e // 96 % 32, -1, e)  # above each tile's diagonal
+    pattern, message = first(e, a, unset=b"\xff")
+    assert pattern == "read too early"
+    assert "a missing __syncthreads()?" in message
+    assert "read too early" not in findings(e, a)  # another device: nothing is known of its shared memory
+    assert "read too early" not in findings(e, np.where(e == 7, -1, e), unset=b"\xff")
+
+
 def test_the_poison_of_floats_is_told_once_and_other_nans_still_are() -> None:
     poison = bytes.fromhex("fd7f")
     e = noise("float32", (1000,))
