@@ -1,0 +1,88 @@
+"""What travels between the rooms: frozen, free of I/O, and JSON on the wire.
+
+`to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
+"""
+
+from gpuregress.records.baselines import (
+    Acceptance,
+    Baseline,
+    MadeOf,
+)
+from gpuregress.records.cases import (
+    Argument,
+    Buffer,
+    Case,
+    Check,
+    Dim3,
+    Fill,
+    Launch,
+    Limits,
+    Outliers,
+    ReferenceKernel,
+    Rule,
+    Source,
+)
+from gpuregress.records.outcomes import (
+    FAULT_KINDS,
+    Dump,
+    Fault,
+    LaunchTime,
+    Outcome,
+)
+from gpuregress.records.programs import (
+    DeviceInfo,
+    Entry,
+    Parameter,
+    Program,
+)
+from gpuregress.records.verdicts import (
+    WORDS,
+    BufferVerdict,
+    Comparison,
+    Element,
+    Finding,
+    RunSummary,
+    Verdict,
+    Word,
+)
+from gpuregress.records.wire import (
+    from_json,
+    to_json,
+)
+
+__all__ = [
+    "FAULT_KINDS",
+    "WORDS",
+    "Acceptance",
+    "Argument",
+    "Baseline",
+    "Buffer",
+    "BufferVerdict",
+    "Case",
+    "Check",
+    "Comparison",
+    "DeviceInfo",
+    "Dim3",
+    "Dump",
+    "Element",
+    "Entry",
+    "Fault",
+    "Fill",
+    "Finding",
+    "Launch",
+    "LaunchTime",
+    "Limits",
+    "MadeOf",
+    "Outcome",
+    "Outliers",
+    "Parameter",
+    "Program",
+    "ReferenceKernel",
+    "Rule",
+    "RunSummary",
+    "Source",
+    "Verdict",
+    "Word",
+    "from_json",
+    "to_json",
+]

@@ -1,0 +1,82 @@
+"""What somebody accepted, and what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpuregress.records.outcomes import Dump
+
+
+@dataclass(frozen=True, slots=True)
+class MadeOf:
+    """What decided a case's results besides the harness: what a difference is explained with.
+
+    Attributes:
+        source: digest of the source and all it includes.
+        inputs: filled buffer → digest of its bytes before the first launch.
+        seed: the job's.
+        compiler: `nvrtc 13.5.37`.
+        options: the compiler's, without folders.
+        contract: `pinned` or `native`.
+        arch: what was compiled for.
+        device: its model, `NVIDIA H200`.
+        card: a GPU's UUID.
+        driver: its driver's and runtime's versions.
+        launches: each launch as the log writes it, repeats of one line once.
+        resources: kernel → registers, shared, local, spill bytes.
+        determinism: buffer → `bitwise`, `order varies` or `values vary`, where the case was run more than once.
+    """
+
+    source: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    compiler: str = ""
+    options: tuple[str, ...] = ()
+    contract: str = "pinned"
+    arch: str = ""
+    device: str = ""
+    driver: str = ""
+    launches: tuple[str, ...] = ()
+    resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    determinism: Mapping[str, str] = field(default_factory=dict)
+    card: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """One `accept`: of what revision and source digest, when (ISO 8601, UTC), by whom, why, from which run."""
+
+    revision: str
+    source: str
+    when: str
+    who: str = ""
+    why: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The dumps of a case that somebody accepted.
+
+    Attributes:
+        case: its name.
+        path: its `baseline.yaml`, absolute.
+        revision: the one accepted last.
+        made_of: what it was made of.
+        dumps: buffer → its dump, whole (the file's digest was compared), path absolute.
+        history: every accept, the oldest first; the last is this one.
+        first: buffer → the first dump ever accepted, for buffers whose drift is watched.
+        arch: `sm_80`, `cpu` or `cuda` where it holds for that architecture or device only, "" for the common one.
+        revisions: buffer → the revision its dump is of.
+    """
+
+    case: str
+    path: str
+    revision: str
+    made_of: MadeOf
+    dumps: Mapping[str, Dump]
+    history: tuple[Acceptance, ...]
+    first: Mapping[str, Dump] = field(default_factory=dict)
+    arch: str = ""
+    revisions: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,238 @@
+"""What to run: a case with every number worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """How a buffer is filled before the first launch.
+
+    Attributes:
+        kind: a name from `inputs.FILLS`.
+        options: its settings: plain numbers, strings (absolute paths) and lists.
+        seed: derived from the job's seed and the buffer's name.
+    """
+
+    kind: str
+    options: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A stretch of device memory.
+
+    Attributes:
+        name: as the job calls it.
+        dtype: a name that `dtypes.parse` takes.
+        shape: elements along each axis, slowest first.
+        fill: None for an output, which is poisoned.
+        symbol: the `__constant__` or `__device__` variable that this buffer is, if it is one.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    fill: Fill | None = None
+    symbol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a kernel.
+
+    Attributes:
+        kind: `buffer`, `scalar`, `null` or `struct`.
+        buffer: the buffer's name, for `buffer`.
+        dtype: the scalar's (or CUDA vector's) type, for `scalar`.
+        data: the scalar's little-endian bytes in hexadecimal, for `scalar`.
+        text: the scalar as the launch log writes it.
+        label: the expression where it is a plain name, as `n`; "" otherwise.
+        fields: the members, in order, for `struct`; laid out as C does.
+    """
+
+    kind: Literal["buffer", "scalar", "null", "struct"]
+    buffer: str = ""
+    dtype: str = ""
+    data: str = ""
+    text: str = ""
+    label: str = ""
+    fields: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of one kernel, every number worked out.
+
+    Attributes:
+        kernel: its C++ name, as `block_sum<float>`.
+        grid: blocks along x, y, z.
+        block: threads along x, y, z.
+        shared: dynamic shared memory, bytes.
+        args: in the kernel's order.
+        swap: pairs of buffers that exchange their memory after this launch.
+        origin: which entry of the job's `launches` it comes from.
+    """
+
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    shared: int
+    args: tuple[Argument, ...]
+    swap: tuple[tuple[str, str], ...] = ()
+    origin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kernel source and how to compile it.
+
+    Attributes:
+        path: absolute; `.cu`, `.ptx` or `.cubin`.
+        options: handed to NVRTC.
+        include: absolute folders.
+        defines: macro → its text.
+        contract: `pinned` or `native`.
+        arch: `sm_90`.
+        kernels: the C++ names that must be there.
+        symbols: the variables that must be there.
+    """
+
+    path: str
+    options: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    contract: Literal["pinned", "native"] = "pinned"
+    arch: str = "sm_90"
+    kernels: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outliers:
+    """So many elements may miss the first bound, none this second one."""
+
+    fraction: float
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What "the same" means for a buffer; all defaults: every bit, in order.
+
+    Attributes:
+        rtol: |actual - baseline| <= atol + rtol * |baseline|; None: not given.
+        atol: see rtol.
+        ulp: steps between floats of the dtype; None: not given.
+        nan: whether a NaN equals a NaN.
+        signed_zero: whether -0 is 0.
+        outliers: a budget for elements that miss the bound.
+        metric: whole-buffer metric (`rms`, `max`, `mean`, `l2`) → its limit.
+        order: `any` compares the values as a multiset.
+        key: a record's columns that find its partner.
+        statistics: statistic → its limit, for results random by design.
+        verify: `/abs/module.py:function`, the user's own comparison, in place of all this.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    ulp: int | None = None
+    nan: Literal["equal", "never"] = "equal"
+    signed_zero: Literal["distinct", "equal"] = "distinct"
+    outliers: Outliers | None = None
+    metric: Mapping[str, float] = field(default_factory=dict)
+    order: Literal["indexed", "any"] = "indexed"
+    key: tuple[str, ...] = ()
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    verify: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether only identical bits, in order, pass."""
+        return self == Rule()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A property that a buffer must have by itself: a name from `compare.checks` and its setting."""
+
+    name: str
+    setting: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a case may use: seconds, and bytes of device memory (0: what the device has)."""
+
+    timeout: float = 30.0
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceKernel:
+    """A gold standard that is computed by kernels: their source, and their launches on freshly filled buffers."""
+
+    source: Source
+    launches: tuple[Launch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A job with one choice of its parameters: all that a worker needs, as plain numbers and strings.
+
+    Attributes:
+        job: the job's name.
+        name: `reduce/n=1000,tile=128`, or the job's name where it has no parameters; also its folder.
+        path: the job file, absolute.
+        parameters: name → number.
+        source: what to compile.
+        revision: the label that its dumps carry.
+        source_digest: of the source and all it includes.
+        seed: the job's.
+        buffers: name → buffer, in the job's order.
+        launches: in order, repeats written out.
+        dump: the buffers to dump, in order.
+        compare: buffer → rule, for each dumped buffer.
+        checks: buffer → checks.
+        status: the buffer in which the kernel reports its own errors.
+        reference: buffer → `/abs/module.py:function`.
+        reference_kernels: buffer → trusted kernels that compute it, in place of a function.
+        reference_rules: buffer → the rule of its reference, where it is not the buffer's own.
+        repeat: how often to run the case, for determinism.
+        limits: time and memory.
+        devices: where it can run: `cpu`, `cuda`.
+        tags: for `--tag`.
+        expect_fault: the fault that makes the case pass.
+        settings: further keys of later rooms (`timing`, `resources`, …), plain JSON.
+    """
+
+    job: str
+    name: str
+    path: str
+    parameters: Mapping[str, int | float]
+    source: Source
+    revision: str
+    source_digest: str
+    seed: int
+    buffers: Mapping[str, Buffer]
+    launches: tuple[Launch, ...]
+    dump: tuple[str, ...]
+    compare: Mapping[str, Rule]
+    checks: Mapping[str, tuple[Check, ...]] = field(default_factory=dict)
+    status: str | None = None
+    reference: Mapping[str, str] = field(default_factory=dict)
+    repeat: int = 1
+    limits: Limits = field(default_factory=Limits)
+    devices: tuple[str, ...] = ("cpu", "cuda")
+    tags: tuple[str, ...] = ()
+    expect_fault: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)
+    reference_rules: Mapping[str, Rule] = field(default_factory=dict)

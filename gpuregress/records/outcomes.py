@@ -1,0 +1,102 @@
+"""What a worker says of a case it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gpuregress.records.programs import DeviceInfo
+
+FAULT_KINDS: dict[str, str] = {
+    "out-of-bounds": "an access outside every buffer, or past the end of one",
+    "misaligned": "an access whose address is not a multiple of its size",
+    "assert": "a device-side assert() failed",
+    "trap": "the kernel executed a trap",
+    "status": "the kernel's status buffer is not all zero",
+    "deadlock": "no thread can go on: a barrier or warp operation that not all threads reach",
+    "illegal-instruction": "the device met an instruction that is not one",
+    "stack-overflow": "calls or local memory went over the stack",
+    "launch": "the launch itself was refused",
+    "timeout": "the kernel was killed at its time limit",
+    "crash": "the worker process died",
+    "illegal-access": "the GPU reports an illegal address and no more",
+    "red-zone": "the bytes before or after a buffer were written",
+    "race": "two threads touched one address without a barrier between",
+    "uninitialized": "global memory was read that nobody had written",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A buffer's contents as a file.
+
+    Attributes:
+        buffer: its name.
+        path: absolute.
+        dtype: the element type's name.
+        shape: elements along each axis.
+        digest: xxh3-128 of the raw bytes (padding zeroed), hexadecimal.
+        text_digest: xxh3-128 of the file.
+    """
+
+    buffer: str
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    digest: str
+    text_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What went wrong in a kernel: one of FAULT_KINDS, a line for people, further lines, the launch's log number."""
+
+    kind: str
+    message: str
+    details: tuple[str, ...] = ()
+    launch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTime:
+    """A launch's number in the log and its time on the device."""
+
+    number: int
+    kernel: str
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a worker says of a case it ran.
+
+    Attributes:
+        case: its name.
+        state: `done`, `fault`, `timeout` or `error` (could not be run).
+        fault: for `fault` and `timeout`.
+        message: for `error`.
+        dumps: what was written, in the case's order.
+        inputs: filled buffer → digest of its bytes before the first launch.
+        repeats: the digests of each further run, for `repeat`: buffer → digests.
+        launches: those that ended.
+        output: what the kernels printed.
+        device: where it ran.
+        resources: kernel → registers, shared, local, spill bytes.
+        seconds: wall time of the case in the worker.
+        extra: further findings of a device (poison, timing samples, sanitizer), plain JSON.
+    """
+
+    case: str
+    state: Literal["done", "fault", "timeout", "error"]
+    fault: Fault | None = None
+    message: str = ""
+    dumps: tuple[Dump, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    repeats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    launches: tuple[LaunchTime, ...] = ()
+    output: str = ""
+    device: DeviceInfo | None = None
+    resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    seconds: float = 0.0
+    extra: Mapping[str, Any] = field(default_factory=dict)

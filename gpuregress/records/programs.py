@@ -1,0 +1,81 @@
+"""What was compiled, and the device that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A kernel parameter as the compiled code declares it.
+
+    Attributes:
+        size: bytes.
+        alignment: bytes.
+        kind: `pointer`, `integer`, `float`, `struct`, or `word` (8 bytes that may be either).
+        name: from the C++ source where it could be read there, else "".
+    """
+
+    size: int
+    alignment: int
+    kind: Literal["pointer", "integer", "float", "struct", "word"]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A kernel in a compiled program: its mangled name and its parameters."""
+
+    mangled: str
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled source, on disk.
+
+    Attributes:
+        key: a digest of all that decided its bits.
+        ptx: the PTX file (pinned, if the job wants it), absolute; "" where only a cubin is there.
+        cubin: the cubin file, absolute; "" where none was built.
+        entries: the C++ name of a kernel → its entry.
+        symbols: the C++ name of a variable → its mangled name.
+        compiler: `nvrtc 13.5.37`.
+        options: all options that the compiler was given.
+        arch: `sm_90`.
+    """
+
+    key: str
+    ptx: str
+    cubin: str
+    entries: Mapping[str, Entry]
+    symbols: Mapping[str, str]
+    compiler: str
+    options: tuple[str, ...]
+    arch: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device as logs and baselines record it.
+
+    Attributes:
+        name: `cpu` or `cuda:0`.
+        model: `virtual sm_90 on x86_64` or `NVIDIA H200`.
+        arch: `sm_90`.
+        driver: driver and runtime versions, one line.
+        memory: bytes.
+        limits: what launches are checked against: `max_threads`, `max_block_x` …, `max_grid_x` …, `max_shared`,
+            `max_shared_optin`, `registers`.
+        extra: further facts for the log's head (UUID, clocks, temperature).
+    """
+
+    name: str
+    model: str
+    arch: str
+    driver: str
+    memory: int
+    limits: Mapping[str, int] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)

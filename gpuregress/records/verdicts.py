@@ -1,0 +1,168 @@
+"""What the comparisons say: of an element, a buffer, a case, a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gpuregress.records.outcomes import Outcome
+
+Word = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
+WORDS: tuple[Word, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element that differs.
+
+    Attributes:
+        index: row-major, counted from 0.
+        part: the part's name, "" for a plain scalar.
+        expected: the baseline's word, as a dump writes it; "" where only the actual side has it.
+        actual: this run's word; "" where only the baseline has it.
+        absolute: |actual - expected|, None where it has no meaning.
+        relative: absolute / |expected|.
+        ulp: steps between floats, None for integers.
+    """
+
+    index: int
+    part: str
+    expected: str
+    actual: str
+    absolute: float | None = None
+    relative: float | None = None
+    ulp: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a difference looks like, in words.
+
+    Attributes:
+        pattern: a name from `diagnose`'s list.
+        message: one sentence with its evidence.
+        weight: the share of the differing elements it explains, 0 to 1.
+    """
+
+    pattern: str
+    message: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One buffer against what it should be.
+
+    Attributes:
+        buffer: its name.
+        against: `baseline`, `reference`, `check`, `verify`, `repeat` or `first` (the first accepted baseline).
+        rule: the rule in words, with its formula.
+        same: the verdict under the rule.
+        identical: every bit the same, in order.
+        of: elements compared.
+        differing: elements that break the rule.
+        changed: elements whose bits differ at all, in order.
+        multiset_same: the same values in other places; None where it was not worked out.
+        only_expected: under `order: any`, values only in the baseline.
+        only_actual: values only in this run.
+        worst: the worst element by the rule.
+        first: the first few that break it.
+        message: what is wrong in one line, "" if nothing is.
+        findings: what it looks like, the strongest first.
+        numbers: further figures (max_abs, max_rel, max_ulp, rms, ulp histogram, NaN counts), plain JSON.
+    """
+
+    buffer: str
+    against: str
+    rule: str
+    same: bool
+    identical: bool
+    of: int
+    differing: int = 0
+    changed: int = 0
+    multiset_same: bool | None = None
+    only_expected: int = 0
+    only_actual: int = 0
+    worst: Element | None = None
+    first: tuple[Element, ...] = ()
+    message: str = ""
+    findings: tuple[Finding, ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferVerdict:
+    """A buffer's verdict and all behind it: the paths are for people, "" where there is no such file."""
+
+    name: str
+    word: Word
+    dump: str = ""
+    baseline: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A case's verdict.
+
+    Attributes:
+        job: the job's name.
+        case: the case's name.
+        word: the verdict.
+        reason: one line, "" for a plain pass.
+        revision: the dumps' label.
+        baseline_revision: the accepted one's, "" if there is none.
+        seconds: wall time.
+        buffers: each buffer's verdict.
+        changes: what else changed since the baseline (compiler, options, inputs, device), a line each, said first.
+        notes: what the user should know besides.
+        exit_code: what this verdict alone would make of the exit code.
+        against: of `baseline`, `reference`, `verify`: what it was compared with, where that is not a baseline alone.
+        outcome: what the worker said, None where the case did not run.
+    """
+
+    job: str
+    case: str
+    word: Word
+    reason: str = ""
+    revision: str = ""
+    baseline_revision: str = ""
+    seconds: float = 0.0
+    buffers: tuple[BufferVerdict, ...] = ()
+    changes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    exit_code: int = 0
+    outcome: Outcome | None = None
+    against: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A whole run.
+
+    Attributes:
+        run: its name, `20261120T020000Z-3f2a`.
+        folder: where its log and dumps are, absolute.
+        device: what was asked for and taken, as `cpu`.
+        started: ISO 8601, UTC.
+        seconds: wall time.
+        verdicts: in the order of the plan.
+        notes: baselines whose case is gone, vanished cases, and the like.
+        interrupted: ^C stopped it.
+        exit_code: the run's.
+    """
+
+    run: str
+    folder: str
+    device: str
+    started: str
+    seconds: float
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+    exit_code: int = 0
+
+    def count(self, word: Word) -> int:
+        """How many cases ended with this verdict."""
+        return sum(verdict.word == word for verdict in self.verdicts)
