@@ -64,9 +64,7 @@ def mapped(path: Path) -> Iterator[Mapped]:
             data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     if data[len(data) - 1] != ord("\n"):
         raise DumpError(f"{path}: its last line has no end; the file was cut short or edited")
-    yield Mapped(
-        path, header, data, body
-    )  # unmapped with its last view, which an error's traceback may hold
+    yield Mapped(path, header, data, body)  # unmapped with its last view, which an error's traceback may hold
 
 
 def read_header(path: Path) -> Header:
