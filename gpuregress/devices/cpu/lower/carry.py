@@ -1,6 +1,8 @@
 """Extended-precision arithmetic through the thread's carry flag: add.cc addc sub.cc subc mad.cc madc.
 
-After a subtraction the flag holds the borrow, as the PTX manual has it.
+The flag is the carry out of the adder, also after a subtraction, which adds the complement: set where nothing was
+borrowed. The PTX manual speaks of a borrow, which is the same within a chain of subtractions; an `addc` after a
+`sub.cc`, as NVRTC's division of 128 bits has it, tells them apart.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from gpuregress.devices.cpu.lower.scalar import I1, extend, is_signed, read_all,
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 
-def _finish(emit: Emit, instruction: Instruction, wide: ir.Value) -> None:
-    """Writes the low bits of a sum or difference computed one bit wider, and under `.cc` the bit above them."""
+def _finish(emit: Emit, instruction: Instruction, wide: ir.Value, *, borrows: bool = False) -> None:
+    """Writes the low bits of a sum or difference computed one bit wider, and under `.cc` the flag."""
     builder, type_name = emit.builder, type_of(instruction)
     narrow = ir.IntType(wide.type.width - 1)
     if "cc" in instruction.modifiers:
-        emit.write_carry(builder.trunc(builder.lshr(wide, wide.type(narrow.width)), I1))
+        above = builder.trunc(builder.lshr(wide, wide.type(narrow.width)), I1)
+        emit.write_carry(builder.not_(above) if borrows else above)
     emit.write(instruction.operands[0], builder.trunc(wide, narrow), type_name)
 
 
@@ -42,8 +45,9 @@ def _sub(emit: Emit, instruction: Instruction, *, borrow_in: bool = False) -> No
     a, b = _wide(emit, read_all(emit, instruction, type_of(instruction)))
     difference = emit.builder.sub(a, b)
     if borrow_in:
-        difference = emit.builder.sub(difference, emit.builder.zext(emit.read_carry(), difference.type))
-    _finish(emit, instruction, difference)
+        borrow = emit.builder.not_(emit.read_carry())
+        difference = emit.builder.sub(difference, emit.builder.zext(borrow, difference.type))
+    _finish(emit, instruction, difference, borrows=True)
 
 
 def _subc(emit: Emit, instruction: Instruction) -> None:

@@ -2,7 +2,7 @@
 
 Integers are exact, and so are sums of f16, bf16 and tf32 that a double can hold. What a tensor core rounds in between,
 and in which order it adds, is documented nowhere: other sums are right within a tolerance and no more. f64 is a chain
-of fma in the order of the inner index.
+of fma in the order of the inner index, NaNs as fma's (`ieee.py`); an H200 gives the same bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import Emit
-from gpuregress.devices.cpu.lower.ieee import canonical
+from gpuregress.devices.cpu.lower.ieee import canonical, propagate
 from gpuregress.devices.cpu.lower.smallfloat import BF16, F16, round_to, widen_to_double
 from gpuregress.devices.cpu.lower.structured import at, i32, i64
 from gpuregress.devices.cpu.lower.types import I8, I32, I64
@@ -105,7 +105,7 @@ def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) ->
     if result == "s32":
         return b.add(total, b.mul(x, y))
     if result == "f64":
-        return emit.intrinsic("llvm.fma.f64", _F64, x, y, total)
+        return propagate(emit, emit.intrinsic("llvm.fma.f64", _F64, x, y, total), y, total, x)
     return b.fadd(total, b.fmul(x, y))
 
 
