@@ -45,6 +45,7 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
     options = _parse(arguments)
     die_with_parent()
     faulthandler.enable()
+    faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
     channel = Channel(socket.socket(fileno=options.channel))
     os.set_inheritable(options.channel, False)
     with ExitStack() as held:

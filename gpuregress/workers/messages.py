@@ -72,9 +72,21 @@ class Channel:
         """The descriptor, for select."""
         return self._socket.fileno()
 
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Writes one line; `OSError` (BrokenPipeError, …) where the other end is gone."""
-        self._socket.sendall(json.dumps(to_json(message), separators=(",", ":")).encode() + b"\n")
+    def send(self, message: Mapping[str, Any], timeout_s: float | None = None) -> None:
+        """Writes one line.
+
+        Args:
+            message: what is said.
+            timeout_s: how long the other end may leave a full socket unread; None: for ever.
+
+        Raises:
+            OSError: the other end is gone (BrokenPipeError, …), or does not read (TimeoutError).
+        """
+        self._socket.settimeout(timeout_s)
+        try:
+            self._socket.sendall(json.dumps(to_json(message), separators=(",", ":")).encode() + b"\n")
+        finally:
+            self._socket.settimeout(None)
 
     def receive(self) -> Message | None:
         """Waits for one line; None where the other end closed."""

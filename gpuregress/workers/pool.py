@@ -200,7 +200,7 @@ class Pool:
         if not started:
             place.failed_starts += 1
             why = worker.refusal or _stillborn(worker)
-            if place.failed_starts >= _FAILED_STARTS or worker.refusal:
+            if place.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
                 place.lost = why
             if task is not None and not all(other.lost for other in self._places if other is not place):
                 self._waiting.appendleft(task)  # it never began, and there are other places
@@ -237,9 +237,10 @@ def _lost(worker: Worker) -> str:
 def _stillborn(worker: Worker) -> str:
     """How a worker ended before it was ready, with the last thing it wrote: there the reason stands."""
     last = worker.tail()[-1:]
-    return f"a worker for {worker.seat.place} did not start: {worker.death()}" + (
-        f": {last[0].strip()}" if last else ""
-    )
+    how = worker.death()
+    if worker.watch.late is not None:
+        how = f"killed, for it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
+    return f"a worker for {worker.seat.place} did not start: {how}" + (f": {last[0].strip()}" if last else "")
 
 
 def _refused(task: Task, why: str, details: tuple[str, ...] = ()) -> Outcome:

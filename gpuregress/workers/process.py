@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuregress.workers import watchdog
 from gpuregress.workers.messages import Channel, Message, Task
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
@@ -83,8 +84,8 @@ class Worker:
         self.began = time.monotonic()
         if self.ready:
             self.watch.enter(Phase.PREPARING, self.began)
-        with contextlib.suppress(OSError):
-            self.channel.send({"do": "run", "task": task})
+        with contextlib.suppress(OSError):  # one that does not read a long task is over its time, as any that is stuck
+            self.channel.send({"do": "run", "task": task}, timeout_s=watchdog.STARTING_S)
 
     def messages(self) -> tuple[list[Message], bool]:
         """What it said since the last time, and whether the channel is still open."""

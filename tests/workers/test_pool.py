@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -138,6 +139,38 @@ def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert len(ended) == 3
     assert all("ModuleNotFoundError: No module named 'nothing_of_this_name'" in outcome.message for outcome in ended)
+
+
+@pytest.mark.parametrize("length", [8, 4_000_000])
+def test_a_worker_that_never_says_it_is_ready_is_given_up_after_one_try(
+    length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a task that is too long for the socket of one that does not read keep the run waiting."""
+    monkeypatch.setattr(watchdog, "STARTING_S", 0.3)
+    command = (sys.executable, "-c", "import time; time.sleep(600)")
+    with Pool([Seat("cpu", "cpu")], tmp_path, command=command) as made:
+        first, second = tasks(tmp_path, [fakes.case("double"), fakes.case("count")])
+        first = dataclasses.replace(first, known={"x": {"0" * length: "path"}})
+        ended = [event for event in made.run([first, second]) if isinstance(event, Outcome)]
+        assert made._started == 1
+    assert [outcome.state for outcome in ended] == ["error", "error"]
+    assert all("did not start: killed, for it was not ready after 0.3 s" in outcome.message for outcome in ended)
+
+
+def test_a_worker_that_is_told_to_end_says_where_it_was(tmp_path: Path) -> None:
+    with pool(tmp_path) as made:
+        running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
+        next(running)
+        worker = made._places[0].worker
+        assert worker is not None
+        log = tmp_path / "launch.log"
+        wait_until(lambda: log.exists() and "begin 100 " in log.read_text())
+        worker.signal(signal.SIGTERM)
+        outcome = next(running)
+    assert isinstance(outcome, Outcome)
+    assert outcome.fault is not None
+    assert "SIGTERM" in outcome.fault.message
+    assert any(line.endswith(" in run_case") for line in outcome.fault.details)
 
 
 def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
