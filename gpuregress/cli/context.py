@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from gpuregress.pipeline import Request
     from gpuregress.project import Project
     from gpuregress.records import RunSummary
 
@@ -124,13 +124,26 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def request_of(options: Mapping[str, Any], **more: Any) -> Request:
+    """What `device_options` ask for.
+
+    Args:
+        options: as click hands them over.
+        more: further fields of the request.
+    """
+    from gpuregress import pipeline
+
+    names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize")
+    return pipeline.Request(**{name: options[name] for name in names}, jobs=options["workers"], **more)
+
+
+def writes_to_stdout(options: Mapping[str, Any]) -> bool:
+    """Whether one of `report_options` is `-`, so that everything else must go to stderr."""
+    return "-" in (options["json"], options["junit"], options["html"])
+
+
 def style(word: str, text: str) -> str:
     """A text in a verdict's colour; plain where stdout is no terminal (click strips it there)."""
     from gpuregress.report import terminal
 
     return click.style(text, fg=terminal.colour(word))
-
-
-def is_terminal() -> bool:
-    """Whether stdout is looked at by a person."""
-    return sys.stdout.isatty()

@@ -23,26 +23,15 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Takes the project's lock; where another nightly run holds it, exits with 75. A case that was there the last time and
     is gone is a failure: exit code 1 at least. Keeps the last 30 runs (setting `retention`).
     """
-    from gpuregress import pipeline
     from gpuregress.pipeline import unattended
 
     project = context.find_project(ctx)
-    request = pipeline.Request(
-        name_glob=options["name_glob"],
-        tags=options["tags"],
-        device=options["device"],
-        jobs=options["workers"],
-        repeat=options["repeat"],
-        timeout=options["timeout"],
-        poison=options["poison"],
-        sanitize=options["sanitize"],
-    )
-    summary = unattended.run(project, request)
+    summary = unattended.run(project, context.request_of(options))
     context.write_reports(summary, options["json"], options["junit"], options["html"])
     if summary.exit_code or summary.notes:
         from gpuregress.report import terminal
 
-        to_stderr = "-" in (options["json"], options["junit"], options["html"])
+        to_stderr = context.writes_to_stdout(options)
         for line in terminal.one_screen(summary, root=project.root):
             click.echo(line, err=to_stderr)
     return summary.exit_code

@@ -34,19 +34,9 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
 
     project = context.find_project(ctx, jobs)
     verbosity = options["verbose"] - options["quiet"]
-    to_stderr = "-" in (options["json"], options["junit"], options["html"])
-    request = pipeline.Request(
-        selectors=jobs,
-        name_glob=options["name_glob"],
-        tags=options["tags"],
-        device=options["device"],
-        jobs=options["workers"],
-        repeat=options["repeat"],
-        timeout=options["timeout"],
-        poison=options["poison"],
-        sanitize=options["sanitize"],
-        fail_fast=options["fail_fast"],
-        rerun_failed=options["rerun_failed"],
+    to_stderr = context.writes_to_stdout(options)
+    request = context.request_of(
+        options, selectors=jobs, fail_fast=options["fail_fast"], rerun_failed=options["rerun_failed"]
     )
     with progress.listener(verbosity, to_stderr=to_stderr) as listen:
         summary = pipeline.run(project, request, listen=listen)
