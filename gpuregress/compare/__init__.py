@@ -11,7 +11,7 @@ from gpuregress.compare.entry import (
     needs_array_when_identical,
 )
 from gpuregress.compare.request import Request
-from gpuregress.compare.validate import validate_rule
+from gpuregress.compare.validate import validate_rule, validate_sample
 
 __all__ = [
     "WAYS",
@@ -24,4 +24,5 @@ __all__ = [
     "needs_all",
     "needs_array_when_identical",
     "validate_rule",
+    "validate_sample",
 ]

@@ -7,6 +7,7 @@ says what is wrong. A check of a vector or record looks at each part, but for `u
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -53,10 +54,12 @@ class Found:
     Attributes:
         message: "" where the property holds.
         broken: which elements break it; None where none is to blame.
+        worst: the one that breaks it most, where the property has degrees.
     """
 
     message: str = ""
     broken: Mask | None = None
+    worst: int | None = None
 
 
 def run(
@@ -83,7 +86,8 @@ def run(
         function: in place of the one that a `python` check names.
 
     Returns:
-        A Comparison against `check`; `first` has the first few elements that break the property as `actual`.
+        A Comparison against `check`; `first` has the first few elements that break the property as `actual`, and
+        `worst` the one that is farthest outside of a range.
     """
     subject = Subject(
         np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case, function
@@ -99,6 +103,7 @@ def run(
         identical=False,
         of=len(subject.array),
         differing=count,
+        worst=None if found.worst is None else _element(subject, found.worst),
         first=_first(subject, found.broken),
         message=f"{check.name}: {found.message}" if found.message else "",
     )
@@ -107,11 +112,12 @@ def run(
 def _first(subject: Subject, broken: Mask | None) -> tuple[Element, ...]:
     if broken is None:
         return ()
-    columns = tuple(zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True))
-    return tuple(
-        Element(int(at), "", "", " ".join(word(column, at, part.scalar) for part, column in columns))
-        for at in np.flatnonzero(broken)[:FIRST]
-    )
+    return tuple(_element(subject, int(at)) for at in np.flatnonzero(broken)[:FIRST])
+
+
+def _element(subject: Subject, at: int) -> Element:
+    columns = zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True)
+    return Element(at, "", "", " ".join(word(column, at, part.scalar) for part, column in columns))
 
 
 def _any_part(subject: Subject, test: Callable[[Array, Scalar], Mask]) -> Mask:
@@ -156,7 +162,19 @@ def _range(subject: Subject, setting: Any) -> Found:
             return np.asarray(~((numbers >= low) & (numbers <= high)))  # so that NaN is outside
         return _integers_outside(column, low, high)
 
-    return _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
+    found = _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
+    return found if found.broken is None else dataclasses.replace(found, worst=_farthest(subject, low, high))
+
+
+def _farthest(subject: Subject, low: float, high: float) -> int:
+    """The element farthest outside of a range; a NaN is outside of every one, and farther than any number."""
+    off = np.zeros(len(subject.array))
+    for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
+        with np.errstate(all="ignore"):
+            numbers = dtypes.to_float(column, part.scalar).astype(np.float64)
+            outside = np.maximum(np.maximum(low - numbers, numbers - high), 0.0)
+        off = np.maximum(off, np.where(np.isnan(numbers), np.inf, outside))
+    return int(off.argmax())
 
 
 def _integers_outside(column: Array, low: float, high: float) -> Mask:

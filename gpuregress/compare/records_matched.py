@@ -184,14 +184,17 @@ def _problems(request: Request, tally: Tally, only_e: int, only_a: int, numbers:
 def _first(
     request: Request, first: tuple[Element, ...], only_e: Array, only_a: Array, places_e: Places, places_a: Places
 ) -> tuple[Element, ...]:
-    """The first pairs that differ, then the first rows without a partner: half of the room a side."""
-    found = list(first)
+    """The first pairs that differ, the first rows only in the baseline, and the first only here: each has its share."""
+    found: list[Element] = []
+    lonely = (len(only_e), len(only_a))
+    pairs = list(first)[: max(FIRST // 3, FIRST - sum(lonely))]
     for which, (rows, places) in enumerate(((only_e, places_e), (only_a, places_a))):
-        room = max(0, (FIRST - len(found)) // (2 - which))
+        room = FIRST - len(pairs) - len(found)
+        room = room if which else max(room // 2, room - lonely[1])
         for at in range(min(room, len(rows))):
             columns = request.element_type.columns(rows)
             parts = zip(request.element_type.parts, columns, strict=True)
             text = " ".join(word(column, at, part.scalar) for part, column in parts)
             said = (text, "") if which == 0 else ("", text)
             found.append(Element(int(places[at]), "", *said))
-    return tuple(found)
+    return (*pairs, *found)

@@ -23,7 +23,21 @@ def validate_rule(rule: Rule, element_type: ElementType) -> list[str]:
     if rule.verify:
         return []
     said = [*_numbers(rule), *_bounds(rule, element_type), *_order(rule, element_type), *_statistics(rule)]
-    return said + ([] if said else _never_fails(rule, element_type))
+    return said + ([] if said else [*_never_fails(rule, element_type), *_too_wide(rule, element_type)])
+
+
+def validate_sample(rule: Rule, count: int) -> list[str]:
+    """What is wrong with a rule for a buffer of so many elements: a p-value that no sample of that size can reach.
+
+    Args:
+        rule: as the job gives it.
+        count: elements in the buffer.
+    """
+    limit = _number(rule.statistics.get("ks"))
+    smallest = sampling.ks_p_value(1.0, count, count) if count else 1.0
+    if not limit <= smallest:
+        return []
+    return [f"ks is {limit:g}: {count} values cannot have a p-value under {smallest:.2g}, so it can never fail"]
 
 
 def _numbers(rule: Rule) -> list[str]:
@@ -97,6 +111,8 @@ def _statistics(rule: Rule) -> list[str]:
                 said.append("ks is the smallest p-value that passes: over 0 and under 1")
         elif not 0 < _number(sampling_setting(setting)) < math.inf:
             said.append(f"{name}.sigmas must be over 0 and finite")
+        elif _number(sampling_setting(setting)) > _MOST_SIGMAS:
+            said.append(f"{name}.sigmas is {sampling_setting(setting):g}, over {_MOST_SIGMAS:g}: it could hardly fail")
     if rule.statistics and (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
         said.append("statistics stand in place of the element's bound: give one of the two")
     return said
@@ -125,6 +141,30 @@ def _never_fails(rule: Rule, element_type: ElementType) -> list[str]:
     return []
 
 
+def _too_wide(rule: Rule, element_type: ElementType) -> list[str]:
+    """Relative bounds under which every digit may be wrong, and metrics that no two buffers of the type reach."""
+    scalars = [part.scalar for part in element_type.parts]
+    most = max(_most_relative(scalar) for scalar in scalars)
+    given = {"rtol": rule.rtol, "metric.l2": rule.metric.get("l2")}
+    said = [
+        f"{name} {value:g} lets a result of {element_type.name} be {value:g} times off: it could hardly fail"
+        for name, value in given.items()
+        if value is not None and value >= most
+    ]
+    return said + [
+        f"metric.{name} {limit:g} is wider than {element_type.name}: it could never fail"
+        for name, limit in rule.metric.items()
+        if name != "l2" and all(limit >= _widest(scalar) for scalar in scalars)
+    ]
+
+
+def _most_relative(scalar: Scalar) -> float:
+    """The relative error from which on a bound says nothing: one over a float's rounding, an integer's whole range."""
+    if scalar.is_float:
+        return 2.0 ** _SIGNIFICANT[scalar.name]
+    return 1.0 if scalar.kind == "bool" else _widest(scalar)
+
+
 def _widest(scalar: Scalar) -> float:
     """The largest difference between two numbers of a type."""
     if scalar.is_float:
@@ -132,4 +172,6 @@ def _widest(scalar: Scalar) -> float:
     return math.inf if scalar.kind == "bool" else float((1 << (8 * scalar.size)) - 1)
 
 
+_MOST_SIGMAS = 1e4
+_SIGNIFICANT = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.4028235e38, "float64": 1.7976931348623157e308}

@@ -103,16 +103,21 @@ def _walk(a: Mapped, b: Mapped) -> tuple[list[int], list[bytes], list[bytes]] | 
     in_a: list[bytes] = []
     in_b: list[bytes] = []
     unequal = np.empty(_LARGE, bool)
-    at_a, at_b, counted, line, block = a.body, b.body, a.body, 0, _LARGE
+    at_a, at_b, counted, line, block, clean = a.body, b.body, a.body, 0, _LARGE, True
     while (size := min(block, size_a - at_a, size_b - at_b)) > 0:
+        # After a block without a difference, two slices: they are compared as fast as memory is read.
+        if clean and a.data[at_a : at_a + size] == b.data[at_b : at_b + size]:
+            at_a, at_b, block = at_a + size, at_b + size, min(2 * block, _LARGE)
+            continue
         now = unequal[:size]
         np.not_equal(bytes_a[at_a : at_a + size], bytes_b[at_b : at_b + size], out=now)
-        done = 0
+        done, clean = 0, True
         while done < size:
             step = int(now[done:].argmax())
             if not now[done + step]:
                 done = size
                 break
+            clean = False
             start, end_a = _line_around(a.data, at_a + done + step)
             start_b, end_b = at_b + (start - at_a), b.data.find(b"\n", at_b + done + step) + 1
             line += newlines(bytes_a[counted:start])

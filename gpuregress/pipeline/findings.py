@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpuregress import diagnose, dtypes, inputs
 from gpuregress.compare import bounds
 from gpuregress.diagnose import Evidence
-from gpuregress.dump import reader, walk
+from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Case, Comparison, Launch, Outcome
@@ -57,7 +57,7 @@ _CPU_SHARED = b"\xff"
 
 def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
     request, case = pair.request, pair.case
-    found = walk.differences(pair.then_path, pair.now_path)
+    found = pair.differences()
     first, second = found.first, found.second
     broken = np.zeros(len(found.indices), np.bool_)
     columns = zip(request.element_type.columns(first), request.element_type.columns(second), strict=True)

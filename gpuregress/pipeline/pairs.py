@@ -9,6 +9,7 @@ from gpuregress import compare, dtypes
 from gpuregress.compare import Request
 from gpuregress.dump import reader, walk
 from gpuregress.dump.reader import Loaded
+from gpuregress.dump.walk import Differences
 from gpuregress.records import Case, Comparison, Dump, Rule
 
 
@@ -34,6 +35,7 @@ class Pair:
     then: Dump
     rule: Rule | None = None
     _read: dict[Path, Loaded] = field(default_factory=dict)
+    _walked: Differences | None = None
 
     @property
     def request(self) -> Request:
@@ -57,7 +59,7 @@ class Pair:
             needed = compare.needs_array_when_identical(request.rule, request.element_type)
             return compare.identical(request, self.loaded(self.now_path).array if needed else None)
         if not compare.needs_all(request.rule):
-            found = walk.differences(self.then_path, self.now_path)
+            found = self.differences()
             return compare.compare_sparse(request, found.indices, found.first, found.second, found.count)
         return compare.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
 
@@ -66,3 +68,14 @@ class Pair:
         if path not in self._read:
             self._read[path] = reader.read(path)
         return self._read[path]
+
+    def differences(self) -> Differences:
+        """The elements whose bits differ, walked for once: the comparison, its findings and its picture need them.
+
+        Raises:
+            DumpError: a file does not hold what its header says.
+            StorageError: one cannot be read.
+        """
+        if self._walked is None:
+            self._walked = walk.differences(self.then_path, self.now_path)
+        return self._walked

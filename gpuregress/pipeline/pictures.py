@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import diagnose, dtypes
-from gpuregress.dump import walk
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Comparison, to_json
 
@@ -31,7 +30,7 @@ def with_picture(pair: Pair, comparison: Comparison, width: int) -> Comparison:
     """
     if comparison.same or (pair.now.dtype, pair.now.shape) != (pair.then.dtype, pair.then.shape):
         return comparison
-    found = walk.differences(pair.then_path, pair.now_path)
+    found = pair.differences()
     if not len(found.indices):
         return comparison
     shape, errors = pair.now.shape, _errors(pair, found.first, found.second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 from gpuregress import dtypes, records
@@ -64,6 +65,6 @@ def sound_rule(
     before = scope.problems.reported
     rule = rules.rule(scope, item, element, key)
     if scope.problems.reported == before:
-        for message in validate.validate_rule(rule, element):
+        for message in (*validate.validate_rule(rule, element), *validate.validate_sample(rule, math.prod(buffer.shape))):
             scope.error(key, message)
     return rule if verify is None else dataclasses.replace(rule, verify=verify)

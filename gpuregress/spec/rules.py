@@ -167,16 +167,11 @@ def _check(
         low, high = (scope.number(value, (*place, at)) for at, value in enumerate(setting))
         if low is not None and high is not None and low > high:
             scope.error(place, f"[{low}, {high}] is empty: low comes first")
+        elif low is not None and high is not None and _holds_all(dtypes.parse(buffer.dtype), low, high):
+            scope.error(place, f"[{low}, {high}] holds every {buffer.dtype}: it can never fail")
         return records.Check(kind, [low, high])
     if kind == "sum":
-        return records.Check(
-            kind,
-            {
-                "value": scope.number(setting.value, (*place, "value")),
-                "rtol": scope.real(setting.rtol, (*place, "rtol"), low=0),
-                "atol": scope.real(setting.atol, (*place, "atol"), low=0),
-            },
-        )
+        return records.Check(kind, _sum(scope, setting, buffer, place))
     if kind in ("equals", "permutation"):
         return _partner(scope, kind, setting, buffer, buffers, place)
     if kind == "python":
@@ -186,6 +181,21 @@ def _check(
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
         scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
     return records.Check(kind, None if setting is True else setting)
+
+
+def _sum(scope: Scope, setting: judged.Sum, buffer: records.Buffer, place: Key) -> dict[str, Any]:
+    value = scope.number(setting.value, (*place, "value"))
+    rtol, atol = (scope.real(getattr(setting, name), (*place, name), low=0) for name in ("rtol", "atol"))
+    widest = math.prod(buffer.shape) * _span(dtypes.parse(buffer.dtype))
+    if None not in (value, rtol, atol) and (atol or 0.0) + (rtol or 0.0) * abs(value or 0) >= widest:
+        scope.error(place, f"the sum of {math.prod(buffer.shape)} {buffer.dtype} is never that far off: it cannot fail")
+    return {"value": value, "rtol": rtol, "atol": atol}
+
+
+def _holds_all(element: ElementType, low: float, high: float) -> bool:
+    """Whether a range has all of a type in it; a float's NaN is in none."""
+    ends = [None if part.scalar.is_float else scalar_bytes.bounds(part.scalar) for part in element.parts]
+    return all(end is not None and low <= end[0] and end[1] <= high for end in ends)
 
 
 def _partner(

@@ -98,3 +98,21 @@ def test_empty_arrays() -> None:
     for name in checks.CHECKS:
         if name not in ("python", "permutation", "equals", "nonzero", "sum", "range"):
             assert found(name, None, []).same, name
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "index", "said"),
+    [
+        ([0.5, 2.0, -7.0, 3.0], "float32", 2, "-7.0"),
+        ([0.5, 2.0, NAN, 99.0], "float32", 2, "nan"),
+        ([0, 200, 255, 3], "uint8", 2, "255"),
+    ],
+)
+def test_a_range_names_the_value_farthest_outside(values: list[float], dtype: str, index: int, said: str) -> None:
+    worst = found("range", [0, 1], values, dtype).worst
+    assert (worst.index, worst.actual) == (index, said)
+    assert found("range", [-100, 300], [1, 2], dtype).worst is None
+
+
+def test_properties_without_degrees_have_no_worst() -> None:
+    assert found("finite", None, [NAN]).worst is None

@@ -39,6 +39,13 @@ RECORD = "{id:int32,score:float32}"
         (Rule(statistics={"mean": {}}), "float32", "over 0"),
         (Rule(statistics={"ks": 1.5}), "float32", "under 1"),
         (Rule(statistics={"ks": 0.01}, rtol=0.1), "float32", "one of the two"),
+        (Rule(statistics={"mean": {"sigmas": 1e30}}), "float32", "hardly fail"),
+        (Rule(rtol=1e30), "float32", "hardly fail"),
+        (Rule(rtol=1e9), "float32", "hardly fail"),
+        (Rule(rtol=255.0), "uint8", "hardly fail"),
+        (Rule(rtol=0.1, atol=0.0, metric={"l2": 1e30}), "float64", "hardly fail"),
+        (Rule(metric={"rms": 1e39}), "float32", "never fail"),
+        (Rule(metric={"max": 255}), "uint8", "never fail"),
     ],
 )
 def test_refused(rule: Rule, dtype: str, said: str) -> None:
@@ -59,6 +66,9 @@ def test_refused(rule: Rule, dtype: str, said: str) -> None:
         (Rule(rtol=1e-6, outliers=Outliers(1e-3, 1e-2)), "float32"),
         (Rule(statistics={"mean": {"sigmas": 4}, "variance": None, "ks": 0.01}), "float32"),
         (Rule(verify="f.py:f", rtol=math.inf), "float32"),
+        (Rule(rtol=1e9), "float64"),
+        (Rule(rtol=254.0), "uint8"),
+        (Rule(metric={"max": 254}), "uint8"),
         (Rule(metric={"rms": 1e-3}, order="any"), "float32"),
     ],
 )
@@ -69,3 +79,10 @@ def test_sound(rule: Rule, dtype: str) -> None:
 def test_all_that_is_wrong_is_said_at_once() -> None:
     wrong: Any = Rule(rtol=-1.0, ulp=1, nan="never")
     assert len(compare.validate_rule(wrong, dtypes.parse("int32"))) == 3
+
+
+def test_a_p_value_that_no_sample_of_that_size_reaches() -> None:
+    rule = Rule(statistics={"ks": 0.01})
+    assert "can never fail" in compare.validate_sample(rule, 2)[0]
+    assert compare.validate_sample(rule, 100) == []
+    assert compare.validate_sample(Rule(rtol=0.1), 1) == []
