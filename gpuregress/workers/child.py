@@ -19,16 +19,17 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from gpuregress import runner
-from gpuregress.devices.base import Device
 from gpuregress.errors import GpuregressError
-from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Outcome, from_json
-from gpuregress.workers.messages import Channel, Task
 
-Opener = Callable[[str], Device]
+if TYPE_CHECKING:
+    from gpuregress.devices.base import Device
+    from gpuregress.devices.cuda import early
+    from gpuregress.records import Outcome
+    from gpuregress.workers.messages import Channel, Task
+
+Opener = Callable[[str], "Device"]
 _PR_SET_PDEATHSIG = 1
 
 
@@ -46,10 +47,14 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
     die_with_parent()
     faulthandler.enable()
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
+    begun = _begin(options.device) if opener is None else None
+    from gpuregress.workers.messages import Channel  # noqa: PLC0415 - the card starts before anything is loaded
+
     channel = Channel(socket.socket(fileno=options.channel))
     os.set_inheritable(options.channel, False)
     with ExitStack() as held:
         try:
+            _load_libraries(begun)
             device = held.enter_context((opener or _registry)(options.device))
             if options.after_fault:
                 _prove_healthy(device)
@@ -64,10 +69,32 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
         if opener is None:
             _use_the_wait(channel)
         _serve(channel, device)
-        leave_at_once = bool(device.info.extra.get("sticky"))
-    if leave_at_once:  # a dead CUDA context: a normal exit would print a page of warnings
-        os._exit(0)
+        if begun is not None or device.info.extra.get("sticky"):
+            # The driver clears up behind the process in any case, and a dead context would print a page of warnings.
+            sys.stdout.flush()
+            os._exit(0)
     return 0
+
+
+def _begin(name: str) -> early.Start | None:
+    """A GPU's driver starts at once, while this process loads its libraries."""
+    if not name.startswith("cuda"):
+        return None
+    from gpuregress.devices import registry  # noqa: PLC0415 - as below
+    from gpuregress.devices.cuda import early  # noqa: PLC0415 - for GPUs only
+
+    return early.Start(registry.parse(name)[1])
+
+
+def _load_libraries(begun: early.Start | None) -> None:
+    """What every case needs, loaded before the first one is here; while the card starts, what dumps need, too."""
+    importlib.import_module("gpuregress.runner")
+    if begun is None:
+        return
+    for name in ("gpuregress.devices.cuda.device", "polars"):
+        if begun.is_under_way():
+            importlib.import_module(name)
+    begun.join()
 
 
 def _use_the_wait(channel: Channel) -> None:
@@ -78,6 +105,9 @@ def _use_the_wait(channel: Channel) -> None:
 
 
 def _serve(channel: Channel, device: Device) -> None:
+    from gpuregress.records import from_json  # noqa: PLC0415 - the card starts before anything is loaded
+    from gpuregress.workers.messages import Task  # noqa: PLC0415 - as above
+
     while (message := channel.receive()) is not None:
         task = from_json(Task, message["task"])
         outcome = _run(channel, device, task)
@@ -91,6 +121,10 @@ def _serve(channel: Channel, device: Device) -> None:
 
 
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:
+    from gpuregress import runner  # noqa: PLC0415 - the card starts before anything is loaded
+    from gpuregress.launchlog import LaunchLog  # noqa: PLC0415 - as above
+    from gpuregress.records import Outcome  # noqa: PLC0415 - as above
+
     began = time.perf_counter()
     try:
         with closing(LaunchLog(Path(task.log))) as log:

@@ -89,7 +89,7 @@ class Pool:
             self._staff(place)
 
     def close(self) -> None:
-        """Ends every worker, idle or not: all are told first, then waited for."""
+        """Ends every worker, idle or not: all are told first, then waited for, but for idle ones on a GPU."""
         workers = [place.worker for place in self._places if place.worker is not None]
         for place in self._places:
             place.worker = None
@@ -97,7 +97,10 @@ class Pool:
             if worker.task is not None or worker.watch.phase is Phase.STARTING:
                 worker.signal(signal.SIGKILL)
         for worker in workers:
-            worker.end()
+            if worker.watch.phase is Phase.IDLE and worker.seat.device.startswith("cuda"):
+                worker.release()
+            else:
+                worker.end()
         self._selector.close()
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Begun | Outcome]:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,6 +122,14 @@ class Worker:
             lines = file.read().decode(errors="replace").splitlines()
             return tuple(line for line in lines if line.strip())[-_TAIL_LINES:]
         return ()
+
+    def release(self) -> None:
+        """Lets an idle worker go, and does not wait: it leaves when its channel closes, and a GPU's context takes long.
+
+        Whoever waits for it is a thread that does not keep this process; if that ends first, the worker dies with it.
+        """
+        self.channel.close()
+        threading.Thread(target=self.end, name=f"end of worker {self.process.pid}", daemon=True).start()
 
     def end(self, grace_s: float = 2.0) -> bool:
         """Ends the process group, whatever it does: the channel's end first, then SIGTERM, then SIGKILL.

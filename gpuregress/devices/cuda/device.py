@@ -13,7 +13,7 @@ from typing import Any, Self
 from gpuregress import toolchain
 from gpuregress.devices import limits, parameters
 from gpuregress.devices.base import KernelInfo, LaunchReport, Module
-from gpuregress.devices.cuda import canary, cooperative, driver, faults, nvml, occupancy, output, redzone
+from gpuregress.devices.cuda import canary, cooperative, driver, faults, hold, nvml, occupancy, output, redzone
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.errors import DeviceError, GpuregressError, HarnessError, KernelFault
 from gpuregress.records import DeviceInfo, Dim3, Entry, Program
@@ -157,6 +157,7 @@ class CudaDevice:
         self._zones: ZoneReader | None = None
         self._staging: Staging | None = None
         self._events: tuple[Any, Any] | None = None
+        self._hold: Any = None
 
     @property
     def info(self) -> DeviceInfo:
@@ -166,9 +167,10 @@ class CudaDevice:
         return self._info
 
     def __enter__(self) -> Self:
-        """Takes the card: makes the context."""
+        """Takes the card: its primary context, which is made now where nobody has yet."""
         with self.guard(f"opening {self._info.name}"):
-            self._context = self._card.make_context()
+            self._context = self._card.retain_primary_context()
+            self._context.push()
             self._events = (self._api.Event(), self._api.Event())
         return self
 
@@ -180,14 +182,15 @@ class CudaDevice:
         context, self._context = self._context, None
         staging, self._staging = self._staging, None
         events, self._events = self._events, None
+        hold_kernel, self._hold = self._hold, None
         if context is None:
             return
         if self.dead:
-            driver.keep_forever((context, staging, events))
+            driver.keep_forever((context, staging, events, hold_kernel))
             with output.silenced():
                 context.pop()
             return
-        del staging, events
+        del staging, events, hold_kernel
         with suppress(*driver.failures()):
             context.pop()
             context.detach()
@@ -293,6 +296,18 @@ class CudaDevice:
         self._check_zones(name)
         return LaunchReport(elapsed_ms, printed.stdout + printed.stderr)
 
+    @contextmanager
+    def timed_exactly(self) -> Iterator[None]:
+        """Inside, the host's part of a launch is not in its time: each is queued behind a kernel that is still busy."""
+        with self.guard("preparing exact timing"):
+            self._hold = self._api.module_from_buffer(hold.PTX.encode() + b"\0").get_function(hold.KERNEL)
+        try:
+            yield
+        finally:
+            held, self._hold = self._hold, None
+            if self.dead:
+                driver.keep_forever((held,))
+
     def clocks(self) -> dict[str, str]:
         """The card's `sm_clock`, `memory_clock`, `temperature` and `throttle` reasons at this moment, where told."""
         facts = next(iter(nvml.cards(self._info.extra["bus"])), {})
@@ -365,6 +380,8 @@ class CudaDevice:
         """One launch between two events; milliseconds."""
         assert self._events is not None
         start, end = self._events
+        if self._hold is not None:
+            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), hold.ARGUMENTS, 0)
         start.record()
         start_kernel()
         end.record()

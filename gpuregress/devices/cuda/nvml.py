@@ -47,6 +47,33 @@ def cards(bus_id: str = "") -> tuple[dict[str, str], ...]:
         library.nvmlShutdown()
 
 
+def architectures() -> tuple[str, ...]:
+    """Each card's `sm_90`, in PCI order; empty where one of them does not answer or is divided (MIG)."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return ()
+    if library.nvmlInit_v2() != 0:
+        return ()
+    # It stays open, for whoever asks for more: opening it anew takes longer than all questions.
+    count = ctypes.c_uint(0)
+    if library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
+        return ()
+    found = tuple(_architecture(library, handle) for handle in _all(library))
+    return found if len(found) == count.value and all(found) else ()
+
+
+def _architecture(library: Any, handle: ctypes.c_void_p) -> str:
+    """One card's, "" where it cannot be told for the card as a whole."""
+    major, minor, divided, pending = ctypes.c_int(), ctypes.c_int(), ctypes.c_uint(0), ctypes.c_uint(0)
+    if library.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor)) != 0:
+        return ""
+    # A card that cannot be divided refuses to answer.
+    if library.nvmlDeviceGetMigMode(handle, ctypes.byref(divided), ctypes.byref(pending)) == 0 and divided.value:
+        return ""
+    return f"sm_{major.value}{minor.value}"
+
+
 def throttle_reasons(mask: int) -> str:
     """The reasons for lower clocks, from NVML's bits, as words; "none" for 0."""
     known = [text for bit, text in _REASONS.items() if mask & bit]

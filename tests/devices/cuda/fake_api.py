@@ -43,6 +43,7 @@ class FakeApi:
         self.pending = ""
         self.contexts: list[str] = []
         self.loaded: list[bytes] = []
+        self.queued: list[str] = []
         self.device_attribute = SimpleNamespace(
             MAX_THREADS_PER_BLOCK="max threads", MAX_SHARED_MEMORY_PER_BLOCK="shared", WARP_SIZE="warp"
         )
@@ -80,7 +81,9 @@ class FakeApi:
         return object()
 
     def Event(self) -> Any:  # noqa: N802 - pycuda's name
-        return SimpleNamespace(record=lambda *_: None, synchronize=self.synchronize, time_till=lambda _end: 0.25)
+        return SimpleNamespace(
+            record=lambda *_: self.queued.append("event"), synchronize=self.synchronize, time_till=lambda _end: 0.25
+        )
 
     def module_from_buffer(self, image: bytes) -> Any:
         self._check()
@@ -109,13 +112,17 @@ class _Devices:
             pci_bus_id=lambda: "0000:00:00.0",
             name=lambda: "NVIDIA Fake",
             total_memory=lambda: 512 << 20,
-            make_context=self._make_context,
+            retain_primary_context=self._retain,
         )
 
-    def _make_context(self) -> Any:
+    def _retain(self) -> Any:
         contexts = self._api.contexts
         contexts.append("made")
-        return SimpleNamespace(pop=lambda: contexts.append("popped"), detach=lambda: contexts.append("detached"))
+        return SimpleNamespace(
+            push=lambda: contexts.append("pushed"),
+            pop=lambda: contexts.append("popped"),
+            detach=lambda: contexts.append("detached"),
+        )
 
 
 class _Allocation:
@@ -154,6 +161,7 @@ class _Function:
         self._api.attributes_set.append((attribute, value))
 
     def _launch_kernel(self, _grid: object, _block: object, packed: bytes, _shared: int, _stream: object) -> None:
+        self._api.queued.append(self._name)
         try:
             self._api.kernels[self._name](self._api, packed)
         except Fault as fault:

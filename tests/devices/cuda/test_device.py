@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices.cuda import canary, driver, nvml, redzone
+from gpuregress.devices.cuda import canary, driver, hold, nvml, redzone
 from gpuregress.devices.cuda.device import CudaDevice, CudaModule
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.records import Entry, Parameter, Program
@@ -57,6 +57,7 @@ KERNELS = {
     "refused": _refused,
     "speak": _speak,
     canary.KERNEL: _canary,
+    hold.KERNEL: lambda _api, _packed: None,
 }
 
 
@@ -119,6 +120,16 @@ def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, 
     _launch(device, module, "fill")
 
 
+def test_exact_timing_queues_behind_a_busy_card(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
+    with device.timed_exactly():
+        _launch(device, module, "fill")
+    assert api.queued == [hold.KERNEL, "event", "fill", "event"]
+    _launch(device, module, "fill")
+    assert api.queued[4:] == ["event", "fill", "event"]
+    with device.timed_exactly(), pytest.raises(KernelFault):
+        _launch(device, module, "illegal")
+
+
 def test_a_sticky_fault_ends_the_use_of_the_device(api: FakeApi, module: CudaModule, device: CudaDevice) -> None:
     with pytest.raises(KernelFault) as caught:
         _launch(device, module, "illegal")
@@ -138,7 +149,7 @@ def test_a_dead_context_is_popped_without_a_word(
         api.pending = "unspecified launch failure"
         with pytest.raises(DeviceError):
             opened.allocate("x", 4)
-    assert api.contexts == ["made", "popped"]
+    assert api.contexts == ["made", "pushed", "popped"]
     assert capfd.readouterr().err == ""
 
 

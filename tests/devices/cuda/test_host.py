@@ -4,12 +4,13 @@ import importlib.util
 
 import pytest
 
-from gpuregress.devices.cuda import canary, host, nvml
+from gpuregress.devices.cuda import canary, hold, host, nvml
 from gpuregress.toolchain import entries, link
 
 
 def _with(monkeypatch: pytest.MonkeyPatch, status: int | None, count: int = 0) -> None:
     monkeypatch.setattr(host, "_cuda", lambda: (status, count))
+    monkeypatch.setattr(host, "_managed", lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,31 @@ def test_throttle_reasons(mask: int, words: str) -> None:
     assert nvml.throttle_reasons(mask) == words
 
 
+def test_the_kernel_that_holds_the_card_assembles() -> None:
+    (entry,) = entries.parse(hold.PTX).entries.values()
+    assert entry.mangled == hold.KERNEL
+    assert sum(parameter.size for parameter in entry.parameters) == len(hold.ARGUMENTS)
+    assert link.link(hold.PTX, "sm_90", "hold.ptx").cubin[:4] == b"\x7fELF"
+
+
 def test_the_canary_assembles() -> None:
     assert list(entries.parse(canary.PTX).entries) == [canary.KERNEL]
     assert link.link(canary.PTX, "sm_90", "canary.ptx").cubin[:4] == b"\x7fELF"
     assert canary.expected().size == 4 * canary.THREADS
+
+
+def test_the_visible_cards() -> None:
+    cards = ("sm_90", "sm_80", "sm_75")
+    assert host._visible(cards, None) == cards
+    assert host._visible(cards, "2, 0") == ("sm_75", "sm_90")
+    for only_cuda_knows in ("", "3", "0,-1", "0,0", "GPU-1", "MIG-1"):
+        assert host._visible(cards, only_cuda_knows) is None
+    assert host._visible((), None) is None
+
+
+def test_cards_are_counted_without_starting_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_managed", lambda: ("sm_90", "sm_80"))
+    monkeypatch.setattr(host, "_cuda", lambda: pytest.fail("CUDA was started"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
+    assert host.usable_gpus() == 2
+    assert host.architectures() == {"cuda:0": "sm_90", "cuda:1": "sm_80"}
