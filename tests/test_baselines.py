@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import signal
@@ -208,7 +209,7 @@ def test_removing_leaves_the_jobs_other_cases(store: Store, tmp_path: Path) -> N
 
 def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "baselines", tmp_path / "lock")
-    monkeypatch.setattr("gpuregress.baselines.LOCK_WAIT_S", 0.0)
+    monkeypatch.setattr("gpuregress.baselines.store.LOCK_WAIT_S", 0.0)
     child = os.fork()
     if child == 0:
         try:
@@ -229,9 +230,9 @@ def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 STEPS = (
-    "gpuregress.baselines.copy_file",
-    "gpuregress.baselines.write_atomic",
-    "gpuregress.baselines.sync_folder",
+    "gpuregress.baselines.folder.copy_file",
+    "gpuregress.baselines.folder.write_atomic",
+    "gpuregress.baselines.folder.sync_folder",
     "pathlib.Path.unlink",
     "pathlib.Path.replace",
 )
@@ -251,7 +252,7 @@ def test_killed_at_each_step(
     child = os.fork()
     if child == 0:
         owner, _, name = step.rpartition(".")
-        target = Path if owner == "pathlib.Path" else __import__("gpuregress.baselines", fromlist=["x"])
+        target = Path if owner == "pathlib.Path" else importlib.import_module(owner)
         real = getattr(target, name)
 
         calls = itertools.count(1)

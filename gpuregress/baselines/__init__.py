@@ -1,0 +1,17 @@
+"""The accepted dumps: one folder a case, changed all at once or not at all, and never trusted when edited by hand.
+
+    baselines/reduce/n=1000,tile=128/sum.1.4          a dump
+    baselines/reduce/n=1000,tile=128/baseline.yaml    which dumps are accepted, and what made them
+    baselines/reduce/n=1000,tile=128/first/sum.1.2    the first one ever accepted, where drift is watched
+    baselines/reduce/n=1000,tile=128/sm_80/           the same for one architecture, or for `cpu` or `cuda`: it comes
+                                                      before the common one
+
+`baseline.yaml` decides: dumps are copied in first, then it is renamed into place, then what nothing names any more is
+removed. A new dump whose name is taken by another content waits under a hidden name until `baseline.yaml` is in place.
+So a kill at any moment leaves the old baseline whole, or the new one.
+"""
+
+from gpuregress.baselines.document import FILE, VERSION, Document, Entry, made_of, parse, render
+from gpuregress.baselines.store import Store
+
+__all__ = ["FILE", "VERSION", "Document", "Entry", "Store", "made_of", "parse", "render"]

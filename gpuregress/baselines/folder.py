@@ -1,0 +1,177 @@
+"""One folder of accepted dumps: read whole, and changed from one document to the next whatever stops it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+from gpuregress.baselines.document import AGAIN, FILE, Document, Entry, parse, render
+from gpuregress.errors import BaselineError
+from gpuregress.records import Baseline, Dump
+from gpuregress.storage import (
+    copy_file,
+    digest_file,
+    disk_errors,
+    dump_name,
+    read_bytes,
+    split_name,
+    sync_folder,
+    write_atomic,
+)
+
+FIRST = "first"
+
+_STAGED = ".gpuregress-new-"
+
+
+# --- loading ----------------------------------------------------------------------------------------------------------
+
+
+def load_steadily(folder: Path, case: str, arch: str) -> Baseline:
+    """Loads, once more where somebody accepted in the midst of it."""
+    before = read_bytes(folder / FILE)
+    try:
+        return load(folder, case, arch)
+    except BaselineError:
+        if read_bytes(folder / FILE) == before:
+            raise
+        return load(folder, case, arch)
+
+
+def load(folder: Path, case: str, arch: str) -> Baseline:
+    """A baseline whose dumps are whole.
+
+    Raises:
+        BaselineError: a file of it was cut short, edited, or is gone.
+    """
+    document = parse(read_bytes(folder / FILE), folder / FILE)
+    dumps = {buffer: _whole(folder, buffer, entry) for buffer, entry in document.dumps.items()}
+    first = {buffer: _whole_first(folder, buffer, document) for buffer in document.first}
+    revisions = {buffer: entry.revision for buffer, entry in document.dumps.items()}
+    path = str((folder / FILE).absolute())
+    return Baseline(case, path, document.revision, document.made_of, dumps, document.history, first, arch, revisions)
+
+
+def document_in(folder: Path) -> Document | None:
+    """What `baseline.yaml` says here; None where there is none."""
+    path = folder / FILE
+    return parse(read_bytes(path), path) if path.is_file() else None
+
+
+def document_if_whole(folder: Path) -> Document | None:
+    """The old document; a damaged one is as good as none when all of it is replaced."""
+    with contextlib.suppress(BaselineError):
+        return document_in(folder)
+    return None
+
+
+def _whole(folder: Path, buffer: str, entry: Entry) -> Dump:
+    """A dump whose file is what was accepted, under its own name or, after a kill, still under the hidden one."""
+    named, staged = folder / dump_name(buffer, entry.revision), _staged(folder, buffer, entry)
+    for path in (named, staged):
+        if path.is_file() and digest_file(path) == entry.text_digest:
+            return Dump(buffer, str(path.absolute()), entry.dtype, entry.shape, entry.digest, entry.text_digest)
+    if not named.exists():
+        raise BaselineError(f"{named}: missing, though {FILE} beside it names it; {AGAIN}")
+    raise BaselineError(f"{named}: cut short or edited since it was accepted; {AGAIN}")
+
+
+def _whole_first(folder: Path, buffer: str, document: Document) -> Dump:
+    entry = document.first[buffer]
+    is_accepted = document.dumps.get(buffer) == entry
+    return _whole(folder if is_accepted else folder / FIRST, buffer, entry)
+
+
+def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """Every dump that lies here, accepted or not: its buffer, its revision, its path."""
+    if not folder.is_dir():
+        return
+    with disk_errors(folder, "read"):
+        paths = sorted(folder.iterdir())
+    for path in paths:
+        named = split_name(path.name)
+        if named and path.is_file():
+            yield (*named, path)
+
+
+# --- accepting --------------------------------------------------------------------------------------------------------
+
+
+def put(folder: Path, old: Document | None, new: Document, dumps: Mapping[str, Dump], *, keep: bool) -> None:
+    """Changes a folder from one document to the next; what stands at each moment is one of the two."""
+    finish = [_copy_in(folder, dump, new.dumps[buffer], old) for buffer, dump in dumps.items()]
+    for buffer, entry in new.first.items():
+        if old is not None and new.dumps.get(buffer) != entry:
+            _keep_first(folder, buffer, entry)
+    write_atomic(folder / FILE, render(new))
+    for step in finish:
+        step()
+    with disk_errors(folder):
+        sync_folder(folder)
+        _tidy(folder, new, keep=keep)
+
+
+def _copy_in(folder: Path, dump: Dump, entry: Entry, old: Document | None) -> Callable[[], object]:
+    """Copies a dump beside the accepted ones; returns what is left to do once `baseline.yaml` names it."""
+    source, target = Path(dump.path), folder / dump_name(dump.buffer, entry.revision)
+    if digest_file(source) != dump.text_digest:
+        raise BaselineError(f"{source}: changed since the run wrote it; run the case again")
+    if target.is_file() and digest_file(target) == entry.text_digest:
+        return lambda: None
+    is_in_use = old is not None and dump.buffer in old.dumps and old.dumps[dump.buffer].revision == entry.revision
+    if not is_in_use:
+        copy_file(source, target)
+        return lambda: None
+    staged = _staged(folder, dump.buffer, entry)
+    copy_file(source, staged)
+
+    def rename() -> None:
+        with disk_errors(target):
+            staged.replace(target)
+
+    return rename
+
+
+def _keep_first(folder: Path, buffer: str, entry: Entry) -> None:
+    kept = folder / FIRST / dump_name(buffer, entry.revision)
+    if not kept.is_file():
+        copy_file(Path(_whole(folder, buffer, entry).path), kept)
+
+
+def first_dumps(
+    old: Document | None, entries: Mapping[str, Entry], drift: Collection[str], anew: Collection[str]
+) -> dict[str, Entry]:
+    """The first accepted dump of each buffer whose drift is watched; a new type or shape begins anew."""
+    before = {} if old is None else {**old.dumps, **old.first}
+    first = {}
+    for buffer in drift:
+        now, then = entries.get(buffer), before.get(buffer)
+        if now is None:
+            if then is not None:
+                first[buffer] = then
+        else:
+            is_alike = buffer not in anew and then is not None and (then.dtype, then.shape) == (now.dtype, now.shape)
+            first[buffer] = then if then is not None and is_alike else now
+    return first
+
+
+def _tidy(folder: Path, document: Document, *, keep: bool) -> None:
+    """Removes what an earlier accept left: hidden files, and dumps of earlier revisions that nothing names."""
+    named = {dump_name(buffer, entry.revision) for buffer, entry in document.dumps.items()}
+    earlier = {event.revision.replace("/", "-") for event in document.history}
+    for path in folder.glob(f"{_STAGED}*"):
+        path.unlink(missing_ok=True)
+    for _, revision, path in dumps_in(folder):
+        if not keep and path.name not in named and revision in earlier:
+            path.unlink(missing_ok=True)
+    firsts = {dump_name(buffer, entry.revision) for buffer, entry in document.first.items()}
+    for _, _, path in dumps_in(folder / FIRST):
+        if path.name not in firsts:
+            path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # not there, or not empty
+        (folder / FIRST).rmdir()
+
+
+def _staged(folder: Path, buffer: str, entry: Entry) -> Path:
+    return folder / f"{_STAGED}{entry.text_digest[:16]}-{buffer}"

@@ -1,0 +1,177 @@
+"""The accepted dumps of a project, by case and by architecture."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpuregress.baselines.document import FILE, VERSION, Document, entry_of
+from gpuregress.baselines.folder import (
+    FIRST,
+    document_if_whole,
+    document_in,
+    dumps_in,
+    first_dumps,
+    load,
+    load_steadily,
+    put,
+)
+from gpuregress.errors import BaselineError
+from gpuregress.records import Acceptance, Baseline, Case, MadeOf, Outcome
+from gpuregress.storage import disk_errors, lock, safe_join
+
+LOCK_WAIT_S = 10.0
+
+_ARCH = re.compile(r"sm_\d+[a-z]?|cpu|cuda")
+
+
+class Store:
+    """The accepted dumps of a project.
+
+    Args:
+        folder: the project's `baselines`.
+        lock_file: held while something is accepted; by default a hidden file in the folder.
+    """
+
+    def __init__(self, folder: Path, lock_file: Path | None = None) -> None:
+        self.folder = folder
+        self._lock_file = lock_file or folder / ".gpuregress-lock"
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def load(self, case: str, arch: str | Sequence[str] = ()) -> Baseline | None:
+        """A case's baseline, its dumps' files compared with their digests; None where none was accepted.
+
+        Args:
+            case: the case's name.
+            arch: `sm_80`, `cpu`, `cuda`, or several, the nearest first: their own baselines come before the common one.
+
+        Raises:
+            BaselineError: a file of it was cut short, edited, or is gone.
+            StorageError: it cannot be read.
+        """
+        common = safe_join(self.folder, case)
+        for of in (*([arch] if isinstance(arch, str) else arch), ""):
+            if (common / of / FILE).is_file():
+                return load_steadily(common / of, case, of)
+        return None
+
+    def kinds(self, case: str) -> tuple[str, ...]:
+        """The architectures and devices that have a baseline of their own, "" for the common one."""
+        common = safe_join(self.folder, case)
+        parts = [path.parent.name for path in common.glob(f"*/{FILE}") if _ARCH.fullmatch(path.parent.name)]
+        return (*([""] if (common / FILE).is_file() else []), *sorted(parts))
+
+    def case_names(self) -> tuple[str, ...]:
+        """The cases that have a baseline, sorted."""
+        folders = (path.parent for path in self.folder.rglob(FILE))
+        return tuple(sorted({self._case_of(folder.relative_to(self.folder)) for folder in folders}))
+
+    @staticmethod
+    def _case_of(folder: Path) -> str:
+        """The case of a folder that holds a `baseline.yaml`; a job itself may be called `cpu`."""
+        return (folder.parent if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name) else folder).as_posix()
+
+    def revisions(self, case: str) -> tuple[str, ...]:
+        """The revisions of which dumps of this case lie here, accepted or not, sorted."""
+        return tuple(sorted({revision for _, revision, _ in dumps_in(safe_join(self.folder, case))}))
+
+    def find(self, case: str, revision: str) -> dict[str, Path]:
+        """Buffer → the dump of a revision that lies here, accepted or not."""
+        return {buffer: path for buffer, of, path in dumps_in(safe_join(self.folder, case)) if of == revision}
+
+    def sources(self, case: str) -> dict[str, str]:
+        """Every revision ever accepted → the digest of its source: two sources never share a name.
+
+        Raises:
+            BaselineError: `baseline.yaml` was cut short or edited.
+        """
+        document = document_in(safe_join(self.folder, case))
+        return {event.revision: event.source for event in document.history} if document else {}
+
+    def histories(self, case: str) -> dict[str, tuple[Acceptance, ...]]:
+        """Every accept of a case, the oldest first, by architecture or device; "" is the common baseline's.
+
+        Raises:
+            BaselineError: `baseline.yaml` was cut short or edited.
+        """
+        common = safe_join(self.folder, case)
+        found = {kind: document_in(common / kind) for kind in self.kinds(case)}
+        return {kind: document.history for kind, document in found.items() if document is not None}
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def accept(
+        self,
+        case: Case,
+        outcome: Outcome,
+        facts: MadeOf,
+        *,
+        run: str = "",
+        who: str = "",
+        why: str = "",
+        buffers: Collection[str] | None = None,
+        drift: Collection[str] = (),
+        anew: Collection[str] = (),
+        arch: str = "",
+        keep: bool = False,
+    ) -> Baseline:
+        """Makes a run's dumps the baseline.
+
+        Args:
+            case: what was run.
+            outcome: its dumps.
+            facts: from `made_of`.
+            run: its name.
+            who: who accepts.
+            why: the message of `-m`.
+            buffers: only these; the others stay as they were accepted.
+            drift: buffers whose first accepted dump is kept for good, to see small steps add up.
+            anew: those of them that changed on purpose: their first dump is this one.
+            arch: accept for this architecture or device only.
+            keep: leave the dumps of earlier revisions where they are.
+
+        Raises:
+            BaselineError: the run faulted, or a dump was changed since.
+            RunLocked: somebody else is accepting.
+            StorageError: no space, no permission.
+        """
+        if outcome.state != "done" or outcome.fault is not None:
+            raise BaselineError(
+                f"{case.name}: its run ended with {outcome.state}; only a case that ran to its end is accepted"
+            )
+        dumps = {d.buffer: d for d in outcome.dumps if buffers is None or d.buffer in buffers}
+        if not dumps:
+            raise BaselineError(f"{case.name}: the run left no dump to accept; run it again")
+        folder = safe_join(self.folder, f"{case.name}/{arch}" if arch else case.name)
+        event = Acceptance(case.revision, facts.source, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", who, why, run)
+        with lock(self._lock_file, timeout=LOCK_WAIT_S):
+            old = document_in(folder) if buffers is not None else document_if_whole(folder)
+            entries = {d.buffer: entry_of(d, case.revision) for d in dumps.values()}
+            kept = {} if old is None or buffers is None else old.dumps
+            history = (*(old.history if old else ()), event)
+            first = first_dumps(old, entries, drift, anew)
+            document = Document(VERSION, case.revision, facts, {**kept, **entries}, first, history)
+            put(folder, old, document, dumps, keep=keep)
+            return load(folder, case.name, arch)
+
+    def remove(self, case: str) -> None:
+        """Removes a case's baseline with all its revisions.
+
+        Raises:
+            RunLocked: somebody is accepting.
+            StorageError: it cannot be removed.
+        """
+        folder = safe_join(self.folder, case)
+        parts = [folder / name for name in self.kinds(case) if name]
+        with lock(self._lock_file, timeout=LOCK_WAIT_S), disk_errors(folder, "remove"):
+            for part in (folder, *parts):
+                (part / FILE).unlink(missing_ok=True)
+                for _, _, path in (*dumps_in(part), *dumps_in(part / FIRST)):
+                    path.unlink(missing_ok=True)
+            for empty in (folder / FIRST, *(part / FIRST for part in parts), *parts, folder, folder.parent):
+                with contextlib.suppress(OSError):  # not there, or other cases of the job are in it
+                    empty.rmdir()
