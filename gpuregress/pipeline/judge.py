@@ -16,7 +16,7 @@ from gpuregress.baselines import Store
 from gpuregress.compare import checks
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
-from gpuregress.pipeline import findings, memory, results, usercode
+from gpuregress.pipeline import findings, memory, pictures, results, usercode
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.pipeline.usercode import UserCode
 from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
@@ -126,7 +126,7 @@ def _against(
     pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
     if user is not None and pair.request.rule.verify:
         return user.compare(pair)
-    return findings.explain(pair, pair.compare(), outcome)
+    return pictures.with_picture(pair, findings.explain(pair, pair.compare(), outcome), pictures.PAGE)
 
 
 def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:

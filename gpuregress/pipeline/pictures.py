@@ -12,6 +12,8 @@ from gpuregress import diagnose, dtypes
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Comparison, to_json
 
+PAGE = 60
+"""Bins along the picture of a run's page; results.json holds them, so they are few."""
 ROWS = 12
 """Rows of a heat map, at most: it must leave room for the rest of the screen."""
 

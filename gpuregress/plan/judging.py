@@ -65,6 +65,9 @@ def sound_rule(
     before = scope.problems.reported
     rule = rules.rule(scope, item, element, key)
     if scope.problems.reported == before:
-        for message in (*validate.validate_rule(rule, element), *validate.validate_sample(rule, math.prod(buffer.shape))):
+        for message in (
+            *validate.validate_rule(rule, element),
+            *validate.validate_sample(rule, math.prod(buffer.shape)),
+        ):
             scope.error(key, message)
     return rule if verify is None else dataclasses.replace(rule, verify=verify)

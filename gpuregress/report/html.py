@@ -9,6 +9,7 @@ from typing import Any
 
 from gpuregress.records import WORDS, RunSummary
 from gpuregress.report import json_report
+from gpuregress.report.figure import figure
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d2129; --soft: #5a6472; --line: #dde1e7; --card: #f6f7f9; --page: #fff;
@@ -29,7 +30,7 @@ p { margin: .5em 0 } .soft { color: var(--soft) } .num { text-align: right; font
 .scroll { overflow-x: auto } table { border-collapse: collapse; margin: .5em 0 } .wide { width: 100% }
 th, td { text-align: left; padding: .2em .9em .2em 0; vertical-align: top } th { color: var(--soft); font-weight: 600 }
 .wide tr { border-bottom: 1px solid var(--line) } ul { margin: .3em 0; padding-left: 1.3em } summary { cursor: pointer }
-.word { font-weight: 600 }
+.word { font-weight: 600 } svg.errors { display: block; max-width: 100%; border-radius: 3px; margin: .5em 0 0 }
 """
 _FAILED = ("differ", "fault", "timeout", "error")
 _MOST_SHOWN = 8
@@ -139,6 +140,7 @@ def _buffer(buffer: dict[str, Any]) -> Iterator[str]:
         rule = f' <span class="soft">· rule: {escape(comparison["rule"])}</span>' if comparison["rule"] else ""
         yield f"<p><b>{escape(buffer['name'])}</b> ({escape(comparison['against'])}): {escape(said)}{rule}</p>"
         yield from _list("Looks like", [finding["message"] for finding in comparison["findings"]])
+        yield from figure(comparison["numbers"].get("picture", {}))
         yield from _elements(comparison)
     paths = [f"{kind}  {buffer[kind]}" for kind in ("dump", "baseline") if buffer[kind]]
     yield from _lines(paths)

@@ -46,10 +46,16 @@ def level(error: float, low: float, high: float) -> int:
     return min(len(LEVELS) - 1, max(0, int(share * len(LEVELS))))
 
 
+def ends(largest: Sequence[float]) -> tuple[float, float]:
+    """The smallest and the largest error of all bins, zeros and what is not finite left out; zeros where none is."""
+    finite = [error for error in largest if math.isfinite(error) and error > 0]
+    return (min(finite), max(finite)) if finite else (0.0, 0.0)
+
+
 def _signs(profile: Mapping[str, Any]) -> list[tuple[str, int]]:
     """A sign and its colour for each bin."""
     largest = [float(error) for error in profile["largest"]]
-    low, high = _ends(largest)
+    low, high = ends(largest)
     return [_sign(error, int(count), low, high) for error, count in zip(largest, profile["differing"], strict=True)]
 
 
@@ -62,14 +68,9 @@ def _sign(error: float, differing: int, low: float, high: float) -> tuple[str, i
     return LEVELS[at], _COLOURS[at]
 
 
-def _ends(largest: Sequence[float]) -> tuple[float, float]:
-    finite = [error for error in largest if math.isfinite(error) and error > 0]
-    return (min(finite), max(finite)) if finite else (0.0, 0.0)
-
-
 def _legend(profile: Mapping[str, Any]) -> str:
     largest = [float(error) for error in profile["largest"]]
-    low, high = _ends(largest)
+    low, high = ends(largest)
     sizes = [int(size) for size in profile["of"]]
     each = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     said = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]

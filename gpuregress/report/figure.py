@@ -1,0 +1,60 @@
+"""A buffer's errors as an inline SVG for the page: a strip of bins along it, or a heat map of two dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from gpuregress.report import picture
+
+_COLOURS = ("#1a9850", "#66bd63", "#a6d96a", "#d9ef8b", "#fee08b", "#fdae61", "#f46d43", "#d73027")
+"""Green to red, one a level of `picture.level`."""
+_NAN, _SAME = "#d63fd0", "currentColor"
+_WIDTH, _STRIP_HEIGHT, _ROW_HEIGHT = 720, 24, 12
+
+
+def figure(drawn: Mapping[str, Any]) -> Iterator[str]:
+    """The picture with its legend; nothing where there is none.
+
+    Args:
+        drawn: `numbers["picture"]` of a comparison: a `heat_map`, a `strip`, or both.
+    """
+    profile = drawn.get("heat_map") or drawn.get("strip")
+    if not profile:
+        return
+    shape = [int(extent) for extent in profile["shape"]]
+    rows, columns = (shape[0], shape[1]) if len(shape) > 1 else (1, shape[0])
+    height = rows * (_ROW_HEIGHT if len(shape) > 1 else _STRIP_HEIGHT)
+    box = f'viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" width="{_WIDTH}" height="{height}"'
+    cells = "".join(_cells(profile, columns))
+    yield f'<svg class="errors" role="img" aria-label="where the errors are" {box}>{cells}</svg>'
+    yield f'<p class="soft">{escape(_legend(profile, is_map=rows > 1))}</p>'
+
+
+def _cells(profile: Mapping[str, Any], columns: int) -> Iterator[str]:
+    largest = [float(error) for error in profile["largest"]]
+    low, high = picture.ends(largest)
+    bins = zip(largest, profile["differing"], profile["of"], strict=True)
+    for at, (error, differing, of) in enumerate(bins):
+        place = f'x="{at % columns}" y="{at // columns}" width="1" height="1"'
+        if not differing:
+            yield f'<rect {place} fill="{_SAME}" fill-opacity=".08"/>'
+            continue
+        said = f"{differing} of {of} differ, error up to {error:.3g}" if math.isfinite(error) else "NaN or infinity"
+        yield f'<rect {place} fill="{_colour(error, low, high)}"><title>{said}</title></rect>'
+
+
+def _colour(error: float, low: float, high: float) -> str:
+    if not math.isfinite(error):
+        return _NAN
+    return _COLOURS[picture.level(error, low, high) if error > 0 else 0]
+
+
+def _legend(profile: Mapping[str, Any], *, is_map: bool) -> str:
+    low, high = picture.ends([float(error) for error in profile["largest"]])
+    what = "the buffer, its last axis to the right" if is_map else "the buffer from its first element to its last"
+    sizes = f"; errors {low:.2g} (green) to {high:.2g} (red)" if high > low else f"; error {high:.2g}" if high else ""
+    has_nan = any(not math.isfinite(float(error)) for error in profile["largest"])
+    return what + sizes + ("; purple: NaN or infinity" if has_nan else "")
