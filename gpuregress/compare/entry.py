@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -136,15 +136,7 @@ def mismatch(request: Request, expected_type: ElementType, expected_shape: tuple
         said.append(f"the {request.against} holds {expected_type.name}, this run {request.element_type.name}")
     if expected_shape != request.shape:
         said.append(f"the {request.against}'s shape is {list(expected_shape)}, this run's {list(request.shape)}")
-    if not said:
-        return None
-    return request.result(
-        same=False,
-        rule=describe.rule(request.rule),
-        differing=request.total,
-        changed=request.total,
-        message="cannot be compared: " + "; ".join(said),
-    )
+    return _incomparable(request, said) if said else None
 
 
 def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | None:
@@ -154,8 +146,10 @@ def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | No
             said.append(f"{side} holds {array.dtype}, not {request.element_type.name}")
         elif array.shape not in (request.shape, (request.total,)):
             said.append(f"{side} has shape {list(array.shape)}, not {list(request.shape)}")
-    if not said:
-        return None
+    return _incomparable(request, said) if said else None
+
+
+def _incomparable(request: Request, said: Sequence[str]) -> Comparison:
     return request.result(
         same=False,
         rule=describe.rule(request.rule),

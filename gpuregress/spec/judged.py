@@ -66,9 +66,6 @@ class Sum(Model):
     atol: Expr = Field(0.0, description="absolute tolerance")
 
 
-CHECK_WORDS = ("finite", "nonzero", "unique", "sorted", "monotone", "all_equal", "permutation")
-
-
 class Check(Model):
     """A property that a buffer must have by itself: one of these."""
 

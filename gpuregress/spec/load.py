@@ -71,21 +71,6 @@ class JobFile:
         return any(key[0] in sections for key in self.broken)
 
 
-def load_job(path: Path) -> Job:
-    """Reads a job whose structure is right.
-
-    Args:
-        path: the YAML file.
-
-    Raises:
-        JobErrors: all that is wrong in its structure.
-    """
-    file = load_file(path)
-    if file.errors or file.model is None:
-        raise JobErrors(file.errors)
-    return file.model
-
-
 def load_file(path: Path) -> JobFile:
     """Reads a job and keeps what is right of it.
 

@@ -97,10 +97,6 @@ class Worker:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
-    def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return self.process.poll() is not None
-
     def death(self) -> str:
         """How the process ended, in words."""
         code = self.process.returncode
