@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import click
@@ -32,7 +33,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     from gpuregress import pipeline
     from gpuregress.cli import progress
 
-    project = context.find_project(ctx, jobs)
+    project = functools.cache(lambda: context.find_project(ctx, jobs))
     verbosity = options["verbose"] - options["quiet"]
     to_stderr = context.writes_to_stdout(options)
     request = context.request_of(
@@ -40,6 +41,6 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     )
     with progress.listener(verbosity, to_stderr=to_stderr) as listen:
         summary = pipeline.run(project, request, listen=listen)
-    progress.show_closing(summary, project.root, verbosity, to_stderr=to_stderr)
+    progress.show_closing(summary, project().root, verbosity, to_stderr=to_stderr)
     context.write_reports(summary, options["json"], options["junit"], options["html"])
     return summary.exit_code

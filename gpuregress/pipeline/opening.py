@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,16 @@ def _deaf(_event: object) -> None:
 
 
 def run(
-    project: Project, request: Request, *, listen: Listener = _deaf, machinery: Machinery | None = None
+    project: Project | Callable[[], Project],
+    request: Request,
+    *,
+    listen: Listener = _deaf,
+    machinery: Machinery | None = None,
 ) -> RunSummary:
     """Runs the cases that are asked for.
 
     Args:
-        project: whose jobs, baselines and runs.
+        project: whose jobs, baselines and runs; or what finds it, called while the first worker starts.
         request: what to run, and where.
         listen: told what happens.
         machinery: for tests.
@@ -50,6 +55,7 @@ def run(
             Pool(choice.seats, Path(scratch), command=machinery.command, bell=bell) as pool,
         ):
             pool.warm(1)
+            found = project() if callable(project) else project
             from gpuregress.pipeline.steps import Execution  # noqa: PLC0415 - takes as long as the worker's start
 
-            return Execution(project, request, listen, machinery, bell).execute(pool, choice)
+            return Execution(found, request, listen, machinery, bell).execute(pool, choice)
