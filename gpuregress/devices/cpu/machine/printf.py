@@ -1,4 +1,9 @@
-"""CUDA's printf: a format string and packed arguments to text. CUDA C++ Programming Guide, "Formatted Output"."""
+"""CUDA's printf: a format string and packed arguments to text. CUDA C++ Programming Guide, "Formatted Output".
+
+As there, a precision is digits and never `*`: a card prints such a conversion as it stands, and so does this. (The
+sizes C has beyond h, l and ll are not in the guide either, and what a card prints for them is no number of the
+caller's; here they mean what they mean in C.)
+"""
 
 from __future__ import annotations
 
@@ -50,7 +55,7 @@ def render(
         nonlocal count
         if match.group(5) == b"%":
             return b"%"
-        if arguments is None:
+        if arguments is None or match.group(3) == b"*":
             return match.group()
         count += 1
         return _one(match, arguments, read_string)
@@ -63,8 +68,6 @@ def _one(match: re.Match[bytes], arguments: _Arguments, read_string: Callable[[i
     field = flags or b""
     if width == b"*":
         width = str(arguments.integer(4, signed=True)).encode()
-    if precision == b"*":
-        precision = str(max(0, arguments.integer(4, signed=True))).encode()
     field += width or b""
     if precision is not None:
         field += b"." + precision

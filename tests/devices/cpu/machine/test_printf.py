@@ -39,7 +39,7 @@ def _render(form: bytes, layout: str = "", *values: object, strings: bytes = b""
         ),
         (b"%a %A", "dd", (1.0, 0.15625), b"0x1p+0 0X1.4P-3"),
         (b"%c%c", "ii", (65, 10), b"A\n"),
-        (b"%*d|%-*d|%.*f", "iiiiid", (5, 42, 4, 7, 2, 3.14159), b"   42|7   |3.14"),
+        (b"%*d|%-*d|%.*f|%d", "iiiii", (5, 42, 4, 7, 9), b"   42|7   |%.*f|9"),  # the card knows no precision `*`
         (b"%p %p", "QQ", (0, 0xABC), b"(nil) 0xabc"),
         (b"100%% %y %", "", (), b"100% %y %"),
     ],
