@@ -4,6 +4,7 @@
     ├── UsageError                2   the command line is wrong
     ├── JobErrors                 2   one or more jobs are wrong: a tuple of JobError
     ├── CompileError              3   the source does not compile
+    │   └── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
     ├── KernelFault               3   the kernel failed on a device (becomes the verdict `fault`)
     ├── KernelTimeout             3   the kernel was killed at its time limit (becomes `timeout`)
     ├── HarnessError              4   the harness, a device or a disk failed
@@ -21,6 +22,7 @@ An error's message is for people: what was wrong, where, what to do. `str(error)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +79,18 @@ class CompileError(GpuregressError):
     """The source does not compile, or holds no such kernel; the message has the compiler's own words."""
 
     exit_code = 3
+
+
+class UnknownNames(CompileError):
+    """The source holds none of these kernels or variables.
+
+    Args:
+        messages: name → what to say, with the names that are there.
+    """
+
+    def __init__(self, messages: Mapping[str, str]) -> None:
+        self.messages = dict(messages)
+        super().__init__("\n".join(messages.values()))
 
 
 class KernelFault(GpuregressError):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress import plan, toolchain
-from gpuregress.errors import GpuregressError, JobError, JobErrors
+from gpuregress.errors import GpuregressError, JobError, JobErrors, UnknownNames
 from gpuregress.pipeline.events import Compiling, Listener
 from gpuregress.records import Case, Program, Source, to_json
 
@@ -86,13 +86,16 @@ def _compile_distinct(
 
 
 def check_arguments(cases: Sequence[Case], compiled: Compiled) -> None:
-    """Holds every case's arguments against its kernels' own signatures.
+    """Holds every case's kernel names and arguments against its sources' own kernels.
 
     Raises:
         JobErrors: all that contradict, each once.
     """
     errors: list[JobError] = []
     for case in cases:
+        failure = compiled.failures.get(case.name)
+        if isinstance(failure, UnknownNames):
+            errors += plan.unknown_names(case, failure.messages)
         if case.name in compiled.programs:
             errors += plan.check_program(case, compiled.programs[case.name])
             for buffer, program in compiled.references.get(case.name, {}).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.plan.explain import explain
-from gpuregress.plan.program import check_program, check_reference
+from gpuregress.plan.program import check_program, check_reference, unknown_names
 from gpuregress.plan.select import Plan, make
 
-__all__ = ["Plan", "check_program", "check_reference", "explain", "make"]
+__all__ = ["Plan", "check_program", "check_reference", "explain", "make", "unknown_names"]

@@ -39,6 +39,30 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
     return _errors(case, _contradictions(kernel.launches, program, kernel.source, place))
 
 
+def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ...]:
+    """The places where a job asks for kernels or variables that its source does not have.
+
+    Args:
+        case: whose source, or whose gold standard's, does not have them.
+        messages: name → what is wrong with it.
+    """
+    found: dict[Key, str] = {}
+    sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), case.launches)]
+    sections += [(("reference", name, "launches"), gold.launches) for name, gold in case.reference_kernels.items()]
+    for section, launches in sections:
+        found |= {
+            (*section, launch.origin, "kernel"): messages[launch.kernel]
+            for launch in launches
+            if launch.kernel in messages
+        }
+    found |= {
+        ("buffers", name, "symbol"): messages[buffer.symbol]
+        for name, buffer in case.buffers.items()
+        if buffer.symbol is not None and buffer.symbol in messages
+    }
+    return _errors(case, found)
+
+
 def _contradictions(
     launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
 ) -> dict[Key, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress.errors import CompileError, HarnessError
+from gpuregress.errors import CompileError, HarnessError, UnknownNames
 from gpuregress.records import Source
 from gpuregress.toolchain import headers, messages, signature
 
@@ -124,7 +124,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
     if int(result) != 0:
         unknown = messages.unknown_names(log, (*source.kernels, *source.symbols))
         if unknown:
-            raise CompileError(signature.unknown_name(unknown, source, text))
+            raise UnknownNames(signature.unknown_names(unknown, source, text))
         raise CompileError(messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     lowered = {

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gpuregress.errors import CompileError
+from gpuregress.errors import CompileError, UnknownNames
 from gpuregress.records import Program, Source, from_json, to_json
 from gpuregress.toolchain import cache, cubin, entries, includes, messages, signature
 from gpuregress.toolchain.mangling import demangle
@@ -204,9 +204,7 @@ def _find_kernel(name: str, named: Mapping[str, str], source: Source) -> str:
     plain = [mangled for readable, mangled in named.items() if signature.strip_template_arguments(readable) == name]
     if len(plain) == 1:
         return plain[0]
-    raise CompileError(
-        f"{messages.shown(Path(source.path))} has no kernel {name!r}; it has {', '.join(named)}",
-    )
+    raise UnknownNames({name: f"{messages.shown(Path(source.path))} has no kernel {name!r}; it has {', '.join(named)}"})
 
 
 def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
@@ -214,7 +212,7 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
         if name in (variable, demangle(variable)):
             return variable
     there = ", ".join(variables) or "no variable"
-    raise CompileError(f"{messages.shown(Path(source.path))} has no variable {name!r}; it has {there}")
+    raise UnknownNames({name: f"{messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
 
 
 def _content(source: Source, options: tuple[str, ...], files: tuple[Path, ...]) -> list[str | bytes]:

@@ -108,27 +108,26 @@ def strip_template_arguments(kernel: str) -> str:
     return kernel.partition("<")[0].strip()
 
 
-def unknown_name(unknown: Iterable[str], source: Source, text: str) -> str:
-    """The message for kernels or variables that a source does not have, with those that it has."""
-    lines = []
+def unknown_names(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]:
+    """What to say of kernels or variables that a source does not have, with those that it has."""
+    found = {}
     kernels = [str(declaration) for declaration in declarations(text)]
     for name in unknown:
         where = messages.shown(Path(source.path))
         if name in source.symbols:
             variables = variable_names(text)
-            lines.append(
-                f"{where} has no variable {name!r}; {_there(name, variables, 'no __constant__ or __device__ variable')}"
-            )
+            there = _there(name, variables, "no __constant__ or __device__ variable")
+            found[name] = f"{where} has no variable {name!r}; {there}"
             continue
         wanted = strip_template_arguments(name)
         same = [kernel for kernel in kernels if strip_template_arguments(kernel) == wanted]
         if same and "<" in same[0] and "<" not in name:
-            lines.append(f"{where}: {same[0]} is a template; name one of its instances, as `{wanted}<float>`")
+            found[name] = f"{where}: {same[0]} is a template; name one of its instances, as `{wanted}<float>`"
         elif same:
-            lines.append(f"{where}: {name!r} names no instance of {same[0]}; see its template arguments")
+            found[name] = f"{where}: {name!r} names no instance of {same[0]}; see its template arguments"
         else:
-            lines.append(f"{where} has no kernel {name!r}; {_there(name, kernels, 'no __global__ function')}")
-    return "\n".join(lines)
+            found[name] = f"{where} has no kernel {name!r}; {_there(name, kernels, 'no __global__ function')}"
+    return found
 
 
 def variable_names(text: str) -> list[str]:

@@ -116,13 +116,13 @@ def test_two_candidates_name_nothing() -> None:
 )
 def test_unknown_names(name: str, expected: str) -> None:
     text = "__global__ void saxpy(); template<class T> __global__ void reduce(T*);"
-    assert expected in signature.unknown_name((name,), Source("/x/k.cu", kernels=(name,)), text)
+    assert expected in signature.unknown_names((name,), Source("/x/k.cu", kernels=(name,)), text)[name]
 
 
 def test_unknown_variables() -> None:
     text = "__constant__ float d_taps[17]; __device__ int a = 3;\n__device__ int f(int x) { return x; }"
     assert signature.variable_names(text) == ["d_taps", "a"]
-    message = signature.unknown_name(("d_tap",), Source("/x/k.cu", symbols=("d_tap",)), text)
+    message = signature.unknown_names(("d_tap",), Source("/x/k.cu", symbols=("d_tap",)), text)["d_tap"]
     assert "no variable 'd_tap'; it has d_taps, a (did you mean 'd_taps'?)" in message
 
 

@@ -1,0 +1,40 @@
+"""A kernel or variable that the source does not have is the job's error: exit 2, with line and key, nothing run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli import workshop
+
+
+@pytest.mark.parametrize("command", [("run", "--device", "cpu"), ("check",)])
+def test_a_kernel_that_is_not_there(tmp_path: Path, command: tuple[str, ...]) -> None:
+    shop = workshop.make(tmp_path)
+    shop.job(("kernel: scale", "kernel: scalle"))
+    said = shop.fails(2, *command)
+    assert "scale.yaml:8: launches[0].kernel: " in said
+    assert "has no kernel 'scalle'; it has scale (did you mean 'scale'?)" in said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_variable_that_is_not_there(tmp_path: Path) -> None:
+    shop = workshop.make(tmp_path)
+    shop.job(("buffers:\n", "buffers:\n  taps: {dtype: float32, shape: [4], fill: ones, symbol: d_taps}\n"))
+    said = shop.fails(2, "run", "--device", "cpu")
+    assert "scale.yaml:5: buffers.taps.symbol: " in said
+    assert "has no variable 'd_taps'" in said
+
+
+def test_a_gold_standards_kernel_that_is_not_there(tmp_path: Path) -> None:
+    shop = workshop.make(tmp_path)
+    gold = "reference:\n  out:\n    launches:\n      - {kernel: naive, grid: [1], block: [1], args: [out]}\nlaunches:\n"
+    shop.job(("launches:\n", gold))
+    assert "scale.yaml:10: reference.out.launches[0].kernel: " in shop.fails(2, "check")
+
+
+def test_a_source_that_does_not_compile_is_still_a_verdict(tmp_path: Path) -> None:
+    shop = workshop.make(tmp_path)
+    shop.write("kernels/scale.cu", workshop.KERNEL.replace("int i =", "int i"))
+    assert shop.call("run", "--device", "cpu").exit_code == 3
