@@ -6,6 +6,13 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test may fail because the machine is busy, and each example may have the folder of the test for its own.
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -117,7 +117,7 @@ def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
 
 
 texts = st.text(max_size=20)
-LINES = settings(max_examples=40, deadline=None)  # each is a flush to disk
+LINES = settings(max_examples=40)  # each is a flush to disk
 events = st.one_of(
     st.builds(Begin, st.integers(0, 2**40), st.just(""), texts, texts, texts, st.integers(-(2**63), 2**64)),
     st.builds(End, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),

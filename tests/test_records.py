@@ -92,7 +92,7 @@ CASE = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CASE)
 def test_a_case_survives_the_wire(case: Case) -> None:
     found = from_json(Case, json.loads(json.dumps(to_json(case))))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import compare
@@ -119,7 +119,7 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
 
 
 @pytest.mark.parametrize("stretch", [1, 3, 1 << 11])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.lists(st.integers(0, 9), min_size=1, max_size=30))
 def test_exact_counts_are_those_of_a_multiset(
     monkeypatch: pytest.MonkeyPatch, stretch: int, first: list[int], second: list[int]

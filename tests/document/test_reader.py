@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.document import reader
 from gpuregress.errors import JobErrors
+from tests.document.writing import write
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=10)),
@@ -25,11 +25,11 @@ def read(tmp_path: Path, text: str) -> reader.Document:
     return reader.read(path, as_written=("revision",))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100)
+@example(value={"a": "0E0", "b": "1e5", "c": "yes", "d": 1e20})
 @given(value=st.dictionaries(st.text(max_size=6).filter(lambda key: key != "<<"), VALUES, max_size=4))
 def test_what_is_written_reads_back(value: dict[str, Any], tmp_path: Path) -> None:
-    text = yaml.safe_dump(value, allow_unicode=False)
-    document = read(tmp_path, text)
+    document = read(tmp_path, write(value))
     assert document.data == value or "revision" in value
 
 

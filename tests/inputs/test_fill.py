@@ -59,7 +59,7 @@ def numbers(array: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     return np.stack([dtypes.to_float(column, part.scalar).astype(np.float64) for column, part in columns], axis=-1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     kind=st.sampled_from(sorted(OPTIONS)),
     dtype=st.sampled_from([*dtypes.known_names(), "{id:int32,score:float32}"]),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.document.problems import Problems
@@ -32,7 +32,7 @@ def scopes(tmp_path: Path, parameters: dict[str, Any], where: list[str]) -> tupl
     return [dict(scope.names) for scope in found], [scope.case for scope in found]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80)
 @given(parameters=PARAMETERS)
 def test_every_combination_once_in_order_with_a_name_of_its_own(parameters: dict[str, Any], tmp_path: Path) -> None:
     names, cases = scopes(tmp_path, parameters, [])
@@ -41,7 +41,7 @@ def test_every_combination_once_in_order_with_a_name_of_its_own(parameters: dict
     assert all(set(case) <= set("abcdefghijklmnopqrstuvwxyz0123456789=,.+-") for case in cases)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(limit=st.integers(-5, 15))
 def test_where_keeps_what_it_says(limit: int, tmp_path: Path) -> None:
     parameters = {"n": list(range(8)), "m": [1, 3]}

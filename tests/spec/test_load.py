@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import dtypes, inputs
 from gpuregress.errors import JobErrors
 from gpuregress.spec import load, model
+from tests.document.writing import write
 
 NAME = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True).filter(
     lambda name: name not in ("ceil", "floor", "min", "max", "sizeof", "log2", "and", "or", "not", "step")
@@ -55,17 +55,17 @@ JOB = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(job=JOB)
 def test_a_job_written_as_yaml_reads_back(job: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
-    path.write_text(yaml.safe_dump(job, allow_unicode=True))
+    path.write_text(write(job))
     found = load.load_file(path)
     assert not found.errors
     assert found.model == model.Job.model_validate(job)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(text=st.text(max_size=60))
 def test_any_text_is_a_job_or_an_error(text: str, tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"

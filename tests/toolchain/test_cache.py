@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.errors import StorageError
@@ -25,7 +25,7 @@ json_values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(max_size=5), json_values, max_size=4), st.binary(max_size=100))
 def test_what_is_stored_comes_back(cache_folder: Path, record: dict[str, object], data: bytes) -> None:
     cache.store(KEY, record, {".ptx": data})

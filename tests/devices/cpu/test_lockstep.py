@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import device
@@ -95,7 +95,7 @@ _BODIES = st.lists(st.recursive(_LEAVES, _nested, max_leaves=4), min_size=1, max
 _BLOCKS = st.sampled_from([(64, 1, 1), (40, 1, 1), (7, 5, 1), (2, 3, 4), (1, 1, 1)])
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12)
 @given(body=_BODIES, block=_BLOCKS)
 def test_lockstep_changes_nothing(body: str, block: Dim3) -> None:
     text = HEAD + body + TAIL

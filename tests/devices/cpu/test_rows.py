@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import device
@@ -106,7 +106,7 @@ _NUMBERS = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(
     body=_BODIES,
     grid=st.sampled_from([(1, 1, 1), (3, 1, 1), (2, 2, 1)]),
