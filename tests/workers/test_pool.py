@@ -235,6 +235,27 @@ def test_the_bell_stops_the_run_and_leaves_no_child(tmp_path: Path) -> None:
     assert worker.process.poll() is not None
 
 
+def test_an_idle_worker_on_a_gpu_leaves_without_being_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[str] = []
+    end = Worker.end
+
+    def noted(worker: Worker) -> bool:
+        waited.append(threading.current_thread().name)
+        return end(worker)
+
+    monkeypatch.setattr(Worker, "end", noted)
+    with pool(tmp_path, device="cuda:0") as made:
+        list(made.run(tasks(tmp_path, [fakes.case("double")])))
+        (worker,) = (place.worker for place in made._places)
+        assert worker is not None
+        pid = worker.process.pid
+    wait_until(lambda: not is_running(pid))
+    wait_until(lambda: worker.process.returncode == 0)
+    assert waited == [f"end of worker {pid}"]
+
+
 def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib, time\n"

@@ -169,7 +169,7 @@ class CudaDevice:
     def __enter__(self) -> Self:
         """Takes the card: its primary context, which is made now where nobody has yet."""
         with self.guard(f"opening {self._info.name}"):
-            self._context = self._card.retain_primary_context()
+            self._context = driver.patiently(self._card.retain_primary_context)
             self._context.push()
             self._events = (self._api.Event(), self._api.Event())
         return self

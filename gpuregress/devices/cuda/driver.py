@@ -6,12 +6,16 @@ pycuda ships no type information, so everything that crosses here is `Any`; what
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
 from gpuregress.devices.cuda import host
 from gpuregress.errors import DeviceError
+
+BUSY_S = 2.0
+"""How long the worker of an earlier run may still be at giving its context back, seconds."""
 
 
 @lru_cache(maxsize=1)
@@ -31,6 +35,23 @@ def api() -> Any:
         # pycuda.driver.Error cannot be named before the import has worked.
         raise DeviceError(host.explain_init(str(error))) from error
     return pycuda_driver
+
+
+def patiently(make: Callable[[], Any], seconds: float = BUSY_S) -> Any:
+    """Makes a context; where the card takes one process only (compute mode), one that is just leaving is waited for.
+
+    Args:
+        make: makes it.
+        seconds: how long a busy card is asked again.
+    """
+    late = time.monotonic() + seconds
+    while True:
+        try:
+            return make()
+        except failures() as error:
+            if "busy or unavailable" not in str(error) or time.monotonic() >= late:
+                raise
+            time.sleep(0.02)
 
 
 def failures() -> tuple[type[BaseException], ...]:

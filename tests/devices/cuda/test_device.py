@@ -153,6 +153,25 @@ def test_a_dead_context_is_popped_without_a_word(
     assert capfd.readouterr().err == ""
 
 
+def test_a_card_that_a_worker_is_just_leaving_is_waited_for(api: FakeApi) -> None:
+    busy = Error("cuDevicePrimaryCtxRetain failed: CUDA-capable device(s) is/are busy or unavailable")
+    answers: list[object] = [busy, busy, "context"]
+
+    def make() -> object:
+        answer = answers.pop(0)
+        if isinstance(answer, Error):
+            raise answer
+        return answer
+
+    assert driver.patiently(make) == "context"
+    answers[:] = [busy, "context"]
+    with pytest.raises(Error, match="busy"):
+        driver.patiently(make, seconds=0.0)
+    answers[:] = [Error("out of memory"), "context"]
+    with pytest.raises(Error, match="out of memory"):
+        driver.patiently(make)
+
+
 def test_an_assert_tells_its_file_and_line(device: CudaDevice, module: CudaModule) -> None:
     with pytest.raises(KernelFault, match=r"^k\.cu:7: void k.*Assertion `x` failed\.$") as caught:
         _launch(device, module, "asserts")
