@@ -11,6 +11,7 @@
     │   ├── DeviceError           4   no such device, a lost GPU, a request over its limits
     │   ├── UnsupportedError      4   the device cannot run this instruction or feature
     │   ├── StorageError          4   no space, no permission, a path that is not what it should be
+    │   ├── UserCodeError         3   a fill's own function failed: the user's code, as a kernel is
     │   ├── DumpError             4   a dump does not hold what its header says
     │   └── BaselineError         4   a baseline was cut short or edited, or cannot be accepted
     ├── NothingToDo               5   nothing to run or to compare
@@ -128,6 +129,12 @@ class DeviceError(HarnessError):
 
 class UnsupportedError(HarnessError):
     """The device cannot run an instruction or a feature; the message names it and its source line."""
+
+
+class UserCodeError(HarnessError):
+    """A function of the user that a fill needs failed, or returned what it must not; the message names it."""
+
+    exit_code = 3
 
 
 class StorageError(HarnessError):

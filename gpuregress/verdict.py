@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuregress.errors import CompileError, GpuregressError, KernelTimeout
+from gpuregress.errors import CompileError, GpuregressError, KernelTimeout, UserCodeError
 from gpuregress.records import Baseline, BufferVerdict, Case, Comparison, Fault, MadeOf, Outcome, Verdict, Word
 
 EXIT_CODES: dict[Word, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
@@ -68,7 +68,7 @@ def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = No
     """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline."""
     if isinstance(error, KernelTimeout):
         return Verdict(case.job, case.name, "timeout", _first_line(str(error)), case.revision, exit_code=3)
-    code = 3 if isinstance(error, CompileError) else 4
+    code = 3 if isinstance(error, CompileError | UserCodeError) else 4
     return Verdict(
         case.job,
         case.name,
@@ -273,10 +273,16 @@ def _verdict(
         buffers,
         changes,
         notes,
-        EXIT_CODES[word],
+        _exit_code(word, outcome),
         outcome,
         _against(buffers),
     )
+
+
+def _exit_code(word: Word, outcome: Outcome) -> int:
+    """The word's; 3 where the user's own code could not be run, as for a kernel that does not compile."""
+    is_users = word == "error" and outcome.extra.get("error") == UserCodeError.__name__
+    return UserCodeError.exit_code if is_users else EXIT_CODES[word]
 
 
 def _against(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:

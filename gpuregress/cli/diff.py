@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(
     "diff",
     short_help="compare two revisions' dumps",
-    epilog="Example: gpuregress diff 1.4 1.5 reduce   (or two dump files: gpuregress diff --raw A B)",
+    epilog="Example: gpuregress diff 1.4 1.5 reduce   (or two dump files: gpuregress diff A B)",
 )
 @click.argument("before", metavar="REV")
 @click.argument("after", metavar="REV")
@@ -32,12 +32,13 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
     side.
 
     The baselines are searched first, then the runs, the newest first; `baseline` names whatever is accepted. Exits with
-    0 when all is the same, 1 when something differs, 5 when there is nothing to compare.
+    0 when all is the same, 1 when something differs, 5 when there is nothing to compare. Two files are compared as they
+    are, every bit.
     """
     from gpuregress.pipeline import revisions
 
     root = None
-    if raw and not cases and Path(before).is_file() and Path(after).is_file():
+    if not cases and Path(before).is_file() and Path(after).is_file():
         found = revisions.compare_files(Path(before), Path(after), width=_width())
     else:
         project = context.find_project(ctx)

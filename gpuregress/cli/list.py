@@ -27,14 +27,22 @@ def command(
 ) -> int:
     """Lists the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
     from gpuregress import baselines, plan
+    from gpuregress.errors import BaselineError
     from gpuregress.report.terminal import table
 
     project = context.find_project(ctx, jobs)
     planned = plan.make(project, jobs, name_glob=name_glob, tags=tags)
     store = baselines.Store(project.baselines)
-    accepted = {case.name: store.load(case.name) for case in planned.cases}
-    revisions = {name: baseline.revision if baseline else "" for name, baseline in accepted.items()}
-    own = {case.name: _own_revisions(store, case.name) for case in planned.cases}
+    revisions: dict[str, str] = {}
+    own: dict[str, dict[str, str]] = {}
+    damaged: dict[str, str] = {}
+    for case in planned.cases:
+        try:
+            accepted = store.load(case.name)
+            revisions[case.name] = accepted.revision if accepted else ""
+            own[case.name] = _own_revisions(store, case.name)
+        except BaselineError as error:
+            revisions[case.name], own[case.name], damaged[case.name] = "damaged", {}, str(error)
     if as_json:
         context.print_json(
             [
@@ -45,13 +53,14 @@ def command(
                     "revision": case.revision,
                     "baseline_revision": revisions[case.name],
                     "own_baselines": own[case.name],
+                    "damaged": damaged.get(case.name, ""),
                     "tags": list(case.tags),
                     "devices": list(case.devices),
                 }
                 for case in planned.cases
             ]
         )
-        return 0
+        return BaselineError.exit_code if damaged else 0
     shown = {
         name: ", ".join([revisions[name] or "-", *(f"{kind}: {text}" for kind, text in own[name].items())])
         for name in revisions
@@ -59,6 +68,8 @@ def command(
     rows = [(case.name, case.revision, shown[case.name], " ".join(case.tags)) for case in planned.cases]
     for line in table(("case", "revision", "accepted", "tags"), rows):
         click.echo(line)
+    for said in damaged.values():
+        click.echo(f"gpuregress: {said}", err=True)
     for note in planned.notes:
         click.echo(f"note: {note}", err=True)
     if not (jobs or name_glob or tags):
@@ -67,7 +78,7 @@ def command(
             if name not in here:
                 said = "has no case any more (`gpuregress accept --prune` removes it)"
                 click.echo(f"note: the baseline {name} {said}", err=True)
-    return 0
+    return BaselineError.exit_code if damaged else 0
 
 
 def _own_revisions(store: Store, case: str) -> dict[str, str]:

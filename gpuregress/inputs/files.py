@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
-from gpuregress.errors import HarnessError
+from gpuregress.errors import HarnessError, UserCodeError
 from gpuregress.inputs.convert import bounds_problem, to_scalar
 from gpuregress.records import Buffer
 
@@ -55,7 +55,7 @@ def call(buffer: Buffer, element: ElementType) -> Array:
     The function gets those of `name`, `shape`, `dtype` and `seed` that it takes, by name, and returns an array.
 
     Raises:
-        HarnessError: it cannot be imported, fails, or returns what the buffer cannot hold.
+        UserCodeError: it cannot be imported, fails, or returns what the buffer cannot hold.
     """
     assert buffer.fill is not None
     text = str(buffer.fill.options["function"])
@@ -66,13 +66,13 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         everything = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in taken.values())
         result = function(**{name: value for name, value in given.items() if everything or name in taken})
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise HarnessError(f"buffer {buffer.name}: {text} failed: {type(error).__name__}: {error}") from error
+        raise UserCodeError(f"buffer {buffer.name}: {text} failed: {type(error).__name__}: {error}") from error
     if result is None:
-        raise HarnessError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
+        raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
     try:
         return shaped(buffer, element, np.asarray(result), text)
     except ValueError as error:
-        raise HarnessError(f"buffer {buffer.name}: {text} returned no array: {error}") from None
+        raise UserCodeError(f"buffer {buffer.name}: {text} returned no array: {error}") from None
 
 
 def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, exact: bool = False) -> Array:
@@ -161,13 +161,13 @@ def _import(text: str) -> Callable[..., Any]:
     path, _, name = text.rpartition(":")
     spec = importlib.util.spec_from_file_location(f"gpuregress_user_{Path(path).stem}", path)
     if spec is None or spec.loader is None:
-        raise HarnessError(f"{path} cannot be imported")
+        raise UserCodeError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
         function = getattr(module, name)
     except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise HarnessError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
+        raise UserCodeError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(function):
-        raise HarnessError(f"{text} is no function")
+        raise UserCodeError(f"{text} is no function")
     return function  # type: ignore[no-any-return] # callable() leaves Any

@@ -71,7 +71,8 @@ def make(
     if not kept:
         raise NothingToDo(_nothing(project, jobs, name_glob, tags))
     names = {case.job for case in kept}
-    return Plan(kept, tuple(note for note in notes if note.partition(":")[0] in names))
+    said = tuple(note for note in notes if note.partition(":")[0] in names)
+    return Plan(kept, said if selectors else (*no_files(project.configs), *said))
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
@@ -80,6 +81,18 @@ def job_files(configs: Path) -> tuple[Path, ...]:
         return ()
     found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if path.is_file())
     return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
+
+
+def no_files(configs: Path) -> tuple[str, ...]:
+    """What is called like a job and is none, a line each: a link that leads nowhere, a folder."""
+    if not configs.is_dir():
+        return ()
+    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not path.is_file())
+    return tuple(
+        f"{path.relative_to(configs.parent)} is {'a folder' if path.is_dir() else 'a link that leads nowhere'}: no job"
+        for path in sorted(found)
+        if not _is_hidden(path.relative_to(configs))
+    )
 
 
 def _is_hidden(path: Path) -> bool:
