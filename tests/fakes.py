@@ -14,8 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpuregress.devices.base import Bytes, KernelInfo, LaunchReport, Module
-from gpuregress.errors import DeviceError, KernelFault
+from gpuregress.devices.base import Bytes, KernelInfo, LaunchReport, Memory, Module
+from gpuregress.devices.textures import TextureDescription
+from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import (
     Argument,
     Buffer,
@@ -82,6 +83,9 @@ class FakeDevice:
         memory = FakeMemory(name, size, (len(self.memories) + 1) << 32)
         self.memories[memory.address] = memory
         return memory
+
+    def texture(self, memory: Memory, description: TextureDescription) -> int:
+        raise UnsupportedError(f"{memory.name}: this device has no textures of {description.format}")
 
     def free_all(self) -> None:
         self.memories.clear()

@@ -14,6 +14,7 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.devices.textures import TextureDescription
 from gpuregress.records import DeviceInfo, Program
 
 Bytes = npt.NDArray[np.uint8]
@@ -102,8 +103,16 @@ class Device(Protocol):
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:
         """A new buffer of `size` bytes, its contents undefined; `itemsize` lets messages count elements."""
 
+    def texture(self, memory: Memory, description: TextureDescription) -> int:
+        """A texture or surface object on a buffer: the 64-bit handle that kernels are given for it.
+
+        Args:
+            memory: of this device, from `allocate`; what is written there later is seen by later launches.
+            description: what it holds and how it is sampled.
+        """
+
     def free_all(self) -> None:
-        """Frees every buffer and module: the end of a case."""
+        """Frees every buffer, texture and module: the end of a case."""
 
     def launch(
         self,

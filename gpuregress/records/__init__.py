@@ -21,6 +21,7 @@ from gpuregress.records.cases import (
     ReferenceKernel,
     Rule,
     Source,
+    Texture,
 )
 from gpuregress.records.outcomes import (
     FAULT_KINDS,
@@ -81,6 +82,7 @@ __all__ = [
     "Rule",
     "RunSummary",
     "Source",
+    "Texture",
     "Verdict",
     "Word",
     "from_json",

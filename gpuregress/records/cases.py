@@ -25,6 +25,27 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
+class Texture:
+    """How kernels read a buffer that is passed as a texture, or as a surface.
+
+    Attributes:
+        filter: `point` takes the nearest element, `linear` mixes its neighbours.
+        address: along x, y, z: what a coordinate outside stands for.
+        normalized: whether coordinates go from 0 to 1, not from 0 to the extent.
+        read: `normalized_float` turns integers into 0 … 1 or -1 … 1.
+        memory: `array`, or `linear` for tex1Dfetch.
+        surface: whether it is a surface: then nothing else here is used.
+    """
+
+    filter: Literal["point", "linear"] = "point"
+    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
+    normalized: bool = False
+    read: Literal["element", "normalized_float"] = "element"
+    memory: Literal["array", "linear"] = "array"
+    surface: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """A stretch of device memory.
 
@@ -34,6 +55,7 @@ class Buffer:
         shape: elements along each axis, slowest first.
         fill: None for an output, which is poisoned.
         symbol: the `__constant__` or `__device__` variable that this buffer is, if it is one.
+        texture: how it is read where kernels are given a texture or surface object; None: they are given a pointer.
     """
 
     name: str
@@ -41,6 +63,7 @@ class Buffer:
     shape: tuple[int, ...]
     fill: Fill | None = None
     symbol: str | None = None
+    texture: Texture | None = None
 
 
 @dataclass(frozen=True, slots=True)

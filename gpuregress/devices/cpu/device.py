@@ -25,10 +25,12 @@ from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
 from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.machine.syscalls import Syscalls
 from gpuregress.devices.cpu.machine.tables import table
+from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.devices.cpu.turns import Grid, check_residence
 from gpuregress.devices.cpu.variables import place_variables
 from gpuregress.devices.limits import check_launch
 from gpuregress.devices.parameters import pack
+from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import DeviceInfo, Dim3, Program
 
@@ -122,6 +124,7 @@ class CpuDevice:
 
     def __init__(self) -> None:
         self._space = AddressSpace()
+        self._textures = Textures()
         self._modules: list[CpuModule] = []
         self._arenas = [Arena()]
         self._info: DeviceInfo | None = None
@@ -161,12 +164,27 @@ class CpuDevice:
         """
         return self._space.allocate(name, size, itemsize)
 
+    def texture(self, memory: base.Memory, description: TextureDescription) -> int:
+        """A texture or surface object on a buffer; see `devices.base.Device.texture`.
+
+        Raises:
+            DeviceError: the memory is not this device's, or too small.
+        """
+        region = self._space.find(memory.address)
+        if region is not memory or region is None:
+            raise DeviceError(f"{memory.name} is no buffer of the cpu device")
+        needed = description.extents[0] * description.rows * description.element_size
+        if needed > region.size:
+            raise DeviceError(f"{memory.name} has {region.size} bytes; its texture has {needed}")
+        return self._textures.add(region, description)
+
     def free_all(self) -> None:
-        """Frees every buffer and module."""
+        """Frees every buffer, texture and module."""
         for module in self._modules:
             module.close()
         self._modules.clear()
         self._space.clear()
+        self._textures.clear()
         for arena in self._arenas:
             arena.release()
 
@@ -194,7 +212,15 @@ class CpuDevice:
             machine.first_block, machine.end_block = first, end
             machines.append(machine)
         scene = faults.Scene(
-            module.compiled, facts, kernel, self._space, shared, block, parameters, self._arenas[0].context
+            module.compiled,
+            facts,
+            kernel,
+            self._space,
+            shared,
+            block,
+            parameters,
+            self._arenas[0].context,
+            self._textures,
         )
         return self._run(module, facts, machines, scene)
 
@@ -229,6 +255,8 @@ class CpuDevice:
             block_x=block[0],
             block_y=block[1],
             block_z=block[2],
+            textures=self._textures.table.ctypes.data,
+            texture_count=len(self._textures.objects),
         )
 
     def _run(self, module: CpuModule, facts: KernelFacts, machines: list[Machine], scene: faults.Scene) -> LaunchReport:

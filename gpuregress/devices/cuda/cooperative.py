@@ -56,23 +56,23 @@ class Program:
     def __init__(self, image: bytes, entries: dict[str, Entry]) -> None:
         self._entries = entries
         self._module = ctypes.c_void_p()
-        _call("cuModuleLoadData", ctypes.byref(self._module), image)
+        call("cuModuleLoadData", ctypes.byref(self._module), image)
 
     def get_function(self, name: str) -> Function:
         """A kernel by its mangled name."""
         handle = ctypes.c_void_p()
-        _call("cuModuleGetFunction", ctypes.byref(handle), self._module, name.encode())
+        call("cuModuleGetFunction", ctypes.byref(handle), self._module, name.encode())
         return Function(handle, self._entries[name])
 
     def get_global(self, name: str) -> tuple[int, int]:
         """A variable's address and size."""
         address, size = ctypes.c_uint64(), ctypes.c_size_t()
-        _call("cuModuleGetGlobal_v2", ctypes.byref(address), ctypes.byref(size), self._module, name.encode())
+        call("cuModuleGetGlobal_v2", ctypes.byref(address), ctypes.byref(size), self._module, name.encode())
         return address.value, size.value
 
     def unload(self) -> None:
         """Frees it."""
-        _call("cuModuleUnload", self._module)
+        call("cuModuleUnload", self._module)
 
 
 class Function:
@@ -94,24 +94,24 @@ class Function:
 
     def allow_shared(self, size: int) -> None:
         """Opts in to so many bytes of dynamic shared memory."""
-        _call("cuFuncSetAttribute", self._handle, _MAX_DYNAMIC_SHARED, ctypes.c_int(size))
+        call("cuFuncSetAttribute", self._handle, _MAX_DYNAMIC_SHARED, ctypes.c_int(size))
 
     def resident_blocks(self, threads: int, shared: int) -> int:
         """How many blocks one multiprocessor holds at once, by the driver's own count."""
         count = ctypes.c_int()
         shared_size = ctypes.c_size_t(shared)
-        _call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(count), self._handle, threads, shared_size)
+        call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(count), self._handle, threads, shared_size)
         return count.value
 
     def launch(self, grid: Dim3, block: Dim3, packed: bytes, shared: int) -> None:
         """Starts the kernel, all of its blocks at once."""
         with self._pointers(packed) as pointers:
-            _call("cuLaunchCooperativeKernel", self._handle, *grid, *block, shared, None, pointers)
+            call("cuLaunchCooperativeKernel", self._handle, *grid, *block, shared, None, pointers)
 
     def launch_plain(self, grid: Dim3, block: Dim3, packed: bytes, shared: int) -> None:
         """Starts a kernel of the same program that does not wait for its grid: it may have any number of blocks."""
         with self._pointers(packed) as pointers:
-            _call("cuLaunchKernel", self._handle, *grid, *block, shared, None, pointers, None)
+            call("cuLaunchKernel", self._handle, *grid, *block, shared, None, pointers, None)
 
     @contextmanager
     def _pointers(self, packed: bytes) -> Iterator[Any]:
@@ -122,7 +122,7 @@ class Function:
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()
-        _call("cuFuncGetAttribute", ctypes.byref(value), number, self._handle)
+        call("cuFuncGetAttribute", ctypes.byref(value), number, self._handle)
         return value.value
 
 
@@ -140,7 +140,7 @@ def _library() -> Any:
     return ctypes.CDLL("libcuda.so.1")
 
 
-def _call(name: str, *arguments: Any) -> None:
+def call(name: str, *arguments: Any) -> None:
     """Calls the driver; a refusal is raised as pycuda raises its own."""
     status = int(getattr(_library(), name)(*arguments))
     if status:

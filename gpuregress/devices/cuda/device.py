@@ -12,9 +12,11 @@ from typing import Any, Self
 
 from gpuregress import toolchain
 from gpuregress.devices import limits, parameters
-from gpuregress.devices.base import KernelInfo, LaunchReport, Module
+from gpuregress.devices.base import KernelInfo, LaunchReport, Memory, Module
 from gpuregress.devices.cuda import canary, cooperative, driver, faults, hold, nvml, occupancy, output, redzone
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
+from gpuregress.devices.cuda.textures import CudaTexture
+from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, GpuregressError, HarnessError, KernelFault
 from gpuregress.records import DeviceInfo, Dim3, Entry, Program
 
@@ -154,6 +156,7 @@ class CudaDevice:
         self._modules: list[CudaModule] = []
         self._buffers: list[CudaMemory] = []
         self._allocations: list[Any] = []
+        self._textures: list[CudaTexture] = []
         self._zones: ZoneReader | None = None
         self._staging: Staging | None = None
         self._events: tuple[Any, Any] | None = None
@@ -242,12 +245,27 @@ class CudaDevice:
         """Memory at an address on the card."""
         return CudaMemory(name, size, address, itemsize, zoned, self._api, self.guard, self._pinned)
 
+    def texture(self, memory: Memory, description: TextureDescription) -> int:
+        """A texture or surface object on a buffer; see `devices.base.Device.texture`.
+
+        Raises:
+            DeviceError: the memory is not this card's, or the card refuses.
+        """
+        self._refuse_if_dead()
+        if not isinstance(memory, CudaMemory):
+            raise DeviceError(f"{memory.name} is no buffer of {self._info.name}")
+        with self.guard(f"making a texture of {memory.name}"):
+            made = CudaTexture(memory, description)
+        self._textures.append(made)
+        return made.handle
+
     def free_all(self) -> None:
-        """Frees every buffer and module; never raises."""
+        """Frees every buffer, texture and module; never raises."""
         modules, self._modules = self._modules, []
         allocations, self._allocations = self._allocations, []
         zones, self._zones = self._zones, None
         self._buffers = []
+        textures, self._textures = self._textures, []
         if self.dead:
             driver.keep_forever((*allocations, *(module.release() for module in modules), zones))
             return
@@ -256,6 +274,9 @@ class CudaDevice:
             if isinstance(handle, cooperative.Program):
                 with suppress(*driver.failures()):
                     handle.unload()
+        for texture in textures:
+            with suppress(*driver.failures()):
+                texture.free()
         for allocation in allocations:
             with suppress(*driver.failures()):
                 allocation.free()
@@ -285,6 +306,9 @@ class CudaDevice:
         with self.guard(f"preparing {name}"):
             if shared > limits.SHARED_WITHOUT_OPT_IN - info.shared:
                 self._allow_shared(function, shared)
+        with self.guard(f"copying textures for {name}"):
+            for texture in self._textures:
+                texture.before_launch()
         starter = self._starter(module, kernel, function, grid, block, shared)
         printed = output.Printed()
         try:
@@ -293,6 +317,9 @@ class CudaDevice:
         except driver.failures() as error:
             said, traps = printed.stderr, module.traps
             raise self.failed(str(error), doing=f"launching {name}", kernel=name, said=said, traps=traps) from error
+        with self.guard(f"copying surfaces after {name}"):
+            for texture in self._textures:
+                texture.after_launch()
         self._check_zones(name)
         return LaunchReport(elapsed_ms, printed.stdout + printed.stderr)
 

@@ -56,6 +56,7 @@ class CudaMemory:
         address: as kernels see it.
         itemsize: bytes of an element, for messages.
         zoned: whether red zones lie around it.
+        writes: how often it was written from the host.
     """
 
     name: str
@@ -66,6 +67,7 @@ class CudaMemory:
     _api: Any = field(repr=False)
     _guard: Guard = field(repr=False)
     _staging: Callable[[], Staging] = field(repr=False)
+    writes: int = 0
 
     def write(self, data: Bytes, offset: int = 0) -> None:
         """Copies bytes to the card.
@@ -74,6 +76,7 @@ class CudaMemory:
             DeviceError: they do not fit, or the card refuses.
         """
         self._check_range(offset, data.size)
+        self.writes += 1
         if data.size:
             with self._guard(f"writing {self.name}"):
                 self._api.memcpy_htod(self.address + offset, np.ascontiguousarray(data))

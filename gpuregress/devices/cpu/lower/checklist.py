@@ -44,6 +44,7 @@ SECTIONS = {
 
 TOLERANCE = {
     "mma": "integers, f64 and sums that are exact: every bit; other floating point: by tolerance; dense, not fp8",
+    "tex": "1d, 2d, 3d: the nearest element: every bit; linear filtering: by tolerance; no mipmap, layer or cube",
     "wmma": "as mma; elements of eight bits and more",
 }
 """Instructions of which some results are promised within a tolerance only."""
@@ -67,6 +68,11 @@ REMARKS = {
     "shfl": "the .sync forms",
     "st": "not async",
     "stmatrix": "m8n8 of b16",
+    "suld": "b, in 1d, 2d, 3d",
+    "suq": "width, height, depth",
+    "sust": "b, in 1d, 2d, 3d",
+    "tld4": "2d, no offsets",
+    "txq": "width, height, depth",
     "vote": "the .sync forms",
 }
 

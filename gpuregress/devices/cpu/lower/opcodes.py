@@ -10,7 +10,10 @@ from typing import Any
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
-MACHINE = ("memory", "atomics", "control", "special", "barriers", "warp", "fences", "mbarrier", "matrix", "fragments")
+MACHINE = (
+    *("memory", "atomics", "control", "special", "barriers", "warp", "fences", "mbarrier", "matrix", "fragments"),
+    "textures",
+)
 VALUES = ("arithmetic",)
 
 

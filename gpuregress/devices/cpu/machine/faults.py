@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.machine.sites import Site
+from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.devices.cpu.machine.waiting import describe_waiting
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
@@ -33,6 +34,7 @@ class Scene:
         block: threads along x, y, z.
         parameters: the argument bytes as the kernel sees them.
         context: the threads' context, for kernels in which threads wait.
+        textures: all texture and surface objects.
     """
 
     compiled: Compiled
@@ -43,6 +45,7 @@ class Scene:
     block: Dim3
     parameters: bytes
     context: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    textures: Textures = field(default_factory=Textures)
 
 
 def explain(machine: Machine, scene: Scene) -> KernelFault:
@@ -53,6 +56,10 @@ def explain(machine: Machine, scene: Scene) -> KernelFault:
     site = scene.compiled.sites[machine.fault_site]
     if kind == layout.FAULT_ACCESS:
         return _access(machine, scene, site)
+    if kind == layout.FAULT_TEXTURE:
+        return _no_texture(machine, scene, site)
+    if kind == layout.FAULT_SURFACE:
+        return _surface(machine, scene, site)
     words = {
         layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
         layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
@@ -157,6 +164,37 @@ def plain(name: str) -> str:
     if name.startswith("_Z"):
         return demangle(name)
     return name
+
+
+# --- textures and surfaces --------------------------------------------------------------------------------------------
+
+
+def _no_texture(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+    handle = int(machine.fault_address)
+    found = scene.textures.find(handle)
+    is_what = f"{plain(found.region.name)}, {found.what}" if found else f"{hex(handle)}, no texture or surface"
+    return KernelFault("illegal-access", f"{site.mnemonic} of {is_what}, {thread_of(machine)}, {site.where}")
+
+
+def _surface(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+    found = scene.textures.find(int(machine.fault_address))
+    assert found is not None
+    description = found.description
+    width, height, depth = description.extents
+    x, y, z = (_signed(int(getattr(machine, f"fault_{name}"))) for name in "xyz")
+    row_bytes = width * description.element_size
+    inside = 0 <= x <= row_bytes - site.size and 0 <= y < max(1, height) and 0 <= z < max(1, depth)
+    places = {"x": f"byte {x}", "y": str(y), "z": str(z)}
+    place = ", ".join(f"{name} = {value}" for name, value in list(places.items())[: description.axes])
+    extents = " x ".join(str(extent) for extent in (f"{row_bytes} bytes", height, depth) if extent)
+    kind = "misaligned" if inside else "out-of-bounds"
+    name = plain(found.region.name)
+    what = f"{kind} {site.action} of {site.size} byte{'s' if site.size != 1 else ''} at {name}({place})"
+    return KernelFault(kind, f"{what} ({name} has {extents}), {thread_of(machine)}, {site.where}")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
 
 
 # --- threads that wait for ever ---------------------------------------------------------------------------------------

@@ -14,10 +14,15 @@ SHARED_WINDOW = 1 << REGION_SHIFT
 LOCAL_WINDOW = 2 << REGION_SHIFT
 PARAM_WINDOW = 3 << REGION_SHIFT
 FUNCTION_WINDOW = 4 << REGION_SHIFT
+TEXTURE_WINDOW = 5 << REGION_SHIFT
+"""Handles of textures and surfaces: what follows is their number, from 1."""
 FIRST_REGION = 16
 MAX_REGIONS = 1 << 16
 TABLE_SHIFT = 5
 """A region's row in the table has 2^5 bytes."""
+TEXTURE_SHIFT = 7
+"""A texture's row has 2^7 bytes."""
+TEXTURE_WORDS = (1 << TEXTURE_SHIFT) // 8
 
 SHARED_START = 1024
 """The first shared variable's address: what comes before it catches negative indexes."""
@@ -33,6 +38,7 @@ BARRIERS = 17
 """Sixteen by number, and one for the cluster, which is always one block."""
 
 FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
+FAULT_TEXTURE, FAULT_SURFACE = 8, 9
 """What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how."""
 
 SUSPENDED = 2
@@ -48,7 +54,8 @@ class Machine(ctypes.Structure):
     """What a launch gives to compiled code; every field has 8 bytes.
 
     `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of
-    the module's variables, `tables` one pointer for each special-function table that the module uses.
+    the module's variables, `tables` one pointer for each special-function table that the module uses, `textures` a row
+    of `TEXTURE_WORDS` words for each texture and surface.
     `workspace` is the address of the grid's barrier; a block that has taken `turns` turns (0: any number) is suspended,
     and goes on where it stood when it is called with `resuming` set.
     """
@@ -90,6 +97,11 @@ class Machine(ctypes.Structure):
             "workspace",
             "turns",
             "resuming",
+            "textures",
+            "texture_count",
+            "fault_x",
+            "fault_y",
+            "fault_z",
         )
     ]
 
