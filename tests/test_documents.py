@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
+from gpuregress.cli import COMMANDS
+
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "configs/data/README.md")
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT)) for folder in (".", "docs", "configs/data") for path in (ROOT / folder).glob("*.md")
+)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -36,3 +41,25 @@ def test_every_kernel_has_a_job() -> None:
     jobs = [yaml.safe_load(path.read_text()) for path in (ROOT / "configs").rglob("*.yaml")]
     used = {Path(job["source"]).name for job in jobs}
     assert {path.name for path in (ROOT / "kernels").glob("*.cu")} == used
+
+
+@pytest.mark.parametrize("document", ["CHANGELOG.md", "docs/contract.md"])
+def test_every_command_is_documented(document: str) -> None:
+    text = (ROOT / document).read_text()
+    assert [name for name in COMMANDS if not re.search(rf"`(gpuregress )?{name}\b", text)] == []
+
+
+def test_the_architecture_names_every_room_and_none_that_is_not_there() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    drawn = set(re.findall(r"^ {6}(\w+)(?:/|\.py)\s", text, re.MULTILINE)) - {"conformance"}
+    there = {path.stem for path in (ROOT / "gpuregress").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert drawn == {name for name in there if not name.startswith("__")}
+
+
+def test_every_dependency_has_its_reason() -> None:
+    text = (ROOT / "docs/architecture.md").read_text().lower()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["cuda"]]
+    names = [re.split(r"[=<>;\[ ]", one)[0].lower() for one in wanted]
+    # The table shortens NVIDIA's packages of one family: nvidia-cuda-nvrtc, -runtime, -crt, -cccl.
+    assert [name for name in names if name not in text and f"-{name.rpartition('-')[2]}" not in text] == []
