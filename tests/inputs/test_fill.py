@@ -28,7 +28,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "choice": {"values": [1, 5, 7]},
     "park_miller": {"seed": 1},
 }
-FLOATS_ONLY = ("uniform", "normal")
 # SHA-256 of the bytes of fill(seed_for(42, "x"), 1000 elements): a change here changes every user's baselines.
 PINNED = {
     ("zeros", "int32"): "fc19b19971194257",
@@ -172,6 +171,18 @@ def test_npy(tmp_path: Path) -> None:
     path.write_bytes(b"nonsense")
     with pytest.raises(HarnessError, match="cannot be read"):
         inputs.fill(file(path, "uint8", 1))
+
+
+def test_npy_of_complex_numbers_or_words_is_refused_where_numbers_are_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([1 + 2j, 3 - 4j], np.complex128))
+    assert inputs.fill(file(path, "complex64", 2)).tolist() == [1 + 2j, 3 - 4j]
+    with pytest.raises(HarnessError, match="holds complex128, and float2 is needed"):
+        inputs.fill(file(path, "float2", 2))
+    np.save(path, np.array(["1.5", "2.5"]))
+    for dtype in ("float32", "complex64"):
+        with pytest.raises(HarnessError, match=f"holds <U3, and {dtype} is needed"):
+            inputs.fill(file(path, dtype, 2))
 
 
 def test_npy_never_unpickles(tmp_path: Path) -> None:

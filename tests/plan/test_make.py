@@ -238,6 +238,24 @@ def test_a_status_buffer_without_a_fill_is_zeroed(tmp_path: Path) -> None:
     assert case.dump == ("sum", "codes")
 
 
+@pytest.mark.parametrize(
+    ("declared", "dtype", "shape"),
+    [
+        ("__device__ int d_status", "int32", (1,)),
+        ("__device__ volatile unsigned int d_status[3]", "uint32", (3,)),
+        ("__managed__ int64_t d_status[2][4]", "int64", (2, 4)),
+    ],
+)
+def test_a_status_variable_has_the_type_and_shape_of_its_declaration(
+    declared: str, dtype: str, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    place = project(tmp_path, reduce=JOB + "status: d_status\n")
+    source = tmp_path / "kernels" / "reduce.cu"
+    source.write_text(source.read_text().replace("__device__ int d_status[2]", declared))
+    status = only(place, "reduce/n=1000,tile=128").buffers["d_status"]
+    assert (status.dtype, status.shape, status.symbol) == (dtype, shape, "d_status")
+
+
 def test_project_settings_are_defaults(tmp_path: Path) -> None:
     place = project(tmp_path, reduce=JOB)
     (tmp_path / "gpuregress.yaml").write_text("compare: {float32: {rtol: 1e-6}}\nlimits: {timeout: 5, memory: 1MiB}\n")
