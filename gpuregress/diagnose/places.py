@@ -38,10 +38,12 @@ def _last_block(evidence: Evidence, first: int) -> str:
 
 
 def stretch(evidence: Evidence) -> Finding | None:
-    """One unbroken run of four elements or more that does not reach the end."""
+    """One run of four elements or more that does not reach the end: 95 % dense, unbroken where it is over a half."""
     first, last = int(evidence.indices[0]), int(evidence.indices[-1])
     length = last - first + 1
     if evidence.count < 4 or last == evidence.total - 1 or _is_everything(evidence) or evidence.count < DENSE * length:
+        return None
+    if 2 * length > evidence.total and evidence.count < length:
         return None
     what = "the first elements" if first == 0 else "one stretch"
     message = f"{what}: {share(evidence.count, length)} elements from {first} to {last} differ"
@@ -123,7 +125,7 @@ def _nth(number: int) -> str:
 
 
 def rows_and_columns(evidence: Evidence) -> Finding | None:
-    """Whole rows, whole columns, the border, the diagonal or one tile of a buffer with two axes or more."""
+    """Whole rows or columns, the border, all but it, the diagonal or one tile of a buffer with two axes or more."""
     if len(evidence.shape) < 2 or evidence.count < 4 or _is_everything(evidence) or 1 in evidence.shape[-1:]:
         return None
     width = evidence.shape[-1]
@@ -133,6 +135,7 @@ def rows_and_columns(evidence: Evidence) -> Finding | None:
         _lines(row, "row", width, height)
         or _lines(column, "column", height, width)
         or _border(row, column, height, width)
+        or _interior(row, column, height, width)
         or _diagonal(row, column, height, width)
         or _tile(row, column, height, width)
     )
@@ -152,6 +155,14 @@ def _border(row: Indices, column: Indices, height: int, width: int) -> Finding |
     if height < 4 or width < 4 or not on_edge.all() or len(row) < 0.9 * around:
         return None
     return Finding("border", f"the border: {share(len(row), around)} elements of the first and last rows and columns")
+
+
+def _interior(row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+    on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
+    inside = (height - 2) * (width - 2)
+    if height < 4 or width < 4 or on_edge.any() or len(row) < DENSE * inside:
+        return None
+    return Finding("interior", f"all but the border: {share(len(row), inside)} elements inside of it, and none on it")
 
 
 def _diagonal(row: Indices, column: Indices, height: int, width: int) -> Finding | None:

@@ -287,6 +287,7 @@ def test_rows_columns_tiles_border_diagonal() -> None:
         ((column == 5) | (column == 30), "column", "whole columns: 5, 30 of 48"),
         ((row > 3) & (row < 9) & (column > 30) & (column < 37), "tile", "one tile: rows 4 to 8, columns 31 to 36"),
         ((row % 39 == 0) | (column % 47 == 0), "border", "the border: all 172 elements"),
+        ((row % 39 > 0) & (column % 47 > 0), "interior", "all but the border: all 1748 elements"),
         (row == column, "diagonal", "the diagonal: all 40 elements"),
     ):
         found = findings(e, np.where(chosen, other, e))

@@ -1,0 +1,82 @@
+"""Each pattern is found where a real kernel has the bug, run on the CPU device; and none where there is no pattern."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.workshop import Workshop
+from tests.diagnose.kernel_bugs import BUGS, Bug
+
+ROOT = Path(__file__).parents[2]
+RUN = ("run", "--device", "cpu", "--jobs", "1")
+
+
+def source(bug: Bug, *, planted: bool) -> str:
+    text = bug.top + (ROOT / "kernels" / f"{bug.kernel}.cu").read_text()
+    assert text.count(bug.right) >= 1, f"{bug.name}: {bug.right!r} is not in {bug.kernel}.cu"
+    return text.replace(bug.right, bug.wrong) if planted else text
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The verdicts on all broken kernels against what the right ones left, by job."""
+    shop = Workshop(tmp_path_factory.mktemp("bugs"))
+    for bug in BUGS:
+        shop.write(f"kernels/{bug.name}.cu", source(bug, planted=False))
+        head = f"source: ../kernels/{bug.name}.cu\ncompile: {{include: [{ROOT / 'kernels/include'}]}}\n"
+        shop.write(f"configs/{bug.name}.yaml", head + bug.job)
+    fixed = shop.call(*RUN)
+    assert fixed.exit_code == 1, fixed.output
+    assert shop.call("accept").exit_code == 0
+    assert shop.call(*RUN).exit_code == 0
+    for bug in BUGS:
+        shop.write(f"kernels/{bug.name}.cu", source(bug, planted=True))
+    broken = shop.call(*RUN)
+    assert broken.exit_code == 1, broken.output
+    document = json.loads((shop.root / "runs/latest/results.json").read_text())
+    return {case["job"]: case for case in document["cases"]}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_what_the_bug_looks_like(ran: dict[str, dict[str, Any]], bug: Bug) -> None:
+    case = ran[bug.name]
+    assert case["verdict"] == "differ"
+    (buffer,) = case["buffers"]
+    (comparison,) = [one for one in buffer["comparisons"] if one["against"] == "baseline"]
+    found = [(finding["pattern"], finding["message"]) for finding in comparison["findings"]]
+    if not bug.pattern:
+        assert found == []
+        return
+    message = found[0][1] if bug.first else dict(found).get(bug.pattern, "")
+    assert bug.pattern == (found[0][0] if bug.first else bug.pattern), found
+    for words in bug.said:
+        assert words in message, found
+
+
+def test_every_pattern_of_the_list_is_planted() -> None:
+    planted = {bug.pattern for bug in BUGS}
+    assert planted >= {
+        "never written",
+        "tail",
+        "blocks",
+        "lane",
+        "stride",
+        "shift",
+        "factor",
+        "offset",
+        "sign",
+        "permutation",
+        "zeros",
+        "bit",
+        "wrap-around",
+        "rounding",
+        "tile",
+        "nan",
+        "byte order",
+        "precision",
+        "loop count",
+    }
