@@ -23,7 +23,7 @@ def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
     Returns:
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
-    return _errors(case, _contradictions(case.launches, program, case.source, ("launches",)))
+    return _errors(case, _contradictions(case, case.launches, program, case.source, ("launches",)))
 
 
 def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
@@ -36,7 +36,7 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
     """
     kernel = case.reference_kernels[buffer]
     place = ("reference", buffer, "launches")
-    return _errors(case, _contradictions(kernel.launches, program, kernel.source, place))
+    return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, place))
 
 
 def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ...]:
@@ -64,7 +64,7 @@ def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ..
 
 
 def _contradictions(
-    launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
+    case: Case, launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
 ) -> dict[Key, str]:
     found: dict[Key, str] = {}
     for origin, launch in {launch.origin: launch for launch in reversed(launches)}.items():
@@ -73,7 +73,9 @@ def _contradictions(
             there = ", ".join(program.entries) or "none"
             found[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
             continue
-        for position, message in _launch_problems(launch, entry, sizes_only=bool(program.cubin) and not program.ptx):
+        sizes_only = bool(program.cubin) and not program.ptx
+        problems = _launch_problems(launch, entry, sizes_only=sizes_only)
+        for position, message in problems or _texture_problems(case, launch, entry):
             place = (*section, origin, "args", *(() if position is None else (position,)))
             found[place] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
     return found
@@ -101,6 +103,18 @@ def _launch_problems(launch: Launch, entry: Entry, *, sizes_only: bool) -> list[
     judge = _size_problem if sizes_only else _problem
     judged = ((position, judge(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
     return [(position, message) for position, message in judged if message]
+
+
+def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
+    """Textures and surfaces where the kernel takes a pointer."""
+    found: list[tuple[int | None, str]] = []
+    for position, (argument, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
+        buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
+        if buffer is not None and buffer.texture is not None and parameter.kind == "pointer":
+            what = "surface" if buffer.texture.surface else "texture"
+            name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
+            found.append((position, f"the buffer {buffer.name} is a {what} object and {name} is a pointer"))
+    return found
 
 
 def _size_problem(argument: Argument, parameter: Parameter) -> str | None:

@@ -9,22 +9,26 @@ from gpuregress.devices.base import Memory
 from gpuregress.records import Argument
 
 
-def pack(argument: Argument, memory: Mapping[str, Memory]) -> tuple[bytes, int]:
+def pack(
+    argument: Argument, memory: Mapping[str, Memory], handles: Mapping[int, int] | None = None
+) -> tuple[bytes, int]:
     """An argument's bytes as the kernel's parameter space holds them, and its alignment.
 
     Args:
         argument: what the case passes.
         memory: buffer → where it is now.
+        handles: address → the texture or surface object that kernels are given in its place.
     """
     if argument.kind == "buffer":
-        return memory[argument.buffer].address.to_bytes(8, "little"), 8
+        address = memory[argument.buffer].address
+        return (handles or {}).get(address, address).to_bytes(8, "little"), 8
     if argument.kind == "null":
         return bytes(8), 8
     if argument.kind == "scalar":
         return bytes.fromhex(argument.data), dtypes.parse(argument.dtype).alignment
     packed, largest = bytearray(), 1
     for member in argument.fields:
-        data, alignment = pack(member, memory)
+        data, alignment = pack(member, memory, handles)
         packed += bytes(-len(packed) % alignment) + data
         largest = max(largest, alignment)
     return bytes(packed) + bytes(-len(packed) % largest), largest

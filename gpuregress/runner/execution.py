@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, launchlog, storage
+from gpuregress.devices import textures
 from gpuregress.devices.base import Device, LaunchReport, Memory, Module
 from gpuregress.dump import digest, names, reader, writer
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
@@ -125,6 +126,7 @@ class _Run:
     output: list[str] = field(default_factory=list)
     resources: dict[str, dict[str, int]] = field(default_factory=dict)
     timed: list[tuple[str, float]] = field(default_factory=list)
+    handles: dict[int, int] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=lambda: {"poison": POISON.hex()})
 
     def execute(self) -> None:
@@ -246,11 +248,15 @@ class _Run:
     ) -> dict[str, Memory]:
         """Every buffer in its place, filled or poisoned; a symbol that this source has not is a plain buffer."""
         memory = {}
+        self.handles.clear()
         for name, buffer in self.case.buffers.items():
             is_symbol = source is self.case.source or buffer.symbol in source.symbols
             placed = buffer if is_symbol else dataclasses.replace(buffer, symbol=None)
             memory[name] = self._place_buffer(module, placed, program)
             Readout(memory[name], placed).initialise(filled.get(name), poison)
+            description = textures.describe(buffer)
+            if description is not None:
+                self.handles[memory[name].address] = self.device.texture(memory[name], description)
         return memory
 
     # --- timing -------------------------------------------------------------------------------------------------------
@@ -309,7 +315,7 @@ class _Run:
 
     def _launch(self, launch: Launch, program: Program, module: Module, memory: dict[str, Memory]) -> LaunchReport:
         entry = program.entries[launch.kernel]
-        arguments = tuple(pack(argument, memory)[0] for argument in launch.args)
+        arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
         call = launchlog.render(launch, self.case.buffers)
         self.current = self.number
         self.number += 1

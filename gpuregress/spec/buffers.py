@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gpuregress import dtypes, records
 from gpuregress.document import units
 from gpuregress.document.reader import Key
-from gpuregress.spec import model, paths
+from gpuregress.spec import model, paths, textured
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.scope import Scope
 
@@ -39,6 +40,8 @@ def buffers(
         if shape is None or (item.fill and fill is None):
             continue
         buffer = records.Buffer(name, item.dtype, shape, fill, item.symbol)
+        sampled = textured.texture(scope, item.texture, buffer, key, surface=item.surface)
+        buffer = dataclasses.replace(buffer, texture=sampled)
         size = math.prod(shape) * dtypes.parse(item.dtype).size
         total += size
         if size > memory:

@@ -192,6 +192,8 @@ class _Maker:
                 scope.error(
                     key, f"{_shape(one)} and {_shape(two)} differ: only buffers of one dtype and shape can swap"
                 )
+            elif one.texture != two.texture:
+                scope.problems.add(key, f"{first!r} and {second!r} are not sampled alike: their memory cannot swap")
             else:
                 pairs.append((first, second))
         return tuple(pairs)

@@ -35,6 +35,7 @@ from gpuregress.spec.scalars import (
     Text,
 )
 from gpuregress.spec.strict import Model
+from gpuregress.spec.textured import Flag, Texture
 
 # --- buffers ----------------------------------------------------------------------------------------------------------
 
@@ -159,6 +160,8 @@ class Buffer(Model):
     symbol: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
         None, description="the __constant__ or __device__ variable that this buffer is"
     )
+    texture: Texture | None = Field(None, description="kernels are given a texture object, and sample it so")
+    surface: Flag = Field(False, description="kernels are given a surface object (cudaSurfaceObject_t)")
 
 
 # --- limits and the rest ----------------------------------------------------------------------------------------------

@@ -30,3 +30,10 @@ def test_a_struct_is_laid_out_as_c_does(members: list[tuple[str, int]]) -> None:
     expected = bytes(layout(*(value for _, value in members)))
     argument = Argument("struct", fields=tuple(scalar(dtype, value) for dtype, value in members))
     assert pack(argument, MEMORY) == (expected, ctypes.alignment(layout))
+
+
+def test_a_texture_is_the_handle_of_where_its_buffer_is_now() -> None:
+    moved = {"x": MEMORY["x"], "y": FakeMemory("y", 4, 4096)}
+    handles = {4096: 7, 8192: 9}
+    both = Argument("struct", fields=(Argument("buffer", buffer="y"), Argument("buffer", buffer="x")))
+    assert pack(both, moved, handles)[0] == (7).to_bytes(8, "little") + bytes.fromhex("bc9a785634120000")

@@ -1,0 +1,146 @@
+"""Buffers that kernels sample as textures: the model, which does not leave `plan`, and what a case makes of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+
+from gpuregress import dtypes, records
+from gpuregress.document.problems import show
+from gpuregress.document.reader import Key
+from gpuregress.spec.scope import Scope
+from gpuregress.spec.strict import Model
+
+FORMATS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
+"""What a channel can be."""
+
+MODES = ("wrap", "clamp", "mirror", "border")
+
+
+def _modes(value: Any) -> list[Any]:
+    """One mode for all axes, or a list of them along x, y, z."""
+    given = value if isinstance(value, list) else [value]
+    wrong = next((mode for mode in given if mode not in MODES), None)
+    if wrong is not None or not given:
+        what = f"is {show(wrong)}" if given else "is empty"
+        raise ValueError(f"{what}: one of {', '.join(MODES)} is needed, or a list of them along x, y, z")
+    return given
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"is {show(value)}: true or false is needed")
+
+
+_MODES_SCHEMA = {
+    "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(MODES)}, "minItems": 1, "maxItems": 3}]
+}
+Modes = Annotated[list[str], PlainValidator(_modes), WithJsonSchema(_MODES_SCHEMA)]
+Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+
+# The largest extents along x, y, z: CUDA programming guide, "Technical Specifications", the same from sm_70 on.
+_ARRAYS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
+_SURFACES = {**_ARRAYS, 1: (32768,)}
+_LINEAR = {1: (1 << 28,)}
+
+
+class Texture(Model):
+    """How kernels sample the buffer: they are given a cudaTextureObject_t in place of a pointer."""
+
+    filter: Literal["point", "linear"] = Field("point", description="linear mixes the nearest elements, as floats")
+    address: Modes = Field(["clamp"], description="what a coordinate outside stands for; a list: along x, y, z")
+    normalized: Flag = Field(False, description="coordinates go from 0 to 1 (wrap and mirror need it)")
+    read: Literal["element", "normalized_float"] = Field(
+        "element", description="normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"
+    )
+    memory: Literal["array", "linear"] = Field(
+        "array", description="array for tex1D, tex2D, tex3D; linear for tex1Dfetch"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"is {show(value)}: settings are needed, as {{filter: linear}}, or {{}}")  # noqa: TRY004 - pydantic wants ValueError
+        return value
+
+
+def texture(
+    scope: Scope, given: Texture | None, buffer: records.Buffer, key: Key, *, surface: bool
+) -> records.Texture | None:
+    """How a buffer is sampled; errors are noted.
+
+    Args:
+        scope: the case's numbers.
+        given: `texture:`, if it is there.
+        buffer: what it is said of.
+        key: the buffer's.
+        surface: whether `surface: true` is there.
+    """
+    if given is None and not surface:
+        return None
+    place: Key = (*key, "surface" if given is None else "texture")
+    if given is not None and surface:
+        scope.error(place, "a buffer is a texture or a surface: kernels are given one object for it")
+        return None
+    found = records.Texture(surface=True) if given is None else _sampler(scope, given, buffer, place)
+    if buffer.symbol is not None:
+        scope.error(place, f"the buffer is the variable {buffer.symbol}: it cannot be a texture or surface, too")
+    if given is not None and buffer.fill is None:
+        scope.error(place, "kernels only read a texture: it needs a fill (they write to a buffer with surface: true)")
+    _check_dtype(scope, buffer, (*key, "dtype"))
+    _check_shape(scope, found, buffer, (*key, "shape"))
+    return found
+
+
+def _sampler(scope: Scope, given: Texture, buffer: records.Buffer, key: Key) -> records.Texture:
+    many = given.address * len(buffer.shape) if len(given.address) == 1 else given.address
+    axes = len(buffer.shape)
+    if len(many) != axes and axes <= len(_ARRAYS):
+        scope.error(
+            (*key, "address"), f"{len(many)} modes are given and the buffer has {axes} ax{'i' if axes == 1 else 'e'}s"
+        )
+    modes = (*many, "clamp", "clamp")[:3]
+    for mode in ("wrap", "mirror"):
+        if mode in many and not given.normalized:
+            text = f"{mode} needs normalized coordinates: add normalized: true (the GPU would clamp)"
+            scope.error((*key, "address"), text)
+    _check_read(scope, given, buffer, key)
+    address = cast("tuple[str, str, str]", modes)
+    return records.Texture(given.filter, address, given.normalized, given.read, given.memory)
+
+
+def _check_read(scope: Scope, given: Texture, buffer: records.Buffer, key: Key) -> None:
+    scalar = dtypes.parse(buffer.dtype).parts[0].scalar
+    small = scalar.kind in ("int", "uint") and scalar.size <= 2
+    floats = scalar.is_float or (small and given.read == "normalized_float")
+    if given.read == "normalized_float" and not small:
+        scope.error((*key, "read"), f"normalized_float is for integers of 8 and 16 bits, not {scalar.name}")
+    elif given.filter == "linear" and not floats:
+        hint = ": add read: normalized_float" if small else ""
+        scope.error((*key, "filter"), f"linear filtering gives floats, and {scalar.name} is read as it is{hint}")
+    if given.memory == "linear" and (given.filter == "linear" or given.normalized or set(given.address) != {"clamp"}):
+        scope.error((*key, "memory"), "linear memory is read by element numbers: no filter, address or normalized")
+
+
+def _check_dtype(scope: Scope, buffer: records.Buffer, key: Key) -> None:
+    element = dtypes.parse(buffer.dtype)
+    names = {part.scalar.name for part in element.parts}
+    packed = element.size == sum(part.scalar.size for part in element.parts)
+    if len(element.parts) not in (1, 2, 4) or len(names) > 1 or not names <= set(FORMATS) or not packed:
+        scope.error(key, f"{buffer.dtype}: textures and surfaces hold 1, 2 or 4 of {', '.join(FORMATS)}")
+
+
+def _check_shape(scope: Scope, given: records.Texture, buffer: records.Buffer, key: Key) -> None:
+    linear = given.memory == "linear"
+    table = _LINEAR if linear else _SURFACES if given.surface else _ARRAYS
+    limits = table.get(len(buffer.shape))
+    if limits is None:
+        wanted = "[w], for tex1Dfetch" if linear else "[w], [h, w] or [d, h, w]"
+        scope.error(key, f"has {len(buffer.shape)} axes: {wanted} is possible")
+        return
+    for axis, (extent, most) in enumerate(zip(reversed(buffer.shape), limits, strict=True)):
+        if extent > most:
+            scope.error(key, f"{extent} along {'xyz'[axis]}: a GPU takes at most {most} there", extent)
