@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
+from gpuregress import project
 from gpuregress.cli import COMMANDS
+from gpuregress.spec.model import Job
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -63,3 +68,33 @@ def test_every_dependency_has_its_reason() -> None:
     names = [re.split(r"[=<>;\[ ]", one)[0].lower() for one in wanted]
     # The table shortens NVIDIA's packages of one family: nvidia-cuda-nvrtc, -runtime, -crt, -cccl.
     assert [name for name in names if name not in text and f"-{name.rpartition('-')[2]}" not in text] == []
+
+
+def _keys(model: type[BaseModel], seen: set[type]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield field.alias or name
+        inside = [field.annotation]
+        while inside:
+            one = inside.pop()
+            inside += get_args(one)
+            if isinstance(one, type) and issubclass(one, BaseModel) and one not in seen:
+                seen.add(one)
+                yield from _keys(one, seen)
+
+
+def test_every_key_of_a_job_is_documented() -> None:
+    text = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("contract", "comparing", "gpu"))
+    # What a shorter form stands for, and is shown instead: grid: [...], a name or a number as an argument.
+    shown_otherwise = {"blocks", "kind"}
+    missing = {key for key in _keys(Job, {Job}) if not re.search(rf"\b{key}\b", text)}
+    assert missing - shown_otherwise == set()
+
+
+def test_the_settings_of_the_contract_are_understood(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "contract.md").read_text()
+    (block,) = [one for one in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if one.startswith("folders:")]
+    (tmp_path / "gpuregress.yaml").write_text(block.replace("runs: runs", "runs: elsewhere"))
+    found = project.find(tmp_path)
+    assert found.runs == tmp_path / "elsewhere"
+    assert found.settings.compare["float32"].rtol == 1e-6
+    assert (found.settings.timeout, found.settings.memory, found.settings.keep_runs) == (30.0, 4 << 30, 30)
