@@ -27,6 +27,10 @@ MOST_DISTINCT = 24
 """Distinct results of one buffer that are held against one another."""
 
 
+CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
+"""The orders of blocks in which a case also runs on the CPU device: `devices.cpu.order`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A rule for one buffer of a job.
@@ -61,7 +65,8 @@ class Calibration:
         """Lines to paste into the job, with the evidence as comments."""
         cases = f"{len(self.cases)} case{'s' if len(self.cases) != 1 else ''}"
         with_baselines = f", and {self.baselines} accepted" if self.baselines else ""
-        yield f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}{with_baselines}"
+        in_orders = f" and in {len(CPU_ORDERS)} other orders of the blocks" if "cpu" in self.devices else ""
+        yield f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}{in_orders}{with_baselines}"
         if not any(proposal.text for proposal in self.proposals):
             yield (
                 "# no rule is needed"
@@ -104,20 +109,28 @@ def calibrate(
     types: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {}
     used, names = [], dict[str, str]()
     with tempfile.TemporaryDirectory(dir=project.runs, prefix=f"{storage.TEMPORARY_PREFIX}calibrate-") as scratch:
-        for number, device in enumerate(devices or registry.available()):
+        for number, (device, order) in enumerate(_ways(devices or registry.available())):
             place = dataclasses.replace(project, runs=Path(scratch) / str(number))
-            request = Request((selector,), device=device, jobs=1, repeat=repeat)
+            request = Request((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
             verdicts = [one for one in opening.run(place, request, machinery=machinery).verdicts if one.word != "skip"]
             for verdict in verdicts:
                 names[verdict.case] = verdict.job
                 _gather(verdict, found, types)
-            used += [device] if verdicts else []
+            used += [device] if verdicts and not order else []
         if len(set(names.values())) != 1:
             jobs = ", ".join(dict.fromkeys(names.values())) or "none that runs here"
             raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({jobs})")
         accepted = _add_baselines(Store(project.baselines), found, types)
         proposals = tuple(_proposals(found, types))
     return Calibration(next(iter(names.values())), tuple(names), repeat, tuple(used), accepted, proposals)
+
+
+def _ways(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each device with the orders of blocks to run in: the CPU's repeats are all alike, a GPU's are not."""
+    for device in devices:
+        yield device, ""
+        if device == "cpu":
+            yield from ((device, order) for order in CPU_ORDERS)
 
 
 def _gather(

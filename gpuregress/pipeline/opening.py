@@ -49,7 +49,7 @@ def run(
     """
     machinery = machinery or Machinery()
     with Bell() as bell:
-        choice = seats.choose(request.device, request.jobs)
+        choice = seats.ordered(seats.choose(request.device, request.jobs), request.block_order)
         with (
             tempfile.TemporaryDirectory(prefix="gpuregress-") as scratch,
             Pool(choice.seats, Path(scratch), command=machinery.command, bell=bell) as pool,

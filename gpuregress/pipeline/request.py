@@ -30,6 +30,7 @@ class Request:
         rerun_failed: only the cases that did not pass in the last run.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
+        block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
 
     selectors: Sequence[str] = ()
@@ -45,6 +46,7 @@ class Request:
     expected: tuple[str, ...] = ()
     poison: str | None = None
     sanitize: str | None = None
+    block_order: str = ""
 
     @property
     def takes_all(self) -> bool:

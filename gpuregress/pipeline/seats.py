@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,19 @@ def choose(wanted: str, jobs: int | None = None) -> Choice:
     if not gpus:
         raise DeviceError(f"no such device: cuda; {host.lack()}")
     return _cuda(gpus, "", jobs)
+
+
+def ordered(choice: Choice, block_order: str) -> Choice:
+    """The same seats, the CPU's with another order of the blocks: `reversed`, `random:SEED`, "" for the usual one."""
+    if not block_order or choice.kind != "cpu":
+        return choice
+    from gpuregress.devices.cpu import order  # noqa: PLC0415 - numpy, which the start of a run does without
+
+    told = tuple(
+        dataclasses.replace(seat, environment={**seat.environment, order.VARIABLE: block_order})
+        for seat in choice.seats
+    )
+    return dataclasses.replace(choice, seats=told)
 
 
 def _cpu(why: str, jobs: int | None) -> Choice:

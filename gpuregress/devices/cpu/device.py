@@ -7,7 +7,7 @@ import dataclasses
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,7 +16,7 @@ import numpy as np
 
 from gpuregress.devices import base
 from gpuregress.devices.base import KernelInfo, LaunchReport
-from gpuregress.devices.cpu import cores, engine, split
+from gpuregress.devices.cpu import cores, engine, order, split
 from gpuregress.devices.cpu.arena import Arena
 from gpuregress.devices.cpu.compiled import compiled
 from gpuregress.devices.cpu.machine import faults, layout
@@ -204,7 +204,9 @@ class CpuDevice:
         if facts.cooperative:
             check_residence(grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2])
         parameters = module.pack(kernel, args)
-        parts = split.parts(facts.footprint, grid, block, parameters, self._space, cores.for_one_launch())
+        sequence = order.sequence(grid[0] * grid[1] * grid[2])
+        most = cores.for_one_launch() if sequence is None else 1
+        parts = split.parts(facts.footprint, grid, block, parameters, self._space, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):
@@ -222,7 +224,7 @@ class CpuDevice:
             self._arenas[0].context,
             self._textures,
         )
-        return self._run(module, facts, machines, scene)
+        return self._run(module, facts, machines, scene, sequence)
 
     def _machine(
         self,
@@ -259,7 +261,14 @@ class CpuDevice:
             texture_count=len(self._textures.objects),
         )
 
-    def _run(self, module: CpuModule, facts: KernelFacts, machines: list[Machine], scene: faults.Scene) -> LaunchReport:
+    def _run(
+        self,
+        module: CpuModule,
+        facts: KernelFacts,
+        machines: list[Machine],
+        scene: faults.Scene,
+        sequence: Sequence[int] | None,
+    ) -> LaunchReport:
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine = machines[0]
         calls = Syscalls(machine, self._space, facts.local_bytes)
@@ -270,6 +279,8 @@ class CpuDevice:
             grid = Grid(machine, facts, self._space, len(self._arenas[0].shared))
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             scene = dataclasses.replace(scene, context=grid.arena.context)
+        elif sequence is not None:
+            status, machine = order.run(function, machine, sequence)
         else:
             status, machine = split.run(function, machines)
         elapsed = (time.perf_counter_ns() - start) / 1e6
