@@ -92,9 +92,7 @@ def distance(first: Array, second: Array) -> npt.NDArray[np.uint64]:
     The difference modulo 2^64 of the larger and the smaller is the distance, as no two 64-bit integers are 2^64 apart.
     """
     high, low = np.maximum(first, second), np.minimum(first, second)
-    if first.dtype.kind == "u":
-        return high.astype(np.uint64) - low.astype(np.uint64)
-    return high.astype(np.int64).view(np.uint64) - low.astype(np.int64).view(np.uint64)
+    return high.astype(np.uint64) - low.astype(np.uint64)
 
 
 def ulps(expected: Array, actual: Array, scalar: Scalar) -> npt.NDArray[np.uint64]:
