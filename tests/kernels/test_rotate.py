@@ -1,4 +1,4 @@
-"""Each element of the turned image, sampled one by one with exact weights; what a texture rounds is within 2^-8 an axis."""
+"""Each element of the turned image, sampled with exact weights; what a texture rounds is within 2^-8 an axis."""
 
 from __future__ import annotations
 

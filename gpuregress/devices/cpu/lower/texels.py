@@ -60,9 +60,11 @@ def gather(emitter: Services, channel: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, out = arguments
+        # The builder stands in the first block: a slot made there by another one would move its place.
+        found = b.alloca(TEXEL)
+        found.type = POINTER
         scaled = _scaled(emitter, b, row, [x, y])
         first = [_floor(emitter, b, b.fsub(place, F64(0.5))) for place in scaled]
-        found = entry_alloca(b.function, TEXEL)
         for place, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
             corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
             _take(emitter, b, row, corner, found)
