@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gpuregress.compare.bounds import Bound, of_outliers, of_rule
 from gpuregress.records import Rule
 
@@ -33,13 +36,20 @@ def rule(wanted: Rule) -> str:
         second = bound(of_outliers(wanted.outliers, wanted))
         said.append(f"but for {number(wanted.outliers.fraction)} of the elements, which keep {second}")
     said += [f"{_METRICS.get(name, name)} <= {number(limit)}" for name, limit in wanted.metric.items()]
-    said += [f"{name}: {setting}" for name, setting in wanted.statistics.items()]
+    said += [_statistic(name, setting) for name, setting in wanted.statistics.items() if setting is not None]
     said += _order(wanted)
     if wanted.nan == "never":
         said.append("no NaN")
     if wanted.signed_zero == "equal":
         said.append("-0 is 0")
     return ", ".join(said)
+
+
+def _statistic(name: str, setting: Any) -> str:
+    limit = setting["sigmas"] if isinstance(setting, Mapping) else setting
+    if name == "ks":
+        return f"Kolmogorov-Smirnov p >= {number(limit)}"
+    return f"{name}s within {number(limit)} standard errors"
 
 
 def _order(wanted: Rule) -> list[str]:

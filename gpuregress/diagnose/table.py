@@ -26,6 +26,7 @@ PATTERNS: dict[str, Pattern] = {
     "offset": per_part(arithmetic.offset),
     "precision": per_part(arithmetic.precision),
     "loop count": per_part(terms.one_term),
+    "terms": per_part(terms.some_terms),
     "outer product": per_part(terms.outer_product),
     "tail": places.tail,
     "blocks": places.whole_blocks,

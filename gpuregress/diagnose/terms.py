@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.diagnose.evidence import Column, Floats, Mask, share
+from gpuregress.diagnose.evidence import Column, Floats, Mask, listed, share
 from gpuregress.records import Finding
 
 ENOUGH = 0.9
+_MOST_TERMS, _MOST_ROWS = 256, 4096
+_WHOLE = 1e-3
+"""How far a weight may be from a whole number."""
 
 
 def one_term(column: Column) -> Finding | None:
@@ -66,6 +69,46 @@ def _explains(column: Column, off: Floats, values: Floats, chunk: int, place: in
 def _often(column: Column, off: Floats, values: Floats, chunk: int, place: int) -> str:
     terms, _ = _terms(column, values, chunk, place)
     return "often" if float(np.sign(off * terms).sum()) > 0 else "few"
+
+
+def some_terms(column: Column) -> Finding | None:
+    """Each output is the sum of the same few terms of its chunk of an input, where it should be the sum of all.
+
+    actual = X w is solved for the weights w by least squares, X the chunks row by row; they must come out as whole
+    numbers and explain every row looked at, and weights of 1 the expected values. Needs eight rows more than terms.
+    """
+    if not column.finite.all():
+        return None
+    for name, values in column.evidence.inputs.items():
+        chunk, rest = divmod(len(values), column.evidence.total)
+        if values.dtype.kind not in "iuf" or rest or not 3 <= chunk <= _MOST_TERMS or column.count < chunk + 8:
+            continue
+        rows = column.indices[:_MOST_ROWS]
+        terms = values.reshape(-1, chunk)[rows].astype(np.float64)
+        expected, actual = column.e[: len(rows)], column.a[: len(rows)]
+        room = 64 * max(column.epsilon, 2**-52) * np.abs(terms).sum(axis=1)
+        if not np.isfinite(terms).all() or (np.abs(terms.sum(axis=1) - expected) > room).any():
+            continue
+        weights = np.linalg.lstsq(terms, actual, rcond=None)[0]
+        whole = np.rint(weights)
+        if np.abs(weights - whole).max() > _WHOLE or (np.abs(terms @ whole - actual) > room).any():
+            continue
+        return _said_of_weights(column, name, whole)
+    return None
+
+
+def _said_of_weights(column: Column, name: str, weights: Floats) -> Finding | None:
+    there, chunk = np.flatnonzero(weights == 1), len(weights)
+    if not there.size or (weights < 0).any():
+        return None
+    missing, often = np.flatnonzero(weights == 0), np.flatnonzero(weights > 1)
+    said = [f"terms {listed(there)} alone" if len(there) <= len(missing) else f"all terms but {listed(missing)}"]
+    said = said if missing.size else ["all terms"]
+    said += [f"{listed(often)} more than once"] if often.size else []
+    message = (
+        f"all {column.count} differing elements are sums of {' and '.join(said)}, of each chunk of {chunk} of {name}"
+    )
+    return Finding("terms", f"{message}: {len(missing)} missing (a race, or a barrier that is not there?)")
 
 
 def outer_product(column: Column) -> Finding | None:
