@@ -18,12 +18,13 @@ import numpy.typing as npt
 from gpuregress import dtypes, inputs, launchlog, storage
 from gpuregress.devices import textures
 from gpuregress.devices.base import Device, LaunchReport, Memory, Module
-from gpuregress.dump import digest, names, reader, writer
+from gpuregress.dump import digest, reader
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Outcome, Program, Source, to_json
 from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
+from gpuregress.runner.dumping import Dumps, digest_of
 from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, unwritten, unwritten_in
 from gpuregress.runner.readout import Readout
 
@@ -63,7 +64,9 @@ def run_case(
     """
     began = time.perf_counter()
     name = place or device.info.name
-    run = _Run(device, case, program, log, first_launch, Path(dumps), known, name, entering, references or {})
+    run = _Run(
+        device, case, program, log, first_launch, Dumps(case, Path(dumps)), known, name, entering, references or {}
+    )
     state: dict[str, Any] = {"state": "done"}
     try:
         run.execute()
@@ -113,7 +116,7 @@ class _Run:
     program: Program
     log: LaunchLog
     number: int
-    folder: Path
+    dumps: Dumps
     known: Mapping[str, Mapping[str, str]]
     place: str
     entering: Callable[[str], None]
@@ -160,11 +163,11 @@ class _Run:
         again = self.case.repeat > 1 or self.case.settings.get("poison") == "twice"
         is_output = buffer.fill is None and buffer.symbol is None
         if readout.is_large and not again:
-            self.dumped.append(self._stream(self.folder, readout, known))
+            self.dumped.append(self.dumps.stream(readout, known))
             found = unwritten_in(readout.pieces()) if is_output else None
         else:
             array = firsts[buffer.name] = readout.array()
-            self.dumped.append(self._write(self.folder, buffer.name, array, known))
+            self.dumped.append(self.dumps.write(buffer.name, array, known))
             found = unwritten(array) if is_output else None
         self.extra.setdefault("unwritten", {}).update({buffer.name: found} if found else {})
 
@@ -172,12 +175,12 @@ class _Run:
         """One further run's buffer; where its bits are not the first run's, they are dumped beside them."""
         name = readout.buffer.name
         taken = self.repeats.setdefault(name, [])
-        found = self._digest_of(readout)
+        found = digest_of(readout)
         taken.append(found)
         if found == next(dump.digest for dump in self.dumped if dump.buffer == name):
             return
         run = len(taken) + 1
-        dump = self._stream(self.folder / f"repeat-{run}", readout, {})
+        dump = self.dumps.within(f"repeat-{run}").stream(readout, {})
         self.extra.setdefault("repeat_dumps", {}).setdefault(name, {})[str(run)] = dump.path
         if first is not None and "determinism" in self.extra:
             self._note_class(name, first, readout.array())
@@ -364,12 +367,6 @@ class _Run:
 
     # --- results ------------------------------------------------------------------------------------------------------
 
-    def _write(self, folder: Path, name: str, array: Array, known: Mapping[str, str]) -> Dump:
-        buffer = self.case.buffers[name]
-        path = names.dump_path(folder, self.case.name, name, self.case.revision)
-        files = {key: Path(file) for key, file in known.items()}
-        return writer.write(path, array, dtypes.parse(buffer.dtype), buffer.shape, known=files, durable=False)
-
     def _fill(self, buffer: Buffer) -> Array:
         if buffer.fill is None or buffer.fill.kind != "python":
             return inputs.fill(buffer, read_dump=reader.read)
@@ -413,32 +410,11 @@ class _Run:
 
     def _write_reference(self, name: str, array: Array) -> None:
         known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
-        dump = self._write(self.folder.parent / "references", name, array, known)
+        dump = self.dumps.beside("references").write(name, array, known)
         self.extra.setdefault("references", {})[name] = to_json(dump)
 
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))
-
-    def _digest_of(self, readout: Readout) -> str:
-        raw = digest.RawDigest(readout.element)
-        for piece in readout.pieces():
-            raw.add(piece)
-        return raw.hexdigest()
-
-    def _stream(self, folder: Path, readout: Readout, known: Mapping[str, str]) -> Dump:
-        """A dump whose text is made of one piece while the next is on its way: the host never holds it all."""
-        buffer, element = readout.buffer, readout.element
-        path = names.dump_path(folder, self.case.name, buffer.name, self.case.revision)
-        files = {key: Path(file) for key, file in known.items()}
-        if files:
-            raw = self._digest_of(readout)
-            copied = writer.copy_known(path, raw, element, buffer.shape, files, durable=False)
-            if copied is not None:
-                return copied
-        with writer.DumpWriter(path, element, buffer.shape, durable=False) as dump:
-            for piece in readout.pieces():
-                dump.add(piece)
-            return dump.finish()
 
     def _record_resources(self, module: Module) -> None:
         for name in dict.fromkeys(launch.kernel for launch in self.case.launches):
