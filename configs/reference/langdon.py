@@ -19,12 +19,3 @@ def places(inputs: Mapping[str, npt.NDArray[np.uint32]], case: Case) -> npt.NDAr
 def strided(inputs: Mapping[str, npt.NDArray[np.int32]], _case: Case) -> npt.NDArray[np.int32]:
     """Each of 64 threads adds every 64th element of x."""
     return np.array([inputs["x"][thread::64].sum() for thread in range(64)], np.int32)
-
-
-def by_warp(
-    shape: tuple[int, ...],
-    dtype: np.dtype[np.int32],
-    seed: int,  # noqa: ARG001 - every fill is handed one
-) -> npt.NDArray[np.int32]:
-    """Every number of warp w is w + 1, so that a sum says how many terms it has."""
-    return (np.arange(shape[0]) // 32 + 1).astype(dtype)

@@ -25,6 +25,8 @@ from gpuregress.records import Case, Outcome, RunSummary, Verdict
 from gpuregress.workers.messages import Task
 from gpuregress.workers.pool import Begun, Pool
 
+_NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
+
 
 @dataclass(slots=True)
 class Execution:
@@ -204,14 +206,17 @@ class Execution:
         self, folder: Path, summary: RunSummary, cases: Sequence[Case], compiled: programs.Compiled
     ) -> RunSummary:
         """Writes what stays of the run; where the disk refuses, the verdicts are still reported, and the refusal."""
+        is_kept = False
         try:
             results.write(folder, summary, cases, compiled.programs, root=self.project.root)
+            is_kept = True
             folders.point_latest(self.project.runs, folder)
             folders.retire(self.project.runs, self.project.settings.keep_runs)
             said = trend.record(self.project, summary, self.request.kind)
         except StorageError as error:
             code = summary.exit_code if summary.interrupted else StorageError.exit_code
-            return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=code)
+            said = (*summary.notes, str(error), *(() if is_kept else (_NOT_KEPT,)))
+            return dataclasses.replace(summary, notes=said, exit_code=code, is_kept=is_kept)
         return dataclasses.replace(summary, notes=(*summary.notes, *said)) if said else summary
 
     def _orphans(self, cases: Sequence[Case], store: Store) -> Iterator[str]:

@@ -151,6 +151,7 @@ class RunSummary:
         notes: baselines whose case is gone, vanished cases, and the like.
         interrupted: ^C stopped it.
         exit_code: the run's.
+        is_kept: its results are on the disk, where `accept` finds them.
     """
 
     run: str
@@ -162,6 +163,7 @@ class RunSummary:
     notes: tuple[str, ...] = ()
     interrupted: bool = False
     exit_code: int = 0
+    is_kept: bool = True
 
     def count(self, word: Word) -> int:
         """How many cases ended with this verdict."""

@@ -128,7 +128,9 @@ def counts(summary: RunSummary) -> str:
 
 
 def how_to_accept(summary: RunSummary) -> Iterator[str]:
-    """The exact commands that make this run's new and differing dumps the baselines."""
+    """The exact commands that make this run's new and differing dumps the baselines; none where they could not work."""
+    if not summary.is_kept:
+        return
     for word, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
         names = [verdict.case for verdict in summary.verdicts if verdict.word == word and _would_help(verdict)]
         if not names:

@@ -213,6 +213,20 @@ def test_a_full_disk_is_exit_4_and_the_verdict_is_still_told(
     assert "no space is left" in result.stdout
 
 
+def test_a_run_that_could_not_be_kept_names_no_command_that_would_fail(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: object, **_: object) -> None:
+        raise storage.explain(OSError(28, "No space left on device"), path)
+
+    assert "gpuregress accept --run" in fake_shop.call(*RUN).stdout
+    monkeypatch.setattr(storage, "write_atomic", full)
+    said = fake_shop.call(*RUN).stdout
+    assert "new      scale/n=100" in said
+    assert "gpuregress accept" not in said
+    assert "nothing of this run can be accepted: make room, then run it again" in said
+
+
 def test_changed_inputs_are_said_first(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     fake_shop.job(("fill: arange", "fill: ones"))
