@@ -1,0 +1,93 @@
+"""Jobs with textures and surfaces from their file to their dumps, on the CPU device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gpuregress import plan, toolchain
+from gpuregress.devices.registry import open_device
+from gpuregress.dump import reader
+from gpuregress.launchlog import LaunchLog
+from gpuregress.project import Project, find
+from gpuregress.records import Case, Outcome
+from gpuregress.runner import run_case
+
+SOURCE = """
+__global__ void step(cudaSurfaceObject_t to, cudaSurfaceObject_t from, cudaTextureObject_t by)
+{
+    int x = threadIdx.x, y = blockIdx.x;
+    surf2Dwrite(2 * surf2Dread<int>(from, 4 * x, y) + tex2D<int>(by, x, y), to, 4 * x, y);
+}
+__global__ void plain(int* to, const int* from, cudaSurfaceObject_t) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void outside(cudaSurfaceObject_t to, cudaSurfaceObject_t, cudaTextureObject_t)
+{
+    surf2Dwrite(1, to, 4 * threadIdx.x, blockIdx.x);
+}
+"""
+JOB = """
+source: k.cu
+buffers:
+  a:  {dtype: int32, shape: [4, 8], fill: arange, surface: true}
+  b:  {dtype: int32, shape: [4, 8], surface: true}
+  by: {dtype: int32, shape: [4, 8], fill: ones, texture: {}}
+dump: all
+repeat: 2
+launches:
+  - kernel: KERNEL
+    grid: [4]
+    block: [BLOCK]
+    args: ARGS
+"""
+
+
+def _project(folder: Path, kernel: str, args: str, more: str = "", block: int = 8) -> Project:
+    (folder / "configs").mkdir()
+    (folder / "configs" / "k.cu").write_text(SOURCE)
+    text = JOB.replace("KERNEL", kernel).replace("ARGS", args).replace("BLOCK", str(block))
+    (folder / "configs" / "job.yaml").write_text(text + more)
+    return find(folder)
+
+
+def _run(folder: Path, case: Case) -> Outcome:
+    program = toolchain.compile(case.source)
+    assert not plan.check_program(case, program)
+    log = LaunchLog(folder / "launch.log")
+    with open_device("cpu") as device:
+        return run_case(device, case, program, log=log, first_launch=1, dumps=folder / "dumps", known={})
+
+
+def _plan(place: Project) -> Case:
+    (case,) = plan.make(place, []).cases
+    return case
+
+
+def test_surfaces_swap_and_a_texture_stays(tmp_path: Path) -> None:
+    more = "    repeat: 3\n    swap: [[a, b]]\n"
+    outcome = _run(tmp_path, _plan(_project(tmp_path, "step", "[b, a, by]", more)))
+    assert outcome.state == "done", outcome
+    found = {dump.buffer: reader.read(Path(dump.path)).array for dump in outcome.dumps}
+    start = np.arange(32).reshape(4, 8)
+    assert np.array_equal(found["a"], 8 * start + 7)
+    assert np.array_equal(found["b"], 4 * start + 3)
+    assert np.array_equal(found["by"], np.ones((4, 8)))
+    assert all(len(set(digests)) == 1 for digests in outcome.repeats.values())
+
+
+def test_a_write_outside_a_surface_is_the_case_s_fault(tmp_path: Path) -> None:
+    outcome = _run(tmp_path, _plan(_project(tmp_path, "outside", "[b, a, by]", block=9)))
+    assert outcome.state == "fault"
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "out-of-bounds"
+    assert (
+        "b(x = byte 32, y = 0) (b has 32 bytes x 4), thread (8,0,0) of block (0,0,0), k.cu:8" in outcome.fault.message
+    )
+
+
+def test_an_object_for_a_pointer_is_an_error_of_the_job(tmp_path: Path) -> None:
+    case = _plan(_project(tmp_path, "plain", "[b, by, a]"))
+    first, second = plan.check_program(case, toolchain.compile(case.source))
+    assert "the buffer b is a surface object and parameter 'to' is a pointer" in str(first)
+    assert "the buffer by is a texture object and parameter 'from' is a pointer" in str(second)
+    assert "job.yaml:13: launches[0].args[0]" in str(first)
