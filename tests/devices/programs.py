@@ -258,6 +258,10 @@ __global__ void bricks(cudaSurfaceObject_t s)
     surf3Dwrite((unsigned char)(value + 16 * z + 4 * y), s, x, y, z);
 }
 __global__ void bytes_of(cudaSurfaceObject_t s, int at, int row) { surf2Dwrite(7, s, at, row); }
+__global__ void bytes_near(cudaSurfaceObject_t s, int at, int row)
+{
+    surf2Dwrite(7, s, at, row, cudaBoundaryModeClamp);
+}
 __global__ void layers(float* out, cudaTextureObject_t t) { out[0] = tex2DLayered<float>(t, 0.5f, 0.5f, 1); }
 __global__ void extents(int* out, cudaTextureObject_t t, cudaSurfaceObject_t s)
 {
@@ -270,7 +274,17 @@ __global__ void extents(int* out, cudaTextureObject_t t, cudaSurfaceObject_t s)
             *("sample2<uchar1>", "sample2<char2>", "sample2<ushort4>", "sample2<short1>", "sample2<uint2>"),
             *("sample2<int4>", "sample2<float>", "sample2<float2>", "sample2<float4>"),
             *("sample1<float>", "sample3<float>", "sample3<short2>", "sample1<int>", "fetch<float4>", "fetch<uchar2>"),
-            *("gather<float4, 0>", "gather<uint4, 1>", "levels", "lines", "bricks", "bytes_of", "layers", "extents"),
+            *(
+                "gather<float4, 0>",
+                "gather<uint4, 1>",
+                "levels",
+                "lines",
+                "bricks",
+                "bytes_of",
+                "bytes_near",
+                "layers",
+                "extents",
+            ),
             *("shift<float2, cudaBoundaryModeClamp>", "shift<float2, cudaBoundaryModeZero>"),
         ),
     ),

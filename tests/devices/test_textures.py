@@ -48,6 +48,15 @@ class TestCpu(TextureContract):
         assert "thread (0,0,0) of block (0,0,0), textures.cu:" in str(caught.value)
         assert np.array_equal(there.read(), kept)
 
+    def test_a_misaligned_place_is_rounded_down_where_nothing_traps(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "textures")
+        image = values(np.int32, (4, 8, 1), 1)
+        there = self.put(bench, image)
+        handle = np.uint64(device.texture(there, describe(image, surface=True)))
+        bench.launch("bytes_near", 1, 1, handle, np.int32(6), np.int32(9))
+        image[3, 1] = 7
+        assert np.array_equal(there.read().view(np.int32).reshape(image.shape), image)
+
     def test_an_object_of_another_kind_is_named(self, device: Device, tmp_path: Path) -> None:
         bench = Bench(device, tmp_path, "textures")
         image = values(np.float32, (4, 8, 1), 1)

@@ -32,6 +32,7 @@ WRITTEN_WORDS = 65536
 OPEN: dict[str, str] = {
     "jobs/compact/*": "which thread gets which place in the list is the order of their atomics",
     "jobs/dot/*": "the sum's order is that of the blocks' float atomics",
+    "jobs/rotate/*": "linear texture filtering: by tolerance, as its job compares it",
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
