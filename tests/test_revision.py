@@ -100,7 +100,7 @@ def test_the_ledger(tmp_path: Path) -> None:
 
 def test_accepted_baselines_count(tmp_path: Path) -> None:
     from gpuregress import baselines  # noqa: PLC0415 - the writer of what is read here
-    from gpuregress.records import Acceptance, MadeOf  # noqa: PLC0415
+    from gpuregress.records import Acceptance, MadeOf  # noqa: PLC0415 - as above
 
     history = (Acceptance("1.4", "a" * 64, "2026-11-20"), Acceptance("1.4+bbbbbb", "b" * 64, "2026-11-21"))
     document = baselines.Document(baselines.VERSION, "1.4+bbbbbb", MadeOf("b" * 64), {}, {}, history)

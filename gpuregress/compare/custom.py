@@ -59,7 +59,7 @@ def load(path: str) -> Function:
     if not callable(function):
         known = ", ".join(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
         raise UsageError(f"{path}: {file} has no function {name!r}; it has {known or 'none'}")
-    return function  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]  # callable() leaves Any
 
 
 def said_of(wrong: BaseException, file: str = "") -> str:

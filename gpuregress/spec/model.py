@@ -104,7 +104,7 @@ class Fill(Model):
                 raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
             raise ValueError(f"{value!r} is no fill{suggestion(value, kinds)}")
         if not isinstance(value, dict):
-            raise ValueError(f"is {show(value)}: a fill is needed, as zeros or {{normal: {{std: 2.0}}}}")  # noqa: TRY004
+            raise ValueError(f"is {show(value)}: a fill is needed, as zeros or {{normal: {{std: 2.0}}}}")  # noqa: TRY004 - pydantic's
         if len(value) != 1:
             raise ValueError(f"exactly one fill is needed, not {len(value)}: {', '.join(value) or 'none'}")
         ((kind, setting),) = value.items()
@@ -123,7 +123,7 @@ def _dtype(value: Any) -> str:
         fields = {name: _field_dtype(name, inner) for name, inner in value.items()}
         return dtypes.from_fields(fields).name
     if not isinstance(value, str):
-        raise ValueError(f"is {show(value)}: a dtype is needed, as float32, float4 or {{id: int32, score: float32}}")  # noqa: TRY004
+        raise ValueError(f"is {show(value)}: a dtype is needed, as float32, float4 or {{id: int32, score: float32}}")  # noqa: TRY004 - pydantic's
     try:
         return dtypes.parse(value).name
     except ValueError as error:
@@ -132,7 +132,7 @@ def _dtype(value: Any) -> str:
 
 def _field_dtype(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"field {name!r} is {show(value)}: a dtype is needed")  # noqa: TRY004
+        raise ValueError(f"field {name!r} is {show(value)}: a dtype is needed")  # noqa: TRY004 - pydantic's
     try:
         dtypes.parse(value)
     except ValueError as error:

@@ -24,7 +24,7 @@ def _expression(value: Any) -> int | float | str:
         expressions.parse(value)
         return value
     if not isinstance(value, int | float):
-        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004
+        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic's
     if not math.isfinite(value) or (abs(value) >= 2**expressions.MAX_BITS and isinstance(value, int)):
         raise ValueError(f"is {str(value)[:40]}: a finite number of at most {expressions.MAX_BITS} bits is needed")
     return value

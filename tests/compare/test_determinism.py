@@ -32,6 +32,6 @@ def test_records_keep_their_parts_together() -> None:
 def test_a_change_of_class_is_a_difference() -> None:
     assert determinism.compare("x", "order varies", "order varies", 5, 10).same
     for expected, found in (("bitwise", "values vary"), ("values vary", "bitwise")):
-        changed = determinism.compare("x", expected, found, 5, 10)  # type: ignore[arg-type]
+        changed = determinism.compare("x", expected, found, 5, 10)  # type: ignore[arg-type]  # words from a table
         assert not changed.same
         assert changed.message == f"over 5 runs: {found}; the baseline: {expected}"

@@ -129,7 +129,7 @@ def test_double_differences_that_overflow() -> None:
     assert against("float64", [top], [-top * 0.5], Rule(atol=top, rtol=0.999)).same
     both_overflow = {"atol": 1e308, "rtol": 0.9}
     for order in ("indexed", "any"):
-        assert not against("float64", [-top, 1], [top, 1], Rule(**both_overflow, order=order)).same  # type: ignore[arg-type]
+        assert not against("float64", [-top, 1], [top, 1], Rule(**both_overflow, order=order)).same  # type: ignore[arg-type]  # keywords
     found = against("float64", [top], [-top])
     assert found.worst is not None
     assert found.worst.absolute == np.finfo(np.float64).max, "JSON knows no infinity"

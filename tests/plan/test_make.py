@@ -298,7 +298,7 @@ def test_a_dump_as_input_must_fit(tmp_path: Path) -> None:
 
 
 def test_shared_revision_of_another_source(tmp_path: Path) -> None:
-    from gpuregress import revision  # noqa: PLC0415
+    from gpuregress import revision  # noqa: PLC0415 - only here
 
     place = project(tmp_path, reduce=JOB + "revision: 1.10\n")
     case = plan.make(place, []).cases[0]
@@ -365,7 +365,7 @@ def test_arguments_against_the_signature(found: records.Entry, key: str, message
 
 
 @pytest.mark.parametrize(("size", "good"), [(24, True), (20, False)])
-def test_structs_are_laid_out_as_in_c(size: int, good: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_structs_are_laid_out_as_in_c(size: int, good: bool, tmp_path: Path) -> None:  # noqa: FBT001 - from a table
     text = JOB.replace("{int32: n}", "{struct: [{int8: 1}, x, {int32: n}]}")
     case = only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128")
     found = dataclasses.replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))

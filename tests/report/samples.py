@@ -37,7 +37,7 @@ def verdict(word: str, **changes: object) -> Verdict:
         "seconds": 0.25,
         "exit_code": 0,
     }
-    return Verdict(**{**values, **changes})  # type: ignore[arg-type]
+    return Verdict(**{**values, **changes})  # type: ignore[arg-type]  # keyword by keyword
 
 
 def summary() -> RunSummary:

@@ -24,7 +24,7 @@ def test_the_pattern_repeats_nowhere() -> None:
     st.integers(0, 10_000),
     st.integers(1, 255),
 )
-def test_every_changed_byte_is_found(behind: bool, at: int, count: int, size: int, change: int) -> None:  # noqa: FBT001
+def test_every_changed_byte_is_found(behind: bool, at: int, count: int, size: int, change: int) -> None:  # noqa: FBT001 - drawn
     zones = [redzone.pattern().copy(), redzone.pattern().copy()]
     last = min(at + count, redzone.SIZE)
     zones[behind][at:last] ^= np.uint8(change)

@@ -59,10 +59,6 @@ class MachineView:
                 self._fields[key].set_metadata("range", metadata)
         return self._fields[key]
 
-    def size_field(self, name: str) -> ir.Value:
-        """A field that may be 0, as 64 bits."""
-        return self.field(name)
-
     def pointer(self, name: str) -> ir.Value:
         """A field that is a host pointer."""
         return self.field(name, POINTER)

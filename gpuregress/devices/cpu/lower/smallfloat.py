@@ -47,8 +47,6 @@ TF32 = Format(19, 10, 127, 0x3FBFF, 0x3FC00, 0x3FFFF)
 E4M3 = Format(8, 3, 7, 0x7E, None, 0x7F)
 E5M2 = Format(8, 2, 15, 0x7B, 0x7C, 0x7F)
 
-FORMATS = {"f16": F16, "bf16": BF16, "tf32": TF32, "e4m3": E4M3, "e5m2": E5M2}
-
 
 def round_to(emit: Emit, value: ir.Value, form: Format, rounding: str, *, finite: bool = False) -> ir.Value:
     """A float or double in a narrower format, as an integer of the format's width.
