@@ -82,7 +82,22 @@ def _buffer(buffer: Buffer) -> str:
         filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
     symbol = f", symbol {buffer.symbol}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
-    return f"{buffer.name}: {buffer.dtype} [{shape}], {units.size_text(size_of(buffer))}, {filled}{symbol}"
+    size = units.size_text(size_of(buffer))
+    return f"{buffer.name}: {buffer.dtype} [{shape}], {size}, {filled}{symbol}{_texture(buffer)}"
+
+
+def _texture(buffer: Buffer) -> str:
+    """How it is sampled: `, texture (linear, border border clamp, normalized)`."""
+    texture = buffer.texture
+    if texture is None:
+        return ""
+    if texture.surface:
+        return ", surface"
+    modes = " ".join(texture.address[: len(buffer.shape)])
+    normalized = ["normalized coordinates"] if texture.normalized else []
+    read = ["read as normalized_float"] if texture.read != "element" else []
+    memory = ["linear memory"] if texture.memory == "linear" else [texture.filter, modes]
+    return f", texture ({', '.join([*memory, *normalized, *read])})"
 
 
 def _launch(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
