@@ -124,6 +124,17 @@ def test_one_buffer_alone(store: Store, tmp_path: Path) -> None:
     assert {Path(dump.path).name for dump in baseline.dumps.values()} == {"sum.1.4", "hist.1.5"}
 
 
+def test_drift_begins_anew_under_the_same_label(store: Store, tmp_path: Path) -> None:
+    """The first dump before is gone, and the next accept keeps the new first one, though both are called sum.1.4."""
+    for value, anew in ((1.0, []), (2.0, []), (3.0, ["sum"]), (4.0, []), (5.0, [])):
+        accept(store, tmp_path / "run", [value], drift=["sum"], anew=anew)
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert reader.read(Path(baseline.first["sum"].path)).array.tolist() == [3.0]
+    accept(store, tmp_path / "run", [6.0], drift=["sum"], anew=["sum"])
+    assert not list(store.folder.rglob("first/*"))
+
+
 def test_the_architectures_own_comes_first(store: Store, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     accept(store, tmp_path / "run", [2.0], arch="sm_80")

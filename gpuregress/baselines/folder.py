@@ -135,7 +135,8 @@ def _copy_in(folder: Path, dump: Dump, entry: Entry, old: Document | None) -> Ca
 
 def _keep_first(folder: Path, buffer: str, entry: Entry) -> None:
     kept = folder / FIRST / dump_name(buffer, entry.revision)
-    if not kept.is_file():
+    # A file of that name may be left of a first dump before this one, where the label stayed and the dump did not.
+    if not kept.is_file() or digest_file(kept) != entry.text_digest:
         copy_file(Path(_whole(folder, buffer, entry).path), kept)
 
 
@@ -165,7 +166,11 @@ def _tidy(folder: Path, document: Document, *, keep: bool) -> None:
     for _, revision, path in dumps_in(folder):
         if not keep and path.name not in named and revision in earlier:
             path.unlink(missing_ok=True)
-    firsts = {dump_name(buffer, entry.revision) for buffer, entry in document.first.items()}
+    firsts = {
+        dump_name(buffer, entry.revision)
+        for buffer, entry in document.first.items()
+        if document.dumps.get(buffer) != entry
+    }
     for _, _, path in dumps_in(folder / FIRST):
         if path.name not in firsts:
             path.unlink(missing_ok=True)
