@@ -206,5 +206,7 @@ def _sampler(description: TextureDescription) -> _Sampler:
     integers = not description.format.startswith("float")
     flags = _READ_AS_INTEGER if integers and asked.read == "element" else 0
     flags |= _NORMALIZED_COORDINATES if asked.normalized else 0
-    modes = (ctypes.c_int * 3)(*(_ADDRESS_MODES[mode] for mode in asked.address))
+    # A row is sampled as an image one row high, at y = 0: with a border there, linear filtering halves every value.
+    absent = ("clamp",) * (3 - description.axes)
+    modes = (ctypes.c_int * 3)(*(_ADDRESS_MODES[mode] for mode in (*asked.address[: description.axes], *absent)))
     return _Sampler(address=modes, filter=_FILTERS[asked.filter], flags=flags)

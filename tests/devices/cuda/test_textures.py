@@ -139,6 +139,14 @@ def test_flags_of_the_sampler(format_: str, sampler: Texture, flags: int) -> Non
     assert call.given["cuTexObjectCreate"][2].flags == flags
 
 
+@pytest.mark.parametrize(("extents", "modes"), [((6, 0, 0), [3, 1, 1]), ((3, 2, 0), [3, 3, 1]), ((3, 2, 1), [3, 3, 3])])
+def test_an_axis_that_is_not_there_is_clamped(extents: tuple[int, int, int], modes: list[int]) -> None:
+    call = FakeDriver(FakeApi())
+    sampler = Texture(filter="linear", address=("border",) * 3)
+    CudaTexture(_memory(call.api), TextureDescription("float32", 1, extents, sampler), call)
+    assert list(call.given["cuTexObjectCreate"][2].address) == modes
+
+
 def test_an_array_does_not_outlive_an_object_that_was_refused() -> None:
     api = FakeApi()
     call = FakeDriver(api, refuse="cuTexObjectCreate")
