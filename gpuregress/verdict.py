@@ -103,7 +103,8 @@ def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
     lines += _change("contract", before.contract, now.contract)
     lines += _change("architecture", before.arch, now.arch)
     lines += _change("device", before.device, now.device)
-    lines += _change("driver", before.driver.removeprefix("driver "), now.driver.removeprefix("driver "))
+    if before.device == now.device:  # another device has another driver
+        lines += _change("driver", before.driver.removeprefix("driver "), now.driver.removeprefix("driver "))
     lines += _launches(before.launches, now.launches)
     lines += _resources(before, now)
     if before.source != now.source:

@@ -203,6 +203,7 @@ def test_skips_alone_are_nothing_run() -> None:
         ({"arch": "sm_80"}, "architecture sm_90 → sm_80"),
         ({"device": "virtual"}, "device H200 → virtual"),
         ({"driver": ""}, "driver 570 → none"),
+        ({"driver": "LLVM", "device": "virtual"}, "device H200 → virtual"),
         ({"launches": ("k(1)",)}, "launch 1: k() → k(1)"),
         ({"launches": ("k()", "m()")}, "launches: 1 → 2"),
         ({"source": "0ther"}, "source changed"),

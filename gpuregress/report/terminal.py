@@ -217,21 +217,32 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
 
 
 def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
+    told: dict[tuple[str, ...], str] = {}
     for comparison in buffer.comparisons:
         if comparison.same:
             continue
         said = comparison.message or f"{comparison.differing} of {comparison.of} differ"
+        lines = tuple(_comparison_details(comparison))
+        # A reference mostly says word for word what the baseline said.
+        before = told.setdefault((said, *lines), comparison.against)
+        if before != comparison.against:
+            yield f"{buffer.name} ({comparison.against}): the same as against the {before}"
+            continue
         yield f"{buffer.name} ({comparison.against}): {said}"
-        if comparison.rule:
-            yield f"  rule: {comparison.rule}"
-        yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
-        if comparison.worst is not None:
-            place = comparison.numbers.get("place")
-            worst = element_text(comparison.worst, comparison.against)
-            yield f"  worst {worst}{f', at {place}' if place else ''}"
-        others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]
-        yield from (f"  {element_text(element, comparison.against)}" for element in others)
+        yield from lines
     if buffer.dump:
         yield f"  dump      {shown(buffer.dump, root)}"
     if buffer.baseline:
         yield f"  baseline  {shown(buffer.baseline, root)}"
+
+
+def _comparison_details(comparison: Comparison) -> Iterator[str]:
+    if comparison.rule:
+        yield f"  rule: {comparison.rule}"
+    yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
+    if comparison.worst is not None:
+        place = comparison.numbers.get("place")
+        worst = element_text(comparison.worst, comparison.against)
+        yield f"  worst {worst}{f', at {place}' if place else ''}"
+    others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]
+    yield from (f"  {element_text(element, comparison.against)}" for element in others)

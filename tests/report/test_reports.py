@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import RunSummary
+from gpuregress.records import BufferVerdict, RunSummary
 from gpuregress.report import html, json_report, junit, terminal
-from tests.report.samples import summary, verdict
+from tests.report.samples import DIFFERENT, summary, verdict
 
 ROOT = Path("/p")
 
@@ -110,6 +110,18 @@ def test_the_closing_report_tells_case_buffer_count_worst_finding_and_paths() ->
         "hello <&>",
     ):
         assert part in text
+
+
+def test_a_reference_that_says_what_the_baseline_said_is_not_told_twice() -> None:
+    def told(**changes: Any) -> list[str]:
+        reference = dataclasses.replace(DIFFERENT, against="reference", **changes)
+        both = BufferVerdict("sum", "differ", comparisons=(DIFFERENT, reference))
+        return [line.strip() for line in terminal.details(verdict("differ", buffers=(both,)))]
+
+    assert "sum (reference): the same as against the baseline" in told()
+    assert sum("looks like" in line for line in told()) == 1
+    assert "sum (reference): 2 of 8 differ" in told(differing=2)
+    assert sum("looks like" in line for line in told(differing=2)) == 2
 
 
 def test_many_new_cases_are_accepted_with_one_short_command() -> None:
