@@ -9,7 +9,7 @@ import time
 
 from benchmarks.rows import Row, machine, table
 
-BENCHMARKS = ("startup", "saxpy", "reduction", "matmul", "histogram", "numba_simulator", "dumps", "compare")
+BENCHMARKS = ("startup", "saxpy", "reduction", "matmul", "histogram", "numba_simulator", "dumps", "compare", "tables")
 
 
 def main() -> int:
