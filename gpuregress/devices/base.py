@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import DeviceInfo, Program
+from gpuregress.records import DeviceInfo, Dim3, Program
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -32,6 +32,7 @@ class KernelInfo:
         constant: constant memory, bytes.
         spill: bytes spilt to local memory.
         max_threads: the largest block this kernel can be launched with.
+        cluster: blocks of a cluster along x, y, z, where the kernel says so (`__cluster_dims__`).
     """
 
     name: str
@@ -41,6 +42,7 @@ class KernelInfo:
     constant: int = 0
     spill: int = 0
     max_threads: int = 1024
+    cluster: Dim3 = (1, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)

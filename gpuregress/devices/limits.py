@@ -12,6 +12,9 @@ from gpuregress.toolchain.mangling import demangle
 SHARED_WITHOUT_OPT_IN = 48 * 1024
 """Dynamic shared memory that needs no attribute on the function (CUDA C++ Programming Guide, compute capabilities)."""
 
+PORTABLE_CLUSTER = 8
+"""Blocks of a cluster that any device with clusters takes (CUDA C++ Programming Guide, "Thread Block Clusters")."""
+
 NAMES = {
     "max_threads": "MAX_THREADS_PER_BLOCK",
     "max_block_x": "MAX_BLOCK_DIM_X",
@@ -55,6 +58,7 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
         _sides("grid", "blocks", grid, device.limits)
         or _threads(block, kernel, device.limits)
         or _sides("block", "threads", block, device.limits)
+        or _cluster(grid, kernel.cluster)
         or _shared(shared, kernel, device.limits)
         or _registers(block, kernel, device.limits)
     )
@@ -103,6 +107,18 @@ def _threads(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
     if threads > kernel.max_threads:
         why = f"its __launch_bounds__, or its {kernel.registers} registers a thread"
         return f"block {_written(block)} has {threads} threads; this kernel takes {kernel.max_threads} ({why})"
+    return ""
+
+
+def _cluster(grid: Dim3, cluster: Dim3) -> str:
+    blocks = cluster[0] * cluster[1] * cluster[2]
+    if blocks > PORTABLE_CLUSTER:
+        allowed = f"at most {PORTABLE_CLUSTER} without an attribute that only a program of one's own can set"
+        return f"its clusters of {_written(cluster)} have {blocks} blocks; {allowed}"
+    for axis, count, side in zip(_AXES, grid, cluster, strict=True):
+        if count % side:
+            clusters = f"its clusters have {_written(cluster)}: the grid must be a multiple of that"
+            return f"grid {_written(grid)} has {count} blocks along {axis}; {clusters}"
     return ""
 
 

@@ -23,6 +23,8 @@ class Arena:
     def release(self) -> None:
         """Gives all of it back."""
         self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
+        self.alone = np.zeros(1, np.uint64)
+        """Where the shared memories are of a cluster of this one block."""
 
     def prepare(self, parameters: bytes, shared_bytes: int, facts: KernelFacts, threads: int) -> None:
         """Makes room for one launch.
@@ -36,6 +38,7 @@ class Arena:
         self.parameters = _aligned(len(parameters) + 16)
         self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
         self.shared = self.shared if len(self.shared) >= shared_bytes else _aligned(shared_bytes)
+        self.alone = np.array([self.shared.ctypes.data], np.uint64)
         self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
         if facts.context_bytes:
             # Lanes that the block does not have post nothing: an earlier launch's must not show.

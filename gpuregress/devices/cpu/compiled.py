@@ -62,7 +62,8 @@ def _to_record(built: Compiled) -> dict[str, Any]:
 
 def _from_record(record: dict[str, Any], code: bytes) -> Compiled:
     kernels = {
-        name: KernelFacts(**facts | {"places": tuple(facts["places"])}) for name, facts in record["kernels"].items()
+        name: KernelFacts(**facts | {key: tuple(facts[key]) for key in ("places", "cluster")})
+        for name, facts in record["kernels"].items()
     }
     return Compiled(
         code,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import math
 import os
 import platform
 import time
@@ -79,7 +80,13 @@ class CpuModule:
             UnsupportedError: it needs an instruction that is not there.
         """
         facts = self.facts(name)
-        return KernelInfo(name, shared=facts.static_shared, local=facts.local_bytes, max_threads=facts.max_threads)
+        return KernelInfo(
+            name,
+            shared=facts.static_shared,
+            local=facts.local_bytes,
+            max_threads=facts.max_threads,
+            cluster=facts.cluster,
+        )
 
     def facts(self, name: str) -> KernelFacts:
         """What a launch must know."""
@@ -204,7 +211,7 @@ class CpuDevice:
         if facts.cooperative:
             check_residence(grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2])
         parameters = module.pack(kernel, args)
-        sequence = order.sequence(grid[0] * grid[1] * grid[2])
+        sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster))
         most = cores.for_one_launch() if sequence is None else 1
         parts = split.parts(facts.footprint, grid, block, parameters, self._space, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
@@ -259,6 +266,11 @@ class CpuDevice:
             block_z=block[2],
             textures=self._textures.table.ctypes.data,
             texture_count=len(self._textures.objects),
+            cluster_x=facts.cluster[0],
+            cluster_y=facts.cluster[1],
+            cluster_z=facts.cluster[2],
+            cluster_count=1,
+            cluster_shared=arena.alone.ctypes.data,
         )
 
     def _run(
@@ -275,10 +287,12 @@ class CpuDevice:
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         function = module.function(facts)
         start = time.perf_counter_ns()
-        if facts.cooperative:
-            grid = Grid(machine, facts, self._space, len(self._arenas[0].shared))
+        if facts.cooperative or facts.cluster != (1, 1, 1):
+            # A grid that waits for itself keeps its order.
+            clusters = None if facts.cooperative else sequence
+            grid = Grid(machine, facts, self._space, len(self._arenas[0].shared), clusters)
             status = grid.run(lambda: function(ctypes.addressof(machine)))
-            scene = dataclasses.replace(scene, context=grid.arena.context)
+            scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.neighbours())
         elif sequence is not None:
             status, machine = order.run(function, machine, sequence)
         else:

@@ -19,7 +19,6 @@ extern "C" __global__ void video(int* y)
     asm("vadd.s32.s32.s32.sat %0, %1.b0, %1.h1;" : "=r"(v) : "r"(y[1]));
     y[0] = v;
 }
-extern "C" __global__ void __cluster_dims__(2, 1, 1) clustered(int* y) { y[blockIdx.x] = 1; }
 extern "C" __global__ void reduced(float* y)
 {
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], 16;" :: "l"(y), "r"(0));
@@ -31,16 +30,15 @@ extern "C" __global__ void watched(int* y)
     y[0] = v;
 }
 """
-KERNELS = ("fine", "video", "clustered", "reduced", "watched")
+KERNELS = ("fine", "video", "reduced", "watched")
 
 
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
         ("video", r"vadd\.s32\.s32\.s32\.sat at k\.cu:7 is not supported by the cpu device"),
-        ("watched", r"mov\.u32 at k\.cu:18 .*: there is no special register %pm3"),
-        ("clustered", "clustered asks for clusters of 2 blocks"),
-        ("reduced", r"cp\.reduce\.async\.bulk\.\S+ at k\.cu:13 is not supported"),
+        ("watched", r"mov\.u32 at k\.cu:17 .*: there is no special register %pm3"),
+        ("reduced", r"cp\.reduce\.async\.bulk\.\S+ at k\.cu:12 is not supported"),
     ],
 )
 def test_a_kernel_is_refused_by_instruction_and_line_and_nothing_runs(

@@ -28,10 +28,9 @@ def _atom(emitter: Services, instruction: Instruction) -> None:
     _update(emitter, instruction, instruction.operands[0], instruction.operands[1], instruction.operands[2:])
 
 
-def _red(emitter: Services, instruction: Instruction) -> None:
-    if "async" in instruction.modifiers:
-        raise unsupported(instruction)
-    _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:])
+def reduce(emitter: Services, instruction: Instruction) -> None:
+    """An atomic without a result; `fences` has what is told to a barrier object afterwards."""
+    _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:2])
 
 
 def _update(
@@ -125,4 +124,4 @@ def _halves(emitter: Services, instruction: Instruction, type_name: str, old: ir
     return half_operation(emitter, instruction, _operation(instruction), type_name, old, value)
 
 
-TABLE = {"atom": _atom, "red": _red}
+TABLE = {"atom": _atom}

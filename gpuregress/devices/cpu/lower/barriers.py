@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower import clusters
 from gpuregress.devices.cpu.lower.context import ARRIVE, BARRIER, PLAIN_BARRIER, WARP
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.exchange import post, received
@@ -49,8 +50,10 @@ def _sync(emitter: Services, instruction: Instruction) -> None:
 
 
 def _cluster(emitter: Services, instruction: Instruction) -> None:
-    # A cluster is one block here: arriving is nothing, waiting is waiting for the block.
-    if "wait" in instruction.modifiers:
+    if emitter.view.clustered:
+        (clusters.wait if "wait" in instruction.modifiers else clusters.arrive)(emitter, instruction)
+    elif "wait" in instruction.modifiers:
+        # A cluster of one block: arriving is nothing, waiting is waiting for the block.
         emitter.wait(PLAIN_BARRIER + BARRIERS - 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower.cluster_size import is_clustered
 from gpuregress.devices.cpu.lower.context import Slots
 from gpuregress.devices.cpu.lower.function import FunctionEmitter
 from gpuregress.devices.cpu.lower.names import knows_its_grid
@@ -35,14 +36,15 @@ class Body:
         self.llvm = ir.Function(unit.module, ir.FunctionType(I32, (POINTER,)), f"{symbol}.body")
         self.llvm.attributes.add("nounwind")
         self.entry = open_function(self.llvm)
-        self.view = MachineView(unit, self.llvm.args[0], self.entry)
+        self.clustered = is_clustered(function)
+        self.view = MachineView(unit, self.llvm.args[0], self.entry, clustered=self.clustered)
         self.cells = {name: entry_alloca(self.llvm, I32) for name in COORDINATES}
         self.thread = LoopThread({}, self.view.pointer("local"), i64(LOCAL_START), entry_alloca(self.llvm, THREAD_TYPE))
         self.emitter = FunctionEmitter(unit, function, self.view, self.thread, exits)
-        self.slots = Slots()
+        self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
-        self.cooperative = knows_its_grid(function)
+        self.takes_turns = knows_its_grid(function) or self.clustered
         self.block: dict[str, ir.Value] = {}
         """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
 

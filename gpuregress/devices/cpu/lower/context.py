@@ -10,12 +10,12 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.structured import at, element
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, width
-from gpuregress.devices.cpu.machine.context import FIXED_BYTES, ROWS
+from gpuregress.devices.cpu.machine.context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 from gpuregress.devices.cpu.machine.layout import ROW
 
-YIELD, BARRIER, ARRIVE, WARP, CONVERGE = range(5)
+YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER = range(6)
 """Why a thread stands where it stands: it may go on; a barrier; a barrier it need not wait for; a warp operation;
-until no lane of its warp can go on."""
+until no lane of its warp can go on; the cluster's barrier."""
 
 PLAIN_BARRIER = 16
 """Plus a barrier's number: all threads of the block wait there; the thread need not say which."""
@@ -32,11 +32,15 @@ def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) ->
 
 
 class Slots:
-    """Gives each register that lives across a wait its own row."""
+    """Gives each register that lives across a wait its own row.
 
-    def __init__(self) -> None:
+    Args:
+        clustered: for a block of a cluster.
+    """
+
+    def __init__(self, *, clustered: bool = False) -> None:
         self._offsets: dict[str, int] = {}
-        self.size = FIXED_BYTES
+        self.size = CLUSTER_BYTES if clustered else FIXED_BYTES
 
     def offset(self, name: str, type_: ir.Type) -> int:
         """The first byte of a register's row."""

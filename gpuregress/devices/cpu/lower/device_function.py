@@ -71,7 +71,8 @@ def build_device_function(unit: Unit, name: str) -> None:
     entry = open_function(function)
     machine, handle, *places = function.args
     names = [item.name for item in (*tree.results, *tree.parameters)]
-    view, thread = MachineView(unit, machine, entry), CalledThread(handle, entry)
+    view = MachineView(unit, machine, entry, clustered=unit.clustered)
+    thread = CalledThread(handle, entry)
     emitter = FunctionEmitter(unit, tree, view, thread, FunctionExits(), dict(zip(names, places, strict=True)))
     first = function.append_basic_block("start")
     start = ir.IRBuilder(first)

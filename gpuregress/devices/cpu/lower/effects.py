@@ -127,7 +127,7 @@ def waits(statement: Statement) -> bool:
     if not isinstance(statement, Instruction):
         return False
     if statement.opcode in ("bar", "barrier"):
-        # A cluster is one block: who arrives goes on, who waits waits for the block.
+        # Who arrives at a cluster's barrier goes on; it is another instruction that waits.
         return not ("cluster" in statement.modifiers and "arrive" in statement.modifiers)
     return statement.opcode in _WAITING or is_exchange(statement)
 

@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower.atomics import reduce
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.mbarrier import arrive_once, complete_bytes
-from gpuregress.devices.cpu.lower.memory import host_pointer
+from gpuregress.devices.cpu.lower.memory import element_type, host_pointer, lanes, store
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import at, counted, i32, i64
-from gpuregress.devices.cpu.lower.types import I8, I64
+from gpuregress.devices.cpu.lower.types import I8, I64, size
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register
 
 _CHUNK = 16
@@ -132,4 +133,27 @@ def _moving(emitter: Services, address: Address) -> Callable[[ir.Value], Address
     return behind
 
 
-TABLE = {"membar": _fence, "fence": _fence, "cp": _cp, "discard": _fence}
+# --- st.async, red.async ----------------------------------------------------------------------------------------------
+
+
+def _store(emitter: Services, instruction: Instruction) -> None:
+    store(emitter, instruction)
+    _complete(emitter, instruction)
+
+
+def _reduce(emitter: Services, instruction: Instruction) -> None:
+    reduce(emitter, instruction)
+    _complete(emitter, instruction)
+
+
+def _complete(emitter: Services, instruction: Instruction) -> None:
+    """What an asynchronous store tells the barrier object that is its last operand: its bytes."""
+    if "async" not in instruction.modifiers:
+        return
+    if "mbarrier::complete_tx::bytes" not in instruction.modifiers:
+        raise unsupported(instruction)
+    count = lanes(instruction) * size(element_type(instruction))
+    complete_bytes(emitter, instruction, instruction.operands[2], i64(count))
+
+
+TABLE = {"membar": _fence, "fence": _fence, "cp": _cp, "discard": _fence, "st": _store, "red": _reduce}

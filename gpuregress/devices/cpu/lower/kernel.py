@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.body import Body
+from gpuregress.devices.cpu.lower.cluster_size import cluster_size
 from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.footprint import Formula, footprint
 from gpuregress.devices.cpu.lower.lockstep import Lockstep
-from gpuregress.devices.cpu.lower.names import names_used
+from gpuregress.devices.cpu.lower.names import knows_its_grid, names_used
 from gpuregress.devices.cpu.lower.passes import Passes
 from gpuregress.devices.cpu.lower.resolve import set_field
 from gpuregress.devices.cpu.lower.services import Services
@@ -24,6 +25,7 @@ from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.uniform import Uniformity
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
 from gpuregress.devices.cpu.ptx.tree import Function
+from gpuregress.records import Dim3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class BuiltKernel:
         context_bytes: of a block's thread context; 0 where no thread waits.
         static_shared: declared bytes of shared memory.
         places: site numbers of the places where threads wait, in order.
-        cooperative: its blocks may wait for each other, and take turns.
+        cooperative: its blocks may wait for the whole grid.
         footprint: what it touches in global memory; None where the order of its blocks may matter.
+        cluster: blocks of a cluster along x, y, z.
     """
 
     symbol: str
@@ -49,6 +52,7 @@ class BuiltKernel:
     places: tuple[int, ...]
     cooperative: bool
     footprint: list[Formula] | None
+    cluster: Dim3
 
 
 LOCKSTEP = True
@@ -73,7 +77,7 @@ class _KernelBuilder:
         self._block_loop(ir.IRBuilder(first))
         self.body.entry.branch(first)
         wrap(self.unit.module, self.llvm, self.symbol)
-        waits = self.emitter.flow.needs_scheduler
+        waits = self.emitter.flow.needs_scheduler or self.body.clustered
         return BuiltKernel(
             self.symbol,
             self.emitter.frame.parameter_bytes,
@@ -81,8 +85,9 @@ class _KernelBuilder:
             self.body.slots.size if waits else 0,
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
             tuple(self.steps.places),
-            self.body.cooperative,
+            knows_its_grid(self.function),
             self._footprint(),
+            cluster_size(self.function),
         )
 
     def _footprint(self) -> list[Formula] | None:
@@ -110,7 +115,7 @@ class _KernelBuilder:
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
         self.body.block = {name: cell.get(b) for name, cell in axes.items()}
-        if self.body.cooperative:
+        if self.body.takes_turns:
             with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
                 self._poison_shared(b)
         else:
@@ -187,6 +192,8 @@ class _KernelBuilder:
 
     def _steps(self) -> Passes | Lockstep:
         """How the block's threads take turns."""
+        if self.body.clustered:
+            return Passes(self.body)
         if not self.emitter.flow.needs_scheduler:
             return Lockstep(self.body, None)
         uniformity = Uniformity(self.emitter.flow, set(self.emitter.frame.parameter_offsets))

@@ -6,6 +6,8 @@ offset that is not a multiple of it becomes huge, so that one comparison finds w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import unsupported
@@ -65,10 +67,19 @@ def _check(
     if region is None:
         region = emitter.array_region(_generic(emitter.builder, value, space))
     site = emitter.unit.site(instruction, action, space, count, _origin_text(origin))
-    return checked(emitter, value, region, space, count, site)
+    own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
+    slow_way = emitter.unit.resolve_own if own else emitter.unit.resolve
+
+    def resolve(builder: ir.IRBuilder) -> ir.Value:
+        machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)
+        return builder.call(slow_way, (machine, local, generic, i64(count), i64(site)))
+
+    return _checked(emitter, value, region, count, resolve)
 
 
-def checked(emitter: Services, value: ir.Value, region: Region, space: str, count: int, site: int) -> ir.Value:
+def _checked(
+    emitter: Services, value: ir.Value, region: Region, count: int, resolve: Callable[[ir.IRBuilder], ir.Value]
+) -> ir.Value:
     """The check itself, with the slow way behind it; see the module's docstring."""
     builder = emitter.builder
     offset = builder.sub(value, region.base)
@@ -83,10 +94,7 @@ def checked(emitter: Services, value: ir.Value, region: Region, space: str, coun
     near = at(quick, region.host, quick.zext(offset, I64) if value.type == I32 else offset)
     quick.branch(after)
     cold = ir.IRBuilder(slow)
-    far = cold.call(
-        emitter.unit.resolve,
-        (emitter.view.machine, emitter.thread.local, _generic(cold, value, space), i64(count), i64(site)),
-    )
+    far = resolve(cold)
     lost = cold.icmp_unsigned("==", far, ir.Constant(POINTER, None))
     cold.cbranch(lost, emitter.fault_block, after).set_weights([1, 1])
     builder.position_at_end(after)
@@ -233,7 +241,8 @@ def _load(emitter: Services, instruction: Instruction) -> None:
         emitter.write(item, value, type_name)
 
 
-def _store(emitter: Services, instruction: Instruction) -> None:
+def store(emitter: Services, instruction: Instruction) -> None:
+    """Stores registers; `fences` has what is told to a barrier object afterwards."""
     address, source = instruction.operands[:2]
     type_name = element_type(instruction)
     pointer = _pointer_for(emitter, instruction, address, "write")
@@ -251,7 +260,6 @@ def _nothing(emitter: Services, instruction: Instruction) -> None:
 TABLE = {
     "ld": _load,
     "ldu": _load,
-    "st": _store,
     "prefetch": _nothing,
     "prefetchu": _nothing,
     "applypriority": _nothing,

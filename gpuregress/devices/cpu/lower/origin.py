@@ -68,7 +68,7 @@ class Origins:
         opcode, operands = instruction.opcode, instruction.operands
         if opcode == "ld":
             return self._of_load(instruction)
-        if opcode in ("mov", "cvta"):
+        if opcode in ("mov", "cvta", "mapa"):
             return self._of_operand(operands[1], seen)
         if opcode in ("add", "sub", "and", "or", "max", "min"):
             sides = operands[1:3] if opcode != "sub" else operands[1:2]

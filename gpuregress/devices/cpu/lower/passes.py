@@ -12,13 +12,13 @@ from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.context import LAYOUT, PLAIN_BARRIER, YIELD, row
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
 from gpuregress.devices.cpu.lower.resolve import set_field
-from gpuregress.devices.cpu.lower.scheduler import ALL_DONE, DEADLOCK, GO_ON, build_scheduler
+from gpuregress.devices.cpu.lower.scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import Cell, at, i32, i64
 from gpuregress.devices.cpu.lower.threads import dimension
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
-from gpuregress.devices.cpu.machine.context import DONE, FIXED_BYTES
-from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK, SUSPENDED
+from gpuregress.devices.cpu.machine.context import CLUSTER_BYTES, DONE, FIXED_BYTES
+from gpuregress.devices.cpu.machine.layout import FAULT_DEADLOCK, HELD, SUSPENDED
 
 
 class Passes:
@@ -43,7 +43,7 @@ class Passes:
         x, y, z = (dimension(view, name) for name in ("block_x", "block_y", "block_z"))
         self.count = view.entry.mul(x, view.entry.mul(y, z))
         self.live = Cell(b, self.count)
-        if self.body.cooperative:
+        if self.body.takes_turns:
             self._reset_or_resume(b)
         else:
             self._reset(b)
@@ -67,7 +67,8 @@ class Passes:
         states = b.shl(b.zext(self.count, I64), i64(2))
         b.call(fill, (self.context, ir.Constant(I8, 0), states, no))
         counters = LAYOUT["arrived"][0]
-        b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(FIXED_BYTES - counters), no))
+        end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
+        b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(end - counters), no))
 
     def _reset_or_resume(self, b: ir.IRBuilder) -> None:
         self.turns = Cell(b, i64(0))
@@ -86,9 +87,12 @@ class Passes:
         limited = b.icmp_unsigned("!=", most, i64(0))
         suspend = self.llvm.append_basic_block("suspend")
         b.cbranch(b.and_(over, limited), suspend, pass_head)
-        b.position_at_end(suspend)
+        self._leave(ir.IRBuilder(suspend), SUSPENDED)
+
+    def _leave(self, b: ir.IRBuilder, answer: int) -> None:
+        """Back to the caller, who will come again."""
         b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
-        b.ret(i32(SUSPENDED))
+        b.ret(i32(answer))
 
     def _step(self, b: ir.IRBuilder) -> None:
         body = self.body
@@ -143,7 +147,7 @@ class Passes:
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
         module = self.unit.module
-        scheduler = module.globals.get("schedule") or build_scheduler(module)
+        scheduler = build_scheduler(module, clustered=self.body.clustered)
         data = bytes([0, *self.kinds])
         kinds = ir.GlobalVariable(module, ir.ArrayType(I8, len(data)), f"kinds.{self.body.symbol}")
         kinds.global_constant, kinds.linkage = True, "internal"
@@ -153,11 +157,15 @@ class Passes:
         stuck = self.llvm.append_basic_block("stuck")
         switch = b.switch(answer, stuck)
         next_pass = pass_head
-        if self.body.cooperative:
+        if self.body.takes_turns:
             next_pass = self.llvm.append_basic_block("turn")
             self._take_turn(ir.IRBuilder(next_pass), pass_head)
         switch.add_case(i32(GO_ON), next_pass)
         switch.add_case(i32(ALL_DONE), after)
+        if self.body.clustered:
+            held = self.llvm.append_basic_block("held")
+            self._leave(ir.IRBuilder(held), HELD)
+            switch.add_case(i32(BEHIND_CLUSTER), held)
         b.position_at_end(stuck)
         set_field(b, self.view.machine, "fault_kind", i64(FAULT_DEADLOCK))
         for axis in "xyz":

@@ -36,10 +36,11 @@ class MachineView:
         unit: the module.
         machine: pointer to the `Machine`.
         entry: a builder in the first block, which stays open until the function is done.
+        clustered: whether it may run in a cluster of several blocks.
     """
 
-    def __init__(self, unit: Unit, machine: ir.Value, entry: ir.IRBuilder) -> None:
-        self.unit = unit
+    def __init__(self, unit: Unit, machine: ir.Value, entry: ir.IRBuilder, *, clustered: bool = False) -> None:
+        self.unit, self.clustered = unit, clustered
         self.machine = machine
         self.entry = entry
         self._fields: dict[tuple[str, ir.Type], ir.Value] = {}
@@ -112,8 +113,15 @@ class MachineView:
         start = self.unit.shared_starts[key]
         variable: Variable = self.unit.shared[key]
         size = self.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
-        base = ir.Constant(type_, start + (SHARED_WINDOW if generic else 0))
+        base = self._own_shared(start + (SHARED_WINDOW if generic else 0), type_)
         return Region(base, at(self.entry, self.pointer("shared"), start), size)
+
+    def _own_shared(self, address: int, type_: ir.Type) -> ir.Value:
+        """An address of the first block's shared memory as it is in this block's."""
+        if not self.clustered:
+            return ir.Constant(type_, address)
+        moved = self.entry.add(self.field("shared_base"), i64(address))
+        return self.entry.trunc(moved, type_) if type_ != I64 else moved
 
 
 def local_region(

@@ -7,7 +7,9 @@ from llvmlite import ir
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import I64, POINTER
 from gpuregress.devices.cpu.machine.layout import (
+    CLUSTER_SHIFT,
     FAULT_ACCESS,
+    FAULT_FAR,
     LOCAL_START,
     LOCAL_WINDOW,
     MIDDLE,
@@ -29,31 +31,65 @@ def set_field(builder: ir.IRBuilder, machine: ir.Value, name: str, value: ir.Val
     builder.store(value, at(builder, machine, OFFSETS[name]), align=8)
 
 
-def build_resolve(module: ir.Module, shared: list[tuple[int, int]], dynamic_start: int) -> ir.Function:
+def build_resolve(
+    module: ir.Module, shared: list[tuple[int, int]], dynamic_start: int, *, clustered: bool = False
+) -> ir.Function:
     """Builds `resolve(machine, local, address, size, site) → host pointer or null`.
 
     `address` is generic, `size` a power of two and also the alignment; `local` is the thread's local memory.
+
+    Args:
+        module: where it is built.
+        shared: each shared variable's (address, bytes).
+        dynamic_start: where the dynamic shared memory starts.
+        clustered: look in the other blocks' shared memory, too.
     """
-    function = ir.Function(module, ir.FunctionType(POINTER, (POINTER, POINTER, I64, I64, I64)), "resolve")
-    function.linkage = "internal"
-    for attribute in ("noinline", "cold", "nounwind"):
-        function.attributes.add(attribute)
-    machine, local, address, size, site = function.args
+    function = _declared(module, "resolve")
+    machine, local, address, size, _ = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     search = _Search(builder, address, size)
-    shared_host = builder.inttoptr(field(builder, machine, "shared"), POINTER)
-    for start, count in shared:
-        search.window(SHARED_WINDOW, i64(start), i64(count), shared_host)
-    search.window(SHARED_WINDOW, i64(dynamic_start), field(builder, machine, "dynamic_size"), shared_host)
+    ranges = [*((i64(start), i64(count)) for start, count in shared)]
+    ranges.append((i64(dynamic_start), field(builder, machine, "dynamic_size")))
+    if clustered:
+        search.cluster(machine, ranges)
+    else:
+        shared_host = builder.inttoptr(field(builder, machine, "shared"), POINTER)
+        for start, count in ranges:
+            search.window(SHARED_WINDOW, start, count, shared_host)
     search.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
     params = builder.inttoptr(field(builder, machine, "params"), POINTER)
     search.window(PARAM_WINDOW, i64(0), field(builder, machine, "params_size"), params)
     search.table(machine)
-    set_field(builder, machine, "fault_kind", i64(FAULT_ACCESS))
+    _fail(builder, FAULT_ACCESS, function)
+    return function
+
+
+def build_resolve_own(module: ir.Module, resolve: ir.Function) -> ir.Function:
+    """Builds `resolve_own`, which takes what `resolve` takes, for accesses that reach the own block's memory only."""
+    function = _declared(module, "resolve_own")
+    machine, _, address, _, _ = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    rank = builder.lshr(builder.sub(address, i64(SHARED_WINDOW)), i64(CLUSTER_SHIFT))
+    with builder.if_then(builder.icmp_unsigned("==", rank, field(builder, machine, "cluster_rank"))):
+        builder.ret(builder.call(resolve, function.args))
+    _fail(builder, FAULT_FAR, function)
+    return function
+
+
+def _declared(module: ir.Module, name: str) -> ir.Function:
+    function = ir.Function(module, ir.FunctionType(POINTER, (POINTER, POINTER, I64, I64, I64)), name)
+    function.linkage = "internal"
+    for attribute in ("noinline", "cold", "nounwind"):
+        function.attributes.add(attribute)
+    return function
+
+
+def _fail(builder: ir.IRBuilder, kind: int, function: ir.Function) -> None:
+    machine, _, address, _, site = function.args
+    set_field(builder, machine, "fault_kind", i64(kind))
     set_field(builder, machine, "fault_site", site)
     set_field(builder, machine, "fault_address", address)
     builder.ret(ir.Constant(POINTER, None))
-    return function
 
 
 class _Search:
@@ -68,6 +104,19 @@ class _Search:
         """Returns the host pointer if the access lies within `count` bytes from `start` of a window."""
         offset = self._builder.sub(self._address, i64(base))
         self._return_if_inside(self._builder.sub(offset, start), count, at(self._builder, host, offset))
+
+    def cluster(self, machine: ir.Value, ranges: list[tuple[ir.Value, ir.Value]]) -> None:
+        """Returns the host pointer if the access lies in one of the ranges of a block that is there."""
+        builder = self._builder
+        offset = builder.sub(self._address, i64(SHARED_WINDOW))
+        rank = builder.lshr(offset, i64(CLUSTER_SHIFT))
+        with builder.if_then(builder.icmp_unsigned("<", rank, field(builder, machine, "cluster_count"))):
+            table = builder.inttoptr(field(builder, machine, "cluster_shared"), POINTER)
+            host = builder.load(at(builder, table, builder.shl(rank, i64(3))), typ=POINTER)
+            inside = builder.and_(offset, i64((1 << CLUSTER_SHIFT) - 1))
+            with builder.if_then(builder.icmp_unsigned("!=", host, ir.Constant(POINTER, None))):
+                for start, count in ranges:
+                    self._return_if_inside(builder.sub(inside, start), count, at(builder, host, inside))
 
     def table(self, machine: ir.Value) -> None:
         """Returns the host pointer if the access lies within a region of the table."""

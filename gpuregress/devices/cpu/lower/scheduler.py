@@ -6,6 +6,7 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
   that many have come, where the exited lanes of a warp that takes part count as come.
 * A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
   mask.
+* A cluster's barrier opens when every thread of its blocks that has not exited has come (`devices.cpu.turns` knows).
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 """
 
@@ -13,22 +14,31 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.lower.context import ARRIVE, BARRIER, CONVERGE, PLAIN_BARRIER, WARP, row
+from gpuregress.devices.cpu.lower.context import ARRIVE, BARRIER, CLUSTER, CONVERGE, PLAIN_BARRIER, WARP, row
 from gpuregress.devices.cpu.lower.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
 from gpuregress.devices.cpu.lower.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.machine.context import DONE
 from gpuregress.devices.cpu.machine.layout import BARRIERS
 
-GO_ON, DEADLOCK, ALL_DONE = range(3)
-"""What the scheduler answers."""
+GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER = range(4)
+"""What the scheduler answers; BEHIND_CLUSTER: nobody can go on before the cluster's barrier opens."""
 
 
-def build_scheduler(module: ir.Module) -> ir.Function:
-    """Builds `schedule(context, kinds, threads) → GO_ON | DEADLOCK | ALL_DONE`; `kinds` has a byte for each place."""
-    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), "schedule")
+def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Function:
+    """The module's `schedule(context, kinds, threads) → GO_ON …`; `kinds` has a byte for each place.
+
+    Args:
+        module: where it is built, once.
+        clustered: for the blocks of clusters.
+    """
+    name = "schedule.cluster" if clustered else "schedule"
+    found: ir.Function | None = module.globals.get(name)
+    if found is not None:
+        return found
+    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    _Scheduler(function).build()
+    (_ClusterScheduler if clustered else _Scheduler)(function).build()
     return function
 
 
@@ -59,7 +69,11 @@ class _Scheduler:
         self._open_barriers()
         done = b.icmp_unsigned("==", self.live_total.get(), i32(0))
         stuck = b.icmp_unsigned("==", self.runnable.get(), i32(0))
-        b.ret(b.select(done, i32(ALL_DONE), b.select(stuck, i32(DEADLOCK), i32(GO_ON))))
+        b.ret(b.select(done, i32(ALL_DONE), b.select(stuck, self._stuck(), i32(GO_ON))))
+
+    def _stuck(self) -> ir.Value:
+        """The answer where no thread can go on."""
+        return i32(DEADLOCK)
 
     # --- small pieces -------------------------------------------------------------------------------------------------
 
@@ -230,3 +244,27 @@ class _Scheduler:
                 self._store("group", thread, self._load("waiting", number))
                 self._store("ballot", thread, self._load("votes", number))
                 self._release(thread)
+
+
+class _ClusterScheduler(_Scheduler):
+    """As for any block; the threads behind a cluster's barrier that has opened go on."""
+
+    def __init__(self, function: ir.Function) -> None:
+        super().__init__(function)
+        self.at_cluster = Cell(self.builder, i32(0))
+
+    def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:
+        super()._sort_waiting(thread, bit, kind)
+        b = self.builder
+        with b.if_then(self._is(kind, CLUSTER)):
+            came_at = b.lshr(self._load("cluster", thread), i32(1))
+            with b.if_else(b.icmp_unsigned(">", self._load("phase", i32(0)), came_at)) as (opened, closed):
+                with opened:
+                    self._release(thread)
+                    self.running.either(bit)
+                with closed:
+                    self.at_cluster.set(i32(1))
+
+    def _stuck(self) -> ir.Value:
+        waits = self.builder.icmp_unsigned("!=", self.at_cluster.get(), i32(0))
+        return self.builder.select(waits, i32(BEHIND_CLUSTER), i32(DEADLOCK))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower import clusters
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.resolve import field, set_field
 from gpuregress.devices.cpu.lower.services import Services
@@ -17,14 +18,10 @@ _COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid")
 _DIMENSIONS = {f"%ntid.{axis}": f"block_{axis}" for axis in "xyz"} | {
     f"%nctaid.{axis}": f"grid_{axis}" for axis in "xyz"
 }
-# A cluster is always one block here, and the grid's clusters are its blocks.
-_COORDINATES |= {f"%clusterid.{axis}": f"ctaid_{axis}" for axis in "xyz"}
-_DIMENSIONS |= {f"%nclusterid.{axis}": f"grid_{axis}" for axis in "xyz"}
 _CONSTANTS = {
     "%tid.w": 0, "%ntid.w": 1, "%ctaid.w": 0, "%nctaid.w": 1, "%smid": 0, "%nsmid": 1, "%gridid": 0, "%nwarpid": 32,
-    "%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0, "%reserved_smem_offset_begin": 0,
+    "%reserved_smem_offset_begin": 0,
     "%reserved_smem_offset_end": 1024, "%reserved_smem_offset_cap": 0, "%reserved_smem_offset_0": 0,
-    **{f"%cluster_ctaid.{axis}": 0 for axis in "xyzw"}, **{f"%cluster_nctaid.{axis}": 1 for axis in "xyzw"},
     **{f"%envreg{number}": 0 for number in range(32) if number not in (1, 2)},
 }  # fmt: skip
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
@@ -43,6 +40,8 @@ def special_register(emitter: Services, name: str) -> ir.Value:
         return dimension(view, _DIMENSIONS[name])
     if name in _CONSTANTS:
         return i32(_CONSTANTS[name])
+    if name in clusters.REGISTERS:
+        return clusters.special_register(emitter, name)
     if name in ("%envreg1", "%envreg2"):
         # The grid's barrier: cooperative_groups, get_grid_workspace.
         address = view.field("workspace")
@@ -129,7 +128,8 @@ def _cvta(emitter: Services, instruction: Instruction) -> None:
 def _isspacep(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     builder = emitter.builder
-    number = builder.lshr(emitter.read(source, "u64"), i64(layout.REGION_SHIFT))
+    address = emitter.read(source, "u64")
+    number = builder.lshr(address, i64(layout.REGION_SHIFT))
     space = instruction.modifiers[0].partition("::")[0]
     windows = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW, "param": layout.PARAM_WINDOW}
     if space in windows:
@@ -138,6 +138,9 @@ def _isspacep(emitter: Services, instruction: Instruction) -> None:
         found = builder.icmp_unsigned(">=", number, i64(layout.FIRST_REGION))
     else:
         raise unsupported(instruction, "only global, shared, local and param can be asked for")
+    if space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers:
+        own = builder.icmp_unsigned("==", clusters.rank_of(builder, address), emitter.view.field("cluster_rank"))
+        found = builder.and_(found, own)
     emitter.write(target, found, "pred")
 
 
@@ -146,22 +149,9 @@ def _createpolicy(emitter: Services, instruction: Instruction) -> None:
     emitter.write(instruction.operands[0], i64(0), "b64")
 
 
-def _mapa(emitter: Services, instruction: Instruction) -> None:
-    """An address in another block of the cluster, which is this block."""
-    target, source = instruction.operands[:2]
-    type_name = instruction.modifiers[-1]
-    emitter.write(target, emitter.read(source, type_name), type_name)
-
-
-def _getctarank(emitter: Services, instruction: Instruction) -> None:
-    emitter.write(instruction.operands[0], i32(0), "u32")
-
-
 TABLE = {
     "mov": _mov,
     "cvta": _cvta,
     "isspacep": _isspacep,
     "createpolicy": _createpolicy,
-    "mapa": _mapa,
-    "getctarank": _getctarank,
 }

@@ -20,7 +20,8 @@ def symbol_value(emitter: Services, symbol: Symbol) -> ir.Value:
     unit, frame, name = emitter.unit, emitter.frame, symbol.name
     shared = unit.shared_key(emitter.function.name, name)
     if shared is not None:
-        return i64(unit.shared_starts[shared] + symbol.offset)
+        start = i64(unit.shared_starts[shared] + symbol.offset)
+        return emitter.builder.add(emitter.view.field("shared_base"), start) if emitter.view.clustered else start
     if name in frame.local_offsets:
         return emitter.builder.add(emitter.thread.stack, i64(frame.local_offsets[name] + symbol.offset))
     if name in unit.symbol_numbers:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpuregress.devices.cpu import engine
 from gpuregress.devices.cpu.lower.aligned import meeting
+from gpuregress.devices.cpu.lower.cluster_size import check_cluster
 from gpuregress.devices.cpu.lower.device_function import build_device_function
 from gpuregress.devices.cpu.lower.initializers import variable_facts
 from gpuregress.devices.cpu.lower.inline import inlined
@@ -30,7 +31,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
         function = unit.functions.get(name)
         if function is None or not function.is_entry:
             raise DeviceError(f"there is no kernel {name}; there are {', '.join(entries(tree)) or 'none'}")
-        _check_cluster(function)
+        check_cluster(function)
         built = build_kernel(unit, function, f"kernel_{number}")
         facts[name] = KernelFacts(
             built.symbol,
@@ -42,22 +43,13 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
             _max_threads(function),
             built.cooperative,
             built.footprint,
+            built.cluster,
         )
     done = 0
     while done < len(unit.wanted_functions):
         build_device_function(unit, unit.wanted_functions[done])
         done += 1
     return unit, facts
-
-
-def _check_cluster(function: Function) -> None:
-    size = 1
-    for blocks in function.directives.get("reqnctapercluster", ()):
-        size *= blocks
-    if size > 1:
-        raise UnsupportedError(
-            f"{function.name} asks for clusters of {size} blocks: the cpu device has clusters of one block only"
-        )
 
 
 def llvm_text(text: str, kernels: Sequence[str]) -> str:

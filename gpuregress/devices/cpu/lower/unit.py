@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower.cluster_size import is_clustered
 from gpuregress.devices.cpu.lower.effects import waits
-from gpuregress.devices.cpu.lower.resolve import build_resolve
+from gpuregress.devices.cpu.lower.resolve import build_resolve, build_resolve_own
 from gpuregress.devices.cpu.lower.types import I32, POINTER
 from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, place_shared
 from gpuregress.devices.cpu.machine.sites import Site, Sites
@@ -43,8 +45,14 @@ class Unit:
         self.wanted_functions: list[str] = []
         self.address_taken = self._functions_with_an_address()
         self._subroutines: dict[str, ir.Function] = {}
+        self.clustered = any(is_clustered(item) for item in self.functions.values())
         self._place_shared()
-        self.resolve = build_resolve(self.module, self.shared_ranges(), self.dynamic_start)
+        self.resolve = build_resolve(self.module, self.shared_ranges(), self.dynamic_start, clustered=self.clustered)
+
+    @cached_property
+    def resolve_own(self) -> ir.Function:
+        """As `resolve`, for accesses that reach the own block's shared memory only."""
+        return build_resolve_own(self.module, self.resolve)
 
     def _functions_with_an_address(self) -> list[str]:
         named = {

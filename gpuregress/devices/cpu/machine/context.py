@@ -30,4 +30,10 @@ def _place() -> int:
 
 
 FIXED_BYTES = _place()
-"""Bytes of all of them; registers' rows follow."""
+"""Bytes of all of them; registers' rows follow, in a cluster's blocks after two more."""
+
+ROWS["cluster"] = (-(-FIXED_BYTES // 64) * 64, 4)
+"""How often a thread has come to the cluster's barrier, and gone on behind it: odd between the two."""
+ROWS["phase"] = (ROWS["cluster"][0] + 4 * ROW, 4)
+"""How often the cluster's barrier has opened."""
+CLUSTER_BYTES = ROWS["phase"][0] + 16

@@ -22,6 +22,21 @@ _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A block of the cluster that ran last.
+
+    Attributes:
+        place: in the grid.
+        context: its threads' context; None before it has begun.
+        done: all of its threads have exited.
+    """
+
+    place: Dim3
+    context: np.ndarray[tuple[int], np.dtype[np.uint8]] | None
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Where a fault happened: what is needed to name things.
 
@@ -35,6 +50,7 @@ class Scene:
         parameters: the argument bytes as the kernel sees them.
         context: the threads' context, for kernels in which threads wait.
         textures: all texture and surface objects.
+        cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
     """
 
     compiled: Compiled
@@ -46,6 +62,7 @@ class Scene:
     parameters: bytes
     context: np.ndarray[tuple[int], np.dtype[np.uint8]]
     textures: Textures = field(default_factory=Textures)
+    cluster: tuple[Neighbour, ...] = ()
 
 
 def explain(machine: Machine, scene: Scene) -> KernelFault:
@@ -53,8 +70,10 @@ def explain(machine: Machine, scene: Scene) -> KernelFault:
     kind = machine.fault_kind
     if kind == layout.FAULT_DEADLOCK:
         return _deadlock(machine, scene)
+    if kind == layout.FAULT_STUCK:
+        return _stuck(scene)
     site = scene.compiled.sites[machine.fault_site]
-    if kind == layout.FAULT_ACCESS:
+    if kind in (layout.FAULT_ACCESS, layout.FAULT_FAR):
         return _access(machine, scene, site)
     if kind == layout.FAULT_TEXTURE:
         return _no_texture(machine, scene, site)
@@ -65,6 +84,7 @@ def explain(machine: Machine, scene: Scene) -> KernelFault:
         layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
         layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
         layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
+        layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
     return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
@@ -85,12 +105,16 @@ def _block(machine: Machine) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What an address was meant for: a name, its bytes, the bytes of an element, and where the access starts in it."""
+    """What an address was meant for: a name, its bytes, the bytes of an element, and where the access starts in it.
+
+    `rank` is that of the block whose shared memory it is in, where a kernel has clusters.
+    """
 
     name: str
     size: int
     itemsize: int
     offset: int
+    rank: int | None = None
 
 
 def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
@@ -100,10 +124,34 @@ def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
     tail = f"{thread_of(machine)}, {site.where}"
     if place is None:
         return KernelFault("out-of-bounds", f"out-of-bounds {what} at {_nowhere(address)}, {tail}")
+    if place.rank is not None and (absent := _absent(scene, place.rank)):
+        kind, why = absent
+        return KernelFault(kind, f"{what} at {_element(place)} of block rank {place.rank}{why}, {tail}")
     inside = 0 <= place.offset <= place.size - site.size
-    kind = "misaligned" if inside else "out-of-bounds"
+    far = machine.fault_kind == layout.FAULT_FAR and place.rank != machine.cluster_rank
+    kind = "misaligned" if inside and not far else "out-of-bounds"
     count = place.size // place.itemsize
-    return KernelFault(kind, f"{kind} {what} at {_element(place)} ({place.name} has {count}), {tail}")
+    whose = "" if place.rank in (None, machine.cluster_rank) else f" of block rank {place.rank}"
+    only = "; only .shared::cluster reaches it" if far else ""
+    return KernelFault(kind, f"{kind} {what} at {_element(place)}{whose} ({place.name} has {count}{only}), {tail}")
+
+
+def _absent(scene: Scene, rank: int) -> tuple[str, str] | None:
+    """Why a block's shared memory is not there: the fault's kind, and words; None where it is."""
+    count = max(1, len(scene.cluster))
+    if rank >= count:
+        return "out-of-bounds", f": the cluster has {count} block{'s' if count > 1 else ''}"
+    if scene.cluster and scene.cluster[rank].done:
+        return "illegal-access", ", which has exited: the cluster must wait for those that read it"
+    if scene.cluster and scene.cluster[rank].context is None:
+        return "illegal-access", ", which has not begun: the cluster must wait for all its blocks first"
+    return None
+
+
+def _out_of_turn(site: Site) -> str:
+    if "wait" in site.mnemonic:
+        return f"{site.mnemonic} by a thread that has not arrived at the cluster's barrier"
+    return f"{site.mnemonic} by a thread that has arrived already and not waited since"
 
 
 def _nowhere(address: int) -> str:
@@ -147,9 +195,19 @@ def _shared(scene: Scene, site: Site, offset: int) -> _Place | None:
     named = [item for item in ranges if kind == "symbol" and item[0] == which]
     if not ranges:
         return None
+    rank = None
+    if len(scene.cluster) > 1 or "shared::cluster" in site.mnemonic:
+        rank, offset = _in_cluster(offset)
     # Without a guess: the variable that the address is nearest to.
     name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
-    return _Place(plain(name), size, max(1, site.size), offset - start)
+    return _Place(plain(name), size, max(1, site.size), offset - start, rank)
+
+
+def _in_cluster(offset: int) -> tuple[int, int]:
+    """The rank and the offset in that block's memory; what lies a little before a block's memory is meant for it."""
+    step = 1 << layout.CLUSTER_SHIFT
+    rank, inside = divmod(offset + step // 2, step)
+    return rank % layout.MOST_RANKS, inside - step // 2
 
 
 def _distance(offset: int, start: int, size: int) -> int:
@@ -204,3 +262,16 @@ def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
     lines = describe_waiting(scene.context, scene.kernel.places, scene.compiled.sites, scene.block)
     message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
     return KernelFault("deadlock", message, details=tuple(lines))
+
+
+def _stuck(scene: Scene) -> KernelFault:
+    blocks = [
+        f"block ({','.join(map(str, block.place))}): {'; '.join(_waiting(scene, block))}" for block in scene.cluster
+    ]
+    message = f"no thread of a cluster can go on: {', '.join(blocks)}"
+    return KernelFault("deadlock", message, details=tuple(blocks))
+
+
+def _waiting(scene: Scene, block: Neighbour) -> list[str]:
+    assert block.context is not None
+    return describe_waiting(block.context, scene.kernel.places, scene.compiled.sites, scene.block)

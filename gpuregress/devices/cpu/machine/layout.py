@@ -24,6 +24,11 @@ TEXTURE_SHIFT = 7
 """A texture's row has 2^7 bytes."""
 TEXTURE_WORDS = (1 << TEXTURE_SHIFT) // 8
 
+CLUSTER_SHIFT = 26
+"""In the shared window the blocks of a cluster lie side by side, each 2^26 bytes from the one before."""
+MOST_RANKS = 64
+"""As many as 32-bit addresses can tell apart; what names a rank beyond is at the last one, where no block is."""
+
 SHARED_START = 1024
 """The first shared variable's address: what comes before it catches negative indexes."""
 SHARED_GAP = 4096 + 192
@@ -35,14 +40,17 @@ MAX_THREADS = 1024
 ROW = MAX_THREADS + 16
 """Elements between two rows of a thread context; not a power of two, which would slow the caches."""
 BARRIERS = 17
-"""Sixteen by number, and one for the cluster, which is always one block."""
+"""Sixteen by number, and one for a cluster that is one block."""
 
 FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
-FAULT_TEXTURE, FAULT_SURFACE = 8, 9
-"""What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how."""
+FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK = range(8, 13)
+"""What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
+out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
+go on."""
 
-SUSPENDED = 2
-"""What a kernel answers when a block has had its turns and is not done; 0: done, otherwise a fault."""
+SUSPENDED, HELD = 2, 3
+"""What a kernel answers when a block has had its turns and is not done, or can go on only behind a cluster's barrier;
+0: done, otherwise a fault."""
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free")
 """Functions that the device offers; the number is the place in this tuple."""
@@ -58,6 +66,9 @@ class Machine(ctypes.Structure):
     of `TEXTURE_WORDS` words for each texture and surface.
     `workspace` is the address of the grid's barrier; a block that has taken `turns` turns (0: any number) is suspended,
     and goes on where it stood when it is called with `resuming` set.
+    `cluster_x` … are a cluster's blocks along each axis, `cluster_rank` the block's number in it. `cluster_shared` has
+    a host pointer to the shared memory of each of its `cluster_count` blocks (0: it is not there); `shared_base` is
+    where the block's own lies in the shared window.
     """
 
     _fields_ = [
@@ -102,6 +113,13 @@ class Machine(ctypes.Structure):
             "fault_x",
             "fault_y",
             "fault_z",
+            "cluster_x",
+            "cluster_y",
+            "cluster_z",
+            "cluster_count",
+            "cluster_rank",
+            "cluster_shared",
+            "shared_base",
         )
     ]
 

@@ -21,6 +21,7 @@ class KernelFacts:
     max_threads: int
     cooperative: bool
     footprint: list[list[Any]] | None
+    cluster: tuple[int, int, int] = (1, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)

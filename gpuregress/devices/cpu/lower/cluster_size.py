@@ -1,0 +1,36 @@
+"""The clusters that a kernel asks for by its directives. PTX ISA manual, 11.7 "Cluster Dimension Directives"."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.ptx.tree import Function
+from gpuregress.errors import UnsupportedError
+from gpuregress.records import Dim3
+
+
+def cluster_size(function: Function) -> Dim3:
+    """Blocks of a cluster along x, y, z; all 1 where a kernel does not say."""
+    x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    return (x, y, z)
+
+
+def is_clustered(function: Function) -> bool:
+    """Whether a function is a kernel whose clusters have more than one block."""
+    return cluster_size(function) != (1, 1, 1)
+
+
+def is_explicit(function: Function) -> bool:
+    """Whether the kernel says that it is launched in clusters."""
+    return "explicitcluster" in function.directives or "reqnctapercluster" in function.directives
+
+
+def check_cluster(function: Function) -> None:
+    """Refuses a kernel whose clusters have a size that only a launch could say.
+
+    Raises:
+        UnsupportedError: it has none of its own.
+    """
+    if "explicitcluster" in function.directives and "reqnctapercluster" not in function.directives:
+        raise UnsupportedError(
+            f"{function.name} takes the size of its clusters from the launch, and launches here have none: "
+            "write it in the source, __cluster_dims__(x, y, z)"
+        )
