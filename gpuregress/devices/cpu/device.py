@@ -213,7 +213,7 @@ class CpuDevice:
         parameters = module.pack(kernel, args)
         sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster))
         most = cores.for_one_launch() if sequence is None else 1
-        parts = split.parts(facts.footprint, grid, block, parameters, self._space, most)
+        parts = split.parts(facts.footprint, grid, block, parameters, self._space, self._textures, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):

@@ -10,35 +10,37 @@ from typing import Any
 
 from gpuregress.devices.cpu.lower import effects
 from gpuregress.devices.cpu.lower.flow import Flow
+from gpuregress.devices.cpu.lower.graph import Graph, Loop
 from gpuregress.devices.cpu.lower.memory import element_type, lanes, space_of
+from gpuregress.devices.cpu.lower.sources import Sources
 from gpuregress.devices.cpu.lower.types import size
 from gpuregress.devices.cpu.lower.uniform import PURE
-from gpuregress.devices.cpu.ptx.tree import (
-    Address,
-    Instruction,
-    Integer,
-    Label,
-    Operand,
-    Register,
-    Statement,
-    Symbol,
-    Vector,
-)
+from gpuregress.devices.cpu.lower.values import Values, operands
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, Vector
 
-Formula = list[Any]
-"""Plain JSON, an integer modulo 2^64: ["c", value], ["x", coordinate], ["p", first byte, bytes], ["+", a, b],
-["-", a, b], ["*", a, b], ["widen", signed, a]."""
+Footprint = dict[str, Any]
+"""Plain JSON. A condition is [node of a predicate, what it must be].
 
-_HARMLESS = PURE | frozenset(
-    ["bra", "brx", "ret", "exit", "trap", "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect"]
-)
+nodes: as `values` has them.
+loops: by the block of each loop's head, what must hold at the end of a round for another one to follow.
+joins: by block, by the block before: what must hold for a thread to come this way.
+accesses: ["write", bytes, node of the address, offset, conditions];
+    ["read", bytes, node or null, offset, conditions, first bytes of the parameters whose buffers are read, or null];
+    ["texture", first byte of the handle's parameter];
+    ["surface", bytes, first byte of the handle's parameter, nodes of the coordinates, bounds, conditions].
+"""
+
+_HARMLESS = PURE | frozenset((
+    "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect",
+    "txq", "suq",
+))  # fmt: skip
 _ORDERED = frozenset(["volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"])
-_COORDINATES = frozenset(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz")
-_BITS = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
-_MOST_TERMS = 200
+_BOUNDS = ("trap", "clamp", "zero")
+_MOST_BLOCKS = 600
+_MOST_CONDITIONS = 12
 
 
-def footprint(flow: Flow, parameters: dict[str, int]) -> list[Formula] | None:
+def footprint(flow: Flow, parameters: dict[str, int]) -> Footprint | None:
     """What a kernel reads and writes in global memory.
 
     Args:
@@ -46,177 +48,233 @@ def footprint(flow: Flow, parameters: dict[str, int]) -> list[Formula] | None:
         parameters: the parameters' names → their first byte in the parameter space.
 
     Returns:
-        ["write", bytes, formula of the address], ["read", bytes, formula], or ["somewhere", first bytes of the
-        parameters whose buffers are read]; None where blocks may talk to each other, or a write is not understood.
+        None where blocks may talk to each other, or a write is not understood.
     """
-    return _Footprint(flow, parameters).found
+    if len(flow.blocks) > _MOST_BLOCKS or not _may_be_told(flow):
+        return None
+    graph = Graph(flow)
+    return _Collector(graph, parameters).collect() if graph.understood else None
 
 
-class _Footprint:
-    def __init__(self, flow: Flow, parameters: dict[str, int]) -> None:
-        self._parameters = parameters
-        self._statements = flow.statements
-        self._block_starts = [block.start for block in flow.blocks for _ in range(block.start, block.end)]
-        self._all: dict[str, list[int]] = {}
-        for index, statement in enumerate(flow.statements):
-            for name in effects.sets(statement):
-                self._all.setdefault(name, []).append(index)
-        self._terms = 0
-        self.found: list[Formula] | None = []
-        for index, statement in enumerate(flow.statements):
-            entry = self._of_statement(statement, index)
-            if entry is None:
-                self.found = None
-                return
-            if entry and entry not in self.found:
-                self.found.append(entry)
+def _may_be_told(flow: Flow) -> bool:
+    """Whether there is nothing that blocks could see each other by, or that counts across blocks."""
+    return all(isinstance(item, Label) or _is_plain(item) for item in flow.statements)
 
-    def _of_statement(self, statement: Statement, index: int) -> Formula | None:
-        """An entry; empty where a statement touches no global memory; None where it may do anything."""
-        if isinstance(statement, Label):
+
+def _is_plain(statement: Statement) -> bool:
+    if not isinstance(statement, Instruction):
+        return False
+    if any("clock" in name or "timer" in name for name in effects.reads(statement)):
+        return False
+    opcode = statement.opcode
+    if opcode in ("atom", "red"):
+        return space_of(statement) == "shared"
+    if opcode in ("ld", "st"):
+        return _ORDERED.isdisjoint(statement.modifiers)
+    return opcode in _HARMLESS or opcode in ("tex", "tld4", "suld", "sust")
+
+
+class _Collector:
+    def __init__(self, graph: Graph, parameters: dict[str, int]) -> None:
+        self._graph = graph
+        self._values = Values(graph, parameters)
+        self._sources = Sources(graph.flow.statements, parameters)
+        self._conditions: dict[int, list[list[Any]]] = {}
+        self._ways: dict[tuple[int, int], list[list[Any]]] = {}
+        self._rounds: dict[int, list[list[Any]]] = {}
+
+    def collect(self) -> Footprint | None:
+        """The footprint; None where an access is not understood."""
+        found = []
+        for number in sorted(self._graph.reachable):
+            block = self._graph.flow.blocks[number]
+            for index in range(block.start, block.end):
+                statement = self._graph.flow.statements[index]
+                if isinstance(statement, Instruction) and statement.opcode in (
+                    "ld",
+                    "st",
+                    "tex",
+                    "tld4",
+                    "suld",
+                    "sust",
+                ):
+                    entry = self._entry(statement, index, number)
+                    if entry is None:
+                        return None
+                    found += [entry] if entry else []
+        self._ask_for_conditions()
+        self._values.settle()
+        return None if self._values.overfull else self._written_down(found)
+
+    # --- accesses -----------------------------------------------------------------------------------------------------
+
+    def _entry(self, item: Instruction, index: int, number: int) -> list[Any] | None:
+        """An access; empty where it touches no global memory; None where it may touch anything."""
+        if item.opcode not in ("ld", "st"):
+            return self._texture(item, index, number)
+        if space_of(item) in ("shared", "local", "param", "const"):
             return []
-        if not isinstance(statement, Instruction) or any(map(self._is_clock, effects.reads(statement))):
-            return None
-        if statement.opcode in _HARMLESS:
-            return []
-        if statement.opcode in ("atom", "red"):
-            return [] if space_of(statement) == "shared" else None
-        if statement.opcode not in ("ld", "st") or not _ORDERED.isdisjoint(statement.modifiers):
-            return None
-        if space_of(statement) in ("shared", "local", "param", "const"):
-            return []
-        return self._of_access(statement, index)
-
-    def _is_clock(self, name: str) -> bool:
-        return "clock" in name or "timer" in name
-
-    def _of_access(self, instruction: Instruction, index: int) -> Formula | None:
-        address = instruction.operands[1 if instruction.opcode == "ld" else 0]
+        address = item.operands[1 if item.opcode == "ld" else 0]
         if not isinstance(address, Address):
             return None
-        self._terms = 0
-        formula = self._formula(address.base, index)
-        count = lanes(instruction) * size(element_type(instruction))
-        if formula is not None:
-            kind = "read" if instruction.opcode == "ld" else "write"
-            return [kind, count, ["+", formula, ["c", address.offset]]]
-        buffers = self._buffers(address.base, set()) if instruction.opcode == "ld" else None
-        return ["somewhere", sorted(buffers)] if buffers else None
+        count = lanes(item) * size(element_type(item))
+        node = self._values.read(address.base, index)
+        if item.opcode == "st":
+            return ["write", count, node, address.offset, number]
+        return ["read", count, node, address.offset, number, self._sources.of(address.base)]
 
-    # --- addresses that grow evenly -----------------------------------------------------------------------------------
+    def _texture(self, item: Instruction, index: int, number: int) -> list[Any] | None:
+        address = item.operands[0 if item.opcode == "sust" else -1 if item.opcode == "suld" else 1]
+        if not isinstance(address, TextureAddress):
+            return None
+        handle = self._values.read(address.base, index)
+        if item.opcode != "sust":
+            return ["texture", handle]
+        places = address.coordinates.elements if isinstance(address.coordinates, Vector) else (address.coordinates,)
+        bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
+        count = lanes(item) * size(element_type(item))
+        return ["surface", count, handle, [self._values.read(place, index) for place in places], bounds, number]
 
-    def _definition(self, name: str, index: int) -> int | None:
-        """The one statement whose value statement `index` reads: the last in its block, or the only one at all."""
-        found = self._all.get(name, [])
-        before = [item for item in found if self._block_starts[index] <= item < index]
-        chosen = before[-1] if before else found[0] if len(found) == 1 else None
-        return None if chosen is None or getattr(self._statements[chosen], "guard", None) is not None else chosen
+    # --- conditions ---------------------------------------------------------------------------------------------------
 
-    def _formula(self, operand: Operand, index: int) -> Formula | None:
-        """What an operand of statement `index` holds."""
-        self._terms += 1
-        if self._terms > _MOST_TERMS:
-            return None
-        if isinstance(operand, Integer):
-            return ["c", operand.value]
-        if not isinstance(operand, Register):
-            return None
-        if operand.name in _COORDINATES:
-            return ["x", operand.name[1:]]
-        definition = self._definition(operand.name, index)
-        return None if definition is None else self._of_definition(operand.name, definition)
+    def _ask_for_conditions(self) -> None:
+        """Reads the predicates of all edges, before the values are settled."""
+        graph = self._graph
+        for number in sorted(graph.reachable):
+            self._conditions[number] = self._along(graph.edges_above(number))
+            if len(graph.before[number]) > 1:
+                for before in graph.before[number]:
+                    edges = [*graph.edges_above(before), (before, number)]
+                    self._ways[number, before] = self._along(edges)
+        for head, loop in graph.loops.items():
+            inside = [edge for edge in graph.edges_above(loop.latch) if edge[1] in loop.blocks and edge[1] != head]
+            self._rounds[head] = self._along([*inside, (loop.latch, head)])
 
-    def _of_definition(self, name: str, index: int) -> Formula | None:
-        instruction = self._statements[index]
-        if not isinstance(instruction, Instruction):
-            return None
-        opcode, words = instruction.opcode, instruction.modifiers
-        bits = _BITS.get(words[-1], 0) if words else 0
-        if not bits or not {"cc", "hi", "sat"}.isdisjoint(words):
-            return None
-        if opcode == "ld":
-            first = self._first_byte(instruction, name)
-            return None if first is None else ["p", first, bits // 8]
-        if opcode == "cvt":
-            return self._conversion(instruction, bits, index)
-        if opcode not in ("mov", "cvta", "add", "sub", "mul", "mad", "shl", "not", "neg"):
-            return None
-        if opcode == "cvta" and words[-2].partition("::")[0] != "global" and words[0] != "global":
-            return None
-        parts = [self._formula(item, index) for item in instruction.operands[1:]]
-        if any(item is None for item in parts):
-            return None
-        if "wide" in words:
-            parts[:2] = [["widen", words[-1].startswith("s"), item] for item in parts[:2]]
-        if opcode in ("mov", "cvta"):
-            return parts[0]
-        if opcode == "shl":
-            power = instruction.operands[2]
-            if not isinstance(power, Integer) or not 0 <= power.value < bits:
-                return None
-            return ["*", parts[0], ["c", 1 << power.value]]
-        if opcode in ("not", "neg"):
-            return ["-", ["c", -1 if opcode == "not" else 0], parts[0]]
-        if opcode == "mad":
-            return ["+", ["*", *parts[:2]], parts[2]]
-        return [{"add": "+", "sub": "-", "mul": "*"}[opcode], *parts]
-
-    def _conversion(self, instruction: Instruction, of: int, index: int) -> Formula | None:
-        words = instruction.modifiers
-        source = self._formula(instruction.operands[1], index)
-        if source is None or len(words) != 2 or words[0] not in _BITS:
-            return None
-        return ["widen", words[-1].startswith("s"), source] if _BITS[words[0]] > of else source
-
-    def _first_byte(self, instruction: Instruction, name: str) -> int | None:
-        """The byte of the parameter space from which a load sets a register."""
-        target, address = instruction.operands[:2]
-        if instruction.modifiers[0] != "param" or not isinstance(address, Address):
-            return None
-        if not isinstance(address.base, Symbol) or address.base.name not in self._parameters:
-            return None
-        elements = target.elements if isinstance(target, Vector) else (target,)
-        place = [isinstance(item, Register) and item.name == name for item in elements].index(True)
-        return self._parameters[address.base.name] + address.offset + place * size(element_type(instruction))
-
-    # --- other reads: in which buffers --------------------------------------------------------------------------------
-
-    def _buffers(self, operand: Operand, seen: set[str]) -> set[int] | None:
-        """The parameters that an address may come from; None where it may come from anywhere."""
-        if isinstance(operand, Integer):
-            return set()
-        if not isinstance(operand, Register):
-            return None
-        if operand.name in seen or operand.name in _COORDINATES or operand.name in ("%laneid", "%warpid"):
-            return set()
-        seen.add(operand.name)
-        found: set[int] = set()
-        for definition in self._all.get(operand.name, []):
-            part = self._buffers_of(self._statements[definition], operand.name, seen)
-            if part is None:
-                return None
-            found |= part
+    def _along(self, edges: list[tuple[int, int]]) -> list[list[Any]]:
+        found = []
+        for before, number in edges:
+            decided = self._graph.condition(before, number)
+            if decided is not None:
+                found.append([self._values.at_end(decided[0], before), decided[1]])
         return found
 
-    def _buffers_of(self, statement: Statement, name: str, seen: set[str]) -> set[int] | None:
-        if not isinstance(statement, Instruction) or not statement.modifiers:
-            return None
-        opcode, kind = statement.opcode, statement.modifiers[-1]
-        if opcode == "mad":
-            return self._buffers(statement.operands[3], seen)
-        if _BITS.get(kind, 32) == 32 or opcode in ("mul", "shl", "shr", "div", "rem"):
-            return set()  # A number, not an address.
-        if opcode == "ld":
-            first = self._first_byte(statement, name)
-            return None if first is None else {first}
-        if opcode == "cvt":
-            return set() if _BITS.get(kind, 0) < 64 else self._buffers(statement.operands[1], seen)
-        if opcode not in ("mov", "cvta", "add", "sub", "selp", "and", "or", "min", "max"):
-            return None
-        found: set[int] = set()
-        for operand in statement.operands[1:3] if opcode == "selp" else statement.operands[1:]:
-            part = self._buffers(operand, seen)
-            if part is None:
+    # --- writing it down ----------------------------------------------------------------------------------------------
+
+    def _written_down(self, entries: list[list[Any]]) -> Footprint | None:
+        writer = _Writer(self._values)
+        accesses: list[list[Any]] = []
+        for entry in entries:
+            of_texture = entry[0] in ("texture", "surface")
+            written = self._texture_written(writer, *entry) if of_texture else self._access_written(writer, *entry)
+            if written is None:
                 return None
-            found |= part
+            if written not in accesses:
+                accesses.append(written)
+        return self._whole(writer, accesses)
+
+    def _texture_written(self, writer: _Writer, kind: str, *rest: Any) -> list[Any] | None:
+        handle = self._values.nodes[self._values.follow(rest[0 if kind == "texture" else 1])]
+        if handle[0] != "p":
+            return None
+        if kind == "texture":
+            return [kind, handle[1]]
+        count, _, places, bounds, number = rest
+        return [kind, count, handle[1], [writer.number(node) for node in places], bounds, self._useful(writer, number)]
+
+    def _access_written(
+        self, writer: _Writer, kind: str, count: int, node: int, offset: int, number: int, *more: Any
+    ) -> list[Any] | None:
+        if self._values.nodes[self._values.follow(node)] != ["?"]:
+            return [kind, count, writer.number(node), offset, self._useful(writer, number), *more]
+        return None if kind == "write" or more == (None,) else [kind, count, None, offset, [], *more]
+
+    def _whole(self, writer: _Writer, accesses: list[list[Any]]) -> Footprint:
+        joins: dict[str, dict[str, Any]] = {}
+        loops: dict[str, Any] = {}
+        done = 0
+        while done < len(writer.nodes):
+            row = writer.nodes[done]
+            if row[0] == "join" and str(row[1]) not in joins:
+                ways = [(before, self._ways[row[1], before]) for before in self._graph.before[row[1]]]
+                joins[str(row[1])] = {str(before): writer.conditions(items) for before, items in ways}
+            elif row[0] == "round" and str(row[1]) not in loops:
+                loop = self._graph.loops[row[1]]
+                items = [item for item in self._rounds[row[1]] if self._of_this_round(item[0], loop)]
+                loops[str(row[1])] = [writer.conditions(items), self._useful(writer, loop.head)]
+            done += 1
+        return {"nodes": writer.nodes, "loops": loops, "joins": joins, "accesses": accesses}
+
+    def _useful(self, writer: _Writer, number: int) -> list[list[Any]]:
+        return writer.conditions(self._conditions[number])
+
+    def _of_this_round(self, node: int, loop: Loop) -> bool:
+        """Whether a condition speaks of a loop's own rounds: not of joins or loops inside, nor of what is not known."""
+        pending, seen = [node], set[int]()
+        while pending:
+            node = self._values.follow(pending.pop())
+            row = self._values.nodes[node]
+            if node in seen:
+                continue
+            seen.add(node)
+            if row[0] == "?":
+                return False
+            if row[0] in ("join", "round") and row[1] in loop.blocks and row[1:2] + row[:1] != [loop.head, "round"]:
+                return False
+            if row[0] != "round" or row[1] != loop.head:
+                pending += operands(row)
+        return True
+
+
+class _Writer:
+    """Numbers the nodes that are needed anew."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._numbers: dict[int, int] = {}
+        self.nodes: list[list[Any]] = []
+
+    def number(self, node: int) -> int:
+        """A node's new number."""
+        node = self._values.follow(node)
+        if node not in self._numbers:
+            needed, pending = [node], [node]
+            while pending:
+                for item in map(self._values.follow, operands(self._values.nodes[pending.pop()])):
+                    if item not in self._numbers and item not in needed:
+                        needed.append(item)
+                        pending.append(item)
+            for item in needed:
+                self._numbers[item] = len(self.nodes)
+                self.nodes.append([])
+            for item in needed:
+                self.nodes[self._numbers[item]] = self._renumbered(self._values.nodes[item])
+        return self._numbers[node]
+
+    def conditions(self, items: list[list[Any]]) -> list[list[Any]]:
+        """Those that say something, with new numbers; the nearest ones where there are many."""
+        useful = [item for item in items if self._says_something(item[0])]
+        found: list[list[Any]] = []
+        for node, wanted in useful[-_MOST_CONDITIONS:]:
+            entry = [self.number(node), wanted]
+            if entry not in found:
+                found.append(entry)
         return found
+
+    def _says_something(self, node: int) -> bool:
+        row = self._values.nodes[self._values.follow(node)]
+        if row[0] in ("and", "or", "not"):
+            return any(self._says_something(item) for item in row[1:])
+        if row[0] != "cmp":
+            return False
+        return all(self._values.nodes[self._values.follow(item)][0] != "?" for item in row[4:])
+
+    def _renumbered(self, row: list[Any]) -> list[Any]:
+        def new(node: int) -> int:
+            return self._numbers[self._values.follow(node)]
+
+        if row[0] == "join":
+            return ["join", row[1], [[before, new(value)] for before, value in row[2]]]
+        if row[0] == "round":
+            return ["round", row[1], new(row[2]), [[sign, new(value)] for sign, value in row[3]]]
+        count = len(operands(row))
+        return [*row[: len(row) - count], *map(new, row[len(row) - count :])]

@@ -13,17 +13,18 @@ from llvmlite import ir
 from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.cluster_size import cluster_size
 from gpuregress.devices.cpu.lower.environment import wrap
-from gpuregress.devices.cpu.lower.footprint import Formula, footprint
+from gpuregress.devices.cpu.lower.footprint import Footprint, footprint
 from gpuregress.devices.cpu.lower.lockstep import Lockstep
 from gpuregress.devices.cpu.lower.names import knows_its_grid, names_used
 from gpuregress.devices.cpu.lower.passes import Passes
 from gpuregress.devices.cpu.lower.resolve import set_field
 from gpuregress.devices.cpu.lower.services import Services
-from gpuregress.devices.cpu.lower.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.lower.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.lower.threads import COORDINATES, dimension
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.uniform import Uniformity
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
+from gpuregress.devices.cpu.machine.layout import LOCAL_START, local_stride
 from gpuregress.devices.cpu.ptx.tree import Function
 from gpuregress.records import Dim3
 
@@ -51,7 +52,7 @@ class BuiltKernel:
     static_shared: int
     places: tuple[int, ...]
     cooperative: bool
-    footprint: list[Formula] | None
+    footprint: Footprint | None
     cluster: Dim3
 
 
@@ -71,6 +72,7 @@ class _KernelBuilder:
         self.body = Body(unit, function, symbol, self)
         self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
         self.steps = self._steps()
+        self.footprint = self._footprint()
 
     def build(self) -> BuiltKernel:
         first = self.llvm.append_basic_block("first_block")
@@ -86,13 +88,13 @@ class _KernelBuilder:
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
             tuple(self.steps.places),
             knows_its_grid(self.function),
-            self._footprint(),
+            self.footprint,
             cluster_size(self.function),
         )
 
-    def _footprint(self) -> list[Formula] | None:
-        # What a lane that has exited posted last, and what a thread left in local memory, depends on what ran before.
-        if isinstance(self.steps, Passes) or self.body.local_bytes:
+    def _footprint(self) -> Footprint | None:
+        # What a lane that has exited posted last depends on what ran before.
+        if isinstance(self.steps, Passes) or self.body.has_calls or self.body.takes_turns:
             return None
         return footprint(self.emitter.flow, self.emitter.frame.parameter_offsets)
 
@@ -120,6 +122,7 @@ class _KernelBuilder:
                 self._poison_shared(b)
         else:
             self._poison_shared(b)
+        self._poison_local(b)
         next_block = self.llvm.append_basic_block("next_block")
         self.steps.build(b, next_block)
         b = ir.IRBuilder(next_block)
@@ -155,6 +158,21 @@ class _KernelBuilder:
             start = at(b, self.view.pointer("shared"), self.unit.shared_starts[key])
             fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
             b.call(fill, (start, ir.Constant(I8, _POISON), size, ir.Constant(ir.IntType(1), 0)))
+
+    def _poison_local(self, b: ir.IRBuilder) -> None:
+        """Where blocks may run on several cores, what a thread finds in local memory must not be another block's."""
+        if self.footprint is None or not self.body.local_bytes:
+            return
+        fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+        first = at(b, self.view.pointer("local"), LOCAL_START)
+        count, stride = i64(self.body.local_bytes), i64(local_stride(self.body.local_bytes))
+        threads = i32(1)
+        if self.emitter.flow.needs_scheduler:
+            x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
+            threads = b.mul(x, b.mul(y, z))
+        with counted(b, threads) as number:
+            start = at(b, first, b.mul(b.zext(number, I64), stride))
+            b.call(fill, (start, ir.Constant(I8, _POISON), count, ir.Constant(ir.IntType(1), 0)))
 
     # --- how a thread leaves ------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ class KernelFacts:
     places: tuple[int, ...]
     max_threads: int
     cooperative: bool
-    footprint: list[list[Any]] | None
+    footprint: dict[str, Any] | None
     cluster: tuple[int, int, int] = (1, 1, 1)
 
 

@@ -1,0 +1,231 @@
+"""Whether the parts of a launch touch what other parts write, as far as the kernel's footprint tells.
+
+The bytes that an access may touch in a part lie between a least and a greatest address. Where these intervals meet
+because all parts go through a buffer in strides (a grid-stride loop, a transposition), they are compared modulo the
+stride: two accesses whose addresses differ by a multiple of it other than 0, and by less than it besides, are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuregress.devices.cpu.formulas import Footprint, Instance, NotUnderstoodError, instances, mixed_range
+from gpuregress.devices.cpu.machine.layout import region_of
+from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
+from gpuregress.devices.cpu.machine.textures import Textures
+from gpuregress.devices.cpu.sums import INFINITE, Knowledge, Sum
+
+Ranges = Mapping[str, tuple[int, int]]
+_Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Bytes that every thread, or some, may touch: `count` from `first` on."""
+
+    first: Sum
+    count: int
+    instance: Instance
+
+
+@dataclass(slots=True)
+class _Touched:
+    """What happens in one region."""
+
+    written: list[_Access]
+    read: list[_Access]
+    read_anywhere: bool = False
+
+
+class Apart:
+    """Answers for one launch.
+
+    Args:
+        footprint: the kernel's.
+        ranges: each coordinate's least and greatest value in the whole launch.
+        parameters: the argument bytes.
+        space: where the buffers are.
+        textures: what handles stand for.
+
+    Raises:
+        NotUnderstoodError: a write may go anywhere.
+    """
+
+    def __init__(
+        self, footprint: Footprint, ranges: Ranges, parameters: bytes, space: AddressSpace, textures: Textures
+    ) -> None:
+        self._footprint, self._ranges, self._parameters = footprint, ranges, parameters
+        self._space, self._textures = space, textures
+        self._known: dict[Any, list[Instance]] = {}
+        self._regions: dict[int, _Touched] = {}
+        for kind, *rest in footprint["accesses"]:
+            if kind == "write":
+                self._write(*rest)
+            elif kind == "surface":
+                self._surface(*rest)
+        for kind, *rest in footprint["accesses"]:
+            if kind == "read":
+                self._read(*rest)
+            elif kind == "texture":
+                self._touch_anywhere([self._texture(rest[0]).number])
+
+    def parts(self, boxes: Sequence[Ranges]) -> bool:
+        """Whether no box of blocks touches what another one writes."""
+        return all(_are_apart(touched, boxes) for touched in self._regions.values())
+
+    # --- accesses -----------------------------------------------------------------------------------------------------
+
+    def _instances(self, nodes: Sequence[int], conditions: Sequence[Sequence[Any]]) -> list[Instance]:
+        key = (tuple(nodes), tuple(map(tuple, conditions)))
+        if key not in self._known:
+            self._known[key] = instances(self._footprint, nodes, conditions, self._ranges, self._parameters)
+        return self._known[key]
+
+    def _write(self, count: int, node: int, offset: int, conditions: Sequence[Sequence[Any]]) -> None:
+        for instance in self._instances([node], conditions):
+            first = instance.places[0].add(offset)
+            number = self._region(first, count, instance.known)
+            self._regions.setdefault(number, _Touched([], [])).written.append(_Access(first, count, instance))
+
+    def _read(
+        self,
+        count: int,
+        node: int | None,
+        offset: int,
+        conditions: Sequence[Sequence[Any]],
+        buffers: Sequence[int] | None,
+    ) -> None:
+        where = None if buffers is None else self._buffers(buffers)
+        if where is not None and self._regions.keys().isdisjoint(where):
+            return
+        try:
+            found = self._read_at(count, node, offset, conditions)
+        except NotUnderstoodError:
+            if where is None:
+                raise
+            self._touch_anywhere(where)
+        else:
+            for number, access in found:
+                touched = self._regions.get(number)
+                if touched is not None and access not in touched.written:
+                    touched.read.append(access)
+
+    def _read_at(
+        self, count: int, node: int | None, offset: int, conditions: Sequence[Sequence[Any]]
+    ) -> list[tuple[int, _Access]]:
+        if node is None:
+            raise NotUnderstoodError
+        found = []
+        for instance in self._instances([node], conditions):
+            first = instance.places[0].add(offset)
+            found.append((self._region(first, count, instance.known), _Access(first, count, instance)))
+        return found
+
+    def _region(self, first: Sum, count: int, known: Knowledge) -> int:
+        low, high = known.least(first), known.most(first) + count
+        if low <= -INFINITE or high >= INFINITE or low < 0 or region_of(low) != region_of(high):
+            raise NotUnderstoodError
+        return region_of(low)
+
+    def _buffers(self, offsets: Iterable[int]) -> list[int]:
+        return [region_of(int.from_bytes(self._parameters[item : item + 8], "little")) for item in offsets]
+
+    def _touch_anywhere(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if number in self._regions:
+                self._regions[number].read_anywhere = True
+
+    # --- textures and surfaces ----------------------------------------------------------------------------------------
+
+    def _texture(self, offset: int) -> Region:
+        found = self._textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
+        if found is None:
+            raise NotUnderstoodError
+        return found.region
+
+    def _surface(
+        self, count: int, offset: int, nodes: Sequence[int], bounds: str, conditions: Sequence[Sequence[Any]]
+    ) -> None:
+        region = self._texture(offset)
+        found = self._textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
+        assert found is not None
+        width, *others = (max(1, extent) for extent in found.description.extents)
+        width *= found.description.element_size
+        extents = [width - count + 1, *others][: len(nodes)]
+        for instance in self._instances(nodes, conditions):
+            first, pitch = Sum(region.address), 1
+            for place, extent, size in zip(instance.places, extents, [width, *others], strict=False):
+                self._inside(instance.known, place, extent, bounds)
+                first = first.plus(place, pitch)
+                pitch *= size
+            touched = self._regions.setdefault(region.number, _Touched([], []))
+            touched.written.append(_Access(first, count, instance))
+
+    def _inside(self, known: Knowledge, place: Sum, extent: int, bounds: str) -> None:
+        """What is outside of a surface is not written there: it traps, or is dropped."""
+        low, high = known.least(place), known.most(place)
+        if low < -(1 << 31) or high >= 1 << 31 or (bounds == "clamp" and not 0 <= low <= high < extent):
+            raise NotUnderstoodError
+        known.constrain(place.times(-1))
+        known.constrain(place.add(1 - extent))
+
+
+def _are_apart(touched: _Touched, boxes: Sequence[Ranges]) -> bool:
+    if touched.read_anywhere:
+        return False
+    views = [[_View(item.instance, box) for item in (*touched.written, *touched.read)] for box in boxes]
+    accesses = [*touched.written, *touched.read]
+    writes = len(touched.written)
+    strides = {abs(factor) for item in touched.written for factor in item.first.factors.values()}
+    return any(_are_apart_modulo(item, accesses, writes, views) for item in (0, *sorted(strides, reverse=True)))
+
+
+def _are_apart_modulo(stride: int, accesses: Sequence[_Access], writes: int, views: Sequence[Sequence[_View]]) -> bool:
+    """Whether the parts are apart where addresses that differ by multiples of a stride are one; 0: no stride."""
+    middle = accesses[0].first.constant
+    sums = [_modulo(item.first.add(-middle), stride) for item in accesses]
+    found: list[tuple[list[_Interval], list[_Interval]]] = []
+    for part in views:
+        intervals = [
+            view.interval(item, access.count) if view.possible else None
+            for view, item, access in zip(part, sums, accesses, strict=True)
+        ]
+        written = [item for item in intervals[:writes] if item is not None]
+        found.append((written, written + [item for item in intervals[writes:] if item is not None]))
+    everything = [item for _, touched in found for item in touched]
+    if not everything:
+        return True
+    if stride and max(end for _, end in everything) - min(first for first, _ in everything) > stride:
+        return False
+    return not any(
+        first < other_end and other_first < end
+        for number, (written, _) in enumerate(found)
+        for other, (_, touched) in enumerate(found)
+        if other != number
+        for first, end in set(written)
+        for other_first, other_end in set(touched)
+    )
+
+
+def _modulo(item: Sum, stride: int) -> Sum:
+    if not stride:
+        return item
+    constant = (item.constant + stride // 2) % stride - stride // 2
+    return Sum(constant, {atom: factor for atom, factor in item.factors.items() if factor % stride})
+
+
+class _View:
+    """An instance of an access in one part of the launch."""
+
+    def __init__(self, instance: Instance, box: Ranges) -> None:
+        self._known = instance.known.within(box)
+        for atom, (item, group) in instance.mixed.items():
+            if atom in self._known.ranges and self._known.possible():
+                self._known = self._known.within({atom: mixed_range(self._known, item, group)})
+        self.possible = self._known.possible()
+
+    def interval(self, item: Sum, count: int) -> _Interval:
+        """Between what the bytes of a sum lie: first, end."""
+        return self._known.least(item), self._known.most(item) + count
