@@ -91,7 +91,8 @@ def kernel(name: str, form: Form) -> str:
     for place, (register, kind) in enumerate(buffers[len(form.inputs) :], len(form.inputs)):
         lines += _store(register, kind, place)
     body = "\n".join(f"  {line}" for line in (*_declarations(form, len(buffers)), *lines, "ret;"))
-    return f"\n// {form.name}\n.visible .entry {name}(\n{parameters}\n)\n{{\n{body}\n}}\n"
+    clusters = f".explicitcluster\n.reqnctapercluster {form.cluster}, 1, 1\n" if form.cluster else ""
+    return f"\n// {form.name}\n.visible .entry {name}(\n{parameters}\n)\n{clusters}{{\n{body}\n}}\n"
 
 
 def _declarations(form: Form, buffers: int) -> list[str]:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from gpuregress.devices.base import Device
 from gpuregress.devices.base import Module as DeviceModule
+from gpuregress.devices.cpu.lower import catalog_machine
 from gpuregress.devices.cpu.lower.catalog_form import Form
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program
@@ -37,6 +38,9 @@ BLOCK = 128
 # What hardware leaves open: form → why the card's bits are not promised. docs/cpu-device.md repeats it.
 OPEN: dict[str, str] = {}
 
+# Forms that the card was not asked for yet: to be recorded.
+UNASKED: frozenset[str] = frozenset(form.name for form in catalog_machine.forms("cluster"))
+
 
 def seed_of(form: Form) -> int:
     """A form's own seed, the same wherever it stands in the catalog."""
@@ -47,7 +51,8 @@ def inputs(form: Form) -> list[Array]:
     """The operands of a form: one array a register."""
     arrays = operands(form, seed_of(form), count=EDGES, random=RANDOM)
     if form.whole:
-        arrays = [array[: len(array) // BLOCK * BLOCK] for array in arrays]
+        step = BLOCK * max(1, form.cluster)
+        arrays = [array[: len(array) // step * step] for array in arrays]
     return [array.astype(f"<u{size(kind)}") for array, kind in zip(arrays, form.inputs.values(), strict=True)]
 
 
@@ -131,8 +136,11 @@ def main(arguments: list[str]) -> int:
         Path(target).write_text(json.dumps(found, indent=0, sort_keys=True) + "\n", encoding="utf-8")
         return 0
     known = json.loads(Path(target).read_text(encoding="utf-8"))
-    wrong = [form for form, value in found.items() if known.get(form) != value]
-    sys.stdout.write("\n".join((f"{len(found) - len(wrong)} of {len(found)} forms equal", *wrong)) + "\n")
+    unasked = [form for form in found if form not in known]
+    wrong = [form for form, value in found.items() if known.get(form, value) != value]
+    equal = len(found) - len(wrong) - len(unasked)
+    said = f"{equal} of {len(found)} forms equal, {len(unasked)} not asked"
+    sys.stdout.write("\n".join((said, *wrong)) + "\n")
     return int(bool(wrong))
 
 

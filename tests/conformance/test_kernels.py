@@ -19,11 +19,16 @@ import pytest
 from gpuregress.devices.registry import open_device
 from tests.conformance.kernels import programs
 from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
-from tests.conformance.kernels.programs import VARIANTS, Variant
+from tests.conformance.kernels.programs import Variant
 
 Words = npt.NDArray[np.uint32]
 Oracle = Callable[[Words], npt.NDArray[Any]]
 PLAIN = Variant("sm_90", "default")
+
+
+def _chosen(place: int, name: str) -> Variant:
+    variants = programs.variants(name)
+    return variants[place % len(variants)]
 
 
 def _run(program: str, kernels: list[str], variant: Variant) -> dict[str, tuple[bytes, str]]:
@@ -37,7 +42,7 @@ def _run(program: str, kernels: list[str], variant: Variant) -> dict[str, tuple[
 
 @pytest.mark.parametrize(
     ("program", "variant"),
-    [(name, VARIANTS[place % len(VARIANTS)]) for place, name in enumerate(programs.names())],
+    [(name, _chosen(place, name)) for place, name in enumerate(programs.names())],
     ids=lambda item: getattr(item, "name", item),
 )
 def test_programs_store_what_the_card_stored(program: str, variant: Variant) -> None:
@@ -59,7 +64,7 @@ def test_the_card_was_asked_for_every_kernel_but_those_that_are_said() -> None:
         f"{program}/{kernel}/{variant.name}"
         for program in programs.names()
         for kernel in programs.kernels(program)
-        for variant in VARIANTS
+        for variant in programs.variants(program)
     }
     assert {name for name in wanted - recorded if not programs.left_open(name)} == set()
     assert {name for name in recorded - wanted if not name.startswith("jobs/")} == set()
@@ -154,6 +159,22 @@ def _wide_division(x: Words) -> Words:
     return np.array(found, np.uint64).view(np.uint32).reshape(-1, 2)
 
 
+def _ring(x: Words) -> Words:
+    """What `clusters/ring` keeps after five rounds: 8 blocks in clusters of 4."""
+    kept = x[:1024].reshape(2, 4, 128).copy()
+    for step in range(5):
+        kept ^= np.roll(kept + np.uint32(step), -1, axis=1)[:, :, ::-1]
+    return kept.ravel()
+
+
+def _sent(x: Words) -> Words:
+    """What `clusters/sent` finds in the memory that the other block of two has written, six words a thread."""
+    own, more = (x[start : start + 1024].reshape(4, 2, 128)[:, ::-1] for start in (0, 1024))
+    total, least = own.sum(2, dtype=np.uint32), own.min(2)
+    whole = [np.broadcast_to(value[:, :, None], own.shape) for value in (total, least)]
+    return np.stack([own[:, :, ::-1] + np.uint32(1), own, own, more, *whole], axis=-1).ravel()
+
+
 ORACLES: dict[tuple[str, str], tuple[Oracle, Callable[[Words], npt.NDArray[Any]]]] = {
     ("blocks", "sort"): (_sorted_blocks, lambda y: y[:1024]),
     ("blocks", "counting_barriers"): (_counted, lambda y: y[:4096]),
@@ -167,6 +188,10 @@ ORACLES: dict[tuple[str, str], tuple[Oracle, Callable[[Words], npt.NDArray[Any]]
     ("integers", "long_words"): (_wide_division, lambda y: y[: 16 * 1024].reshape(1024, 16)[:, :2]),
     ("integers", "double_long_words"): (_long_division, lambda y: y[: 16 * 1024].reshape(1024, 16)[:, 8:14]),
     ("bfloat", "atomics"): (_added_brain_floats, lambda y: y[:8]),
+    ("clusters", "ring"): (_ring, lambda y: y[:1024]),
+    ("clusters", "sort"): (lambda x: np.sort(_blocks(x, 512, 2), 1).ravel(), lambda y: y[:1024]),
+    ("clusters", "histogram"): (lambda x: np.bincount(x % 256, minlength=256), lambda y: y[:256]),
+    ("clusters", "sent"): (_sent, lambda y: y[: 6 * 1024]),
     ("asynchronous", "group_copy"): (lambda x: _blocks(x, 512, 4)[:, ::-1].ravel(), lambda y: y[:2048]),
     ("asynchronous", "latches"): (
         lambda x: _blocks(x, 128, 4).sum(1, dtype=np.uint32).repeat(128),

@@ -51,9 +51,11 @@ def sources() -> Iterator[tuple[Source, str]]:
     """Every source in every variant, and its name."""
     for variant in programs.VARIANTS:
         for name in programs.names():
-            yield programs.source(name, variant), f"{name}/{variant.name}"
+            if variant in programs.variants(name):
+                yield programs.source(name, variant), f"{name}/{variant.name}"
         for case in cases():
-            yield varied(case.source, variant), f"jobs/{case.name}/{variant.name}"
+            if variant in programs.variants(f"jobs/{case.name}"):
+                yield varied(case.source, variant), f"jobs/{case.name}/{variant.name}"
 
 
 def cases() -> tuple[Case, ...]:
@@ -120,10 +122,10 @@ def everything(
     """Every program and every case that `wanted` takes by its name (`warps`, `jobs/reduce/n=…`)."""
     for variant in variants or programs.VARIANTS:
         for name in programs.names():
-            if wanted(name):
+            if wanted(name) and variant in programs.variants(name):
                 yield from run_program(device, name, variant, kind)
         for case in cases():
-            if wanted(f"jobs/{case.name}"):
+            if wanted(f"jobs/{case.name}") and variant in programs.variants(f"jobs/{case.name}"):
                 yield from run_case_as(device, case, variant, kind)
 
 

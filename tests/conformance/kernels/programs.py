@@ -2,7 +2,8 @@
 
 Every kernel takes the same two arguments: random words to read, and zeroed words to write. A comment in the file says
 how its kernels are launched, `All run with: grid 4, block 256`; one in the line above a kernel says it for that one,
-`// grid 3 2 2, block 8 4 2, shared 5120`. `Compiled with:` names options that the file needs.
+`// grid 3 2 2, block 8 4 2, shared 5120`. `Compiled with:` names options that the file needs, `Only for:` the
+architecture that has what it uses.
 """
 
 from __future__ import annotations
@@ -36,7 +37,13 @@ OPEN: dict[str, str] = {
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
-UNASKED: dict[str, str] = {}
+UNASKED: dict[str, str] = {
+    "clusters/*": "new",
+    "jobs/cluster/*": "new",
+}
+
+# Jobs whose source only some architectures have: a pattern of cases → which.
+JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {"jobs/cluster/*": ("sm_90",)}
 
 # Where only the payload of float64 NaNs is left open: every bit is compared with all of them made one.
 ANY_NAN: dict[str, str] = dict.fromkeys(
@@ -45,7 +52,7 @@ ANY_NAN: dict[str, str] = dict.fromkeys(
 )
 
 _SHAPE = re.compile(r"grid (\d+(?: \d+)*), block (\d+(?: \d+)*)(?:, shared (\d+))?")
-_KERNEL = re.compile(r'(?:// (grid [^\n]*)\n)?(?:extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\()')
+_KERNEL = re.compile(r'(?:// (grid [^\n]*)\n)?(?:extern "C" __global__ void (?:__\w+__\([^)]*\) )?(\w+)\()')
 _MACRO = re.compile(r"\b(ONE|TWO|THREE|TEST)\((\w+)\)")
 _SUFFIX = {"ONE": "_1", "TWO": "_2", "THREE": "_3", "TEST": "_1"}
 
@@ -96,6 +103,16 @@ def source(program: str, variant: Variant) -> Source:
     needed = re.findall(r"^// Compiled with: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     options = (*(word for line in needed for word in line.split()), *FLAGS[variant.flags])
     return Source(str(path), options=options, arch=variant.arch, kernels=tuple(kernels(program)))
+
+
+def variants(name: str) -> tuple[Variant, ...]:
+    """The variants in which a program can be compiled, or a job's case (`jobs/CASE`)."""
+    if name.startswith("jobs/"):
+        only = next((archs for item, archs in JOBS_ONLY_FOR.items() if fnmatch.fnmatchcase(name, item)), ARCHITECTURES)
+    else:
+        text = (FOLDER / f"{name}.cu").read_text(encoding="utf-8")
+        only = tuple(re.findall(r"^// Only for: (\w+)$", text, re.MULTILINE)) or ARCHITECTURES
+    return tuple(variant for variant in VARIANTS if variant.arch in only)
 
 
 def any_nan(name: str) -> bool:

@@ -16,6 +16,7 @@ class Form:
         outputs: register → its type, in order.
         scratch: register → its type.
         whole: it needs all threads of a block.
+        cluster: blocks of a cluster, along x; 0: the kernel asks for none.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Form:
     outputs: dict[str, str]
     scratch: dict[str, str] = field(default_factory=dict)
     whole: bool = False
+    cluster: int = 0
 
 
 def form(mnemonic: str, result: str, *operands: str) -> Form:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 from itertools import product
 
+from gpuregress.devices.cpu.lower.catalog_cluster import cluster
 from gpuregress.devices.cpu.lower.catalog_form import Form
 from gpuregress.devices.cpu.lower.scalar import width
 
@@ -282,7 +283,19 @@ def _product(form: str, counts: tuple[int, int, int], kinds: tuple[str, str]) ->
     )
 
 
-FAMILIES = {"warp": warp, "barrier": barrier, "atomic": atomic, "access": access, "matrix": matrix}
+def clusters() -> Iterator[Form]:
+    """How the blocks of a cluster know and reach each other."""
+    yield from cluster(_operations())
+
+
+FAMILIES = {
+    "warp": warp,
+    "barrier": barrier,
+    "atomic": atomic,
+    "access": access,
+    "matrix": matrix,
+    "cluster": clusters,
+}
 
 
 def forms(family: str) -> tuple[Form, ...]:
