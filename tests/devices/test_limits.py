@@ -73,3 +73,19 @@ def test_a_grid_that_waits_for_itself_must_fit() -> None:
         DeviceError, match=r"^wait cannot be launched.*all 265 blocks.*takes 264 of them, 2 on each of 132"
     ):
         check_cooperative(card, KernelInfo("_Z4waitPi"), (265, 1, 1), 2)
+
+
+@pytest.mark.parametrize(
+    ("grid", "cluster", "message"),
+    [
+        ((6, 1, 1), (4, 1, 1), "grid 6 × 1 × 1 has 6 blocks along x; its clusters have 4 × 1 × 1: the grid must be a"),
+        ((4, 3, 2), (2, 2, 1), "grid 4 × 3 × 2 has 3 blocks along y; its clusters have 2 × 2 × 1"),
+        ((9, 1, 1), (9, 1, 1), "its clusters of 9 × 1 × 1 have 9 blocks; at most 8 without an attribute"),
+        ((4, 4, 4), (2, 2, 4), "its clusters of 2 × 2 × 4 have 16 blocks"),
+    ],
+)  # fmt: skip
+def test_a_grid_is_a_multiple_of_the_cluster(grid: Dim3, cluster: Dim3, message: str) -> None:
+    with pytest.raises(DeviceError) as caught:
+        check_launch(H200, KernelInfo("k", cluster=cluster), grid, (32, 1, 1), 0)
+    assert message in str(caught.value)
+    check_launch(H200, KernelInfo("k", cluster=(2, 2, 2)), (4, 2, 6), (32, 1, 1), 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpuregress.records import Dim3, Entry
 
 # cuda.h, CUfunction_attribute.
 _MAX_THREADS, _SHARED, _CONSTANT, _LOCAL, _REGISTERS, _MAX_DYNAMIC_SHARED = 0, 1, 2, 3, 4, 8
+_CLUSTER_WIDTH, _CLUSTER_HEIGHT, _CLUSTER_DEPTH = 11, 12, 13
 _STARTS = re.compile(
     r"^[ \t]*(?:\.visible |\.weak |\.extern )*\.(?P<kind>entry|func)\b[^\n]*?(?P<name>[\w$]+)\(", re.MULTILINE
 )
@@ -81,7 +82,12 @@ class Function:
     Args:
         handle: the driver's.
         entry: the kernel's parameters.
+
+    Attributes:
+        cluster: blocks of a cluster along x, y, z, where the kernel says so.
     """
+
+    cluster: Dim3 = (1, 1, 1)
 
     def __init__(self, handle: ctypes.c_void_p, entry: Entry) -> None:
         self._handle = handle
@@ -91,6 +97,9 @@ class Function:
         self.local_size_bytes = self._attribute(_LOCAL)
         self.const_size_bytes = self._attribute(_CONSTANT)
         self.max_threads_per_block = self._attribute(_MAX_THREADS)
+        with suppress(*driver.failures()):  # an older driver knows of no clusters
+            width, height, depth = map(self._attribute, (_CLUSTER_WIDTH, _CLUSTER_HEIGHT, _CLUSTER_DEPTH))
+            self.cluster = (max(1, width), max(1, height), max(1, depth))
 
     def allow_shared(self, size: int) -> None:
         """Opts in to so many bytes of dynamic shared memory."""

@@ -51,6 +51,7 @@ _TABLE = (
         r"too many resources requested", "launch", False, "too many registers times threads, or too much shared memory"
     ),  # 701
     Meaning(r"cooperative launch", "launch", False),  # 720
+    Meaning(r"cluster", "launch", False, "the grid must be a multiple of the cluster, which may have 8 blocks"),  # 912
     Meaning(
         r"invalid (argument|value)", "launch", False, "the driver does not say which of the launch's numbers is wrong"
     ),  # 1

@@ -1,0 +1,22 @@
+"""The clusters that a program's kernels ask for: the driver does not say why a grid does not fit them."""
+
+from __future__ import annotations
+
+import re
+
+from gpuregress.records import Dim3
+
+_KERNEL = re.compile(r"\.entry\s+(?P<name>[\w$]+)\s*(?:\([^)]*\))?(?P<directives>[^{;]*)\{")
+_SIZE = re.compile(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+
+
+def sizes_in(ptx: str) -> dict[str, Dim3]:
+    """The mangled name of each kernel that says how many blocks a cluster has → along x, y, z.
+
+    Args:
+        ptx: a program.
+    """
+    if ".reqnctapercluster" not in ptx:
+        return {}
+    found = {match["name"]: _SIZE.search(match["directives"]) for match in _KERNEL.finditer(ptx)}
+    return {name: (int(size[1]), int(size[2] or 1), int(size[3] or 1)) for name, size in found.items() if size}
