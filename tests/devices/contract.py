@@ -183,6 +183,26 @@ class DeviceContract:
             bench.launch("where", grid, block, out, shared=shared)
         bench.launch("where", 1, 32, out)
 
+    def test_blocks_of_a_cluster_read_each_other(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "clusters")
+        x = np.arange(4 * 2 * 64, dtype=np.int32).reshape(2, 4, 64)
+        out = bench.put("out", np.zeros_like(x))
+        bench.launch("turn", (4, 2, 1), 64, out, bench.put("x", x))
+        # By rank: (y, x) in the cluster of two by two.
+        by_rank = x.reshape(2, 2, 2, 64).transpose(1, 0, 2, 3).reshape(2, 4, 64)
+        ranks = 1000 * np.arange(4, dtype=np.int32)[:, None]
+        wanted = (np.roll(by_rank, -1, 1) + ranks).reshape(2, 2, 2, 64).transpose(1, 0, 2, 3).reshape(2, 4, 64)
+        assert np.array_equal(read(out, np.int32).reshape(x.shape), wanted)
+
+    def test_a_grid_that_its_clusters_do_not_fit(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "clusters")
+        out = bench.put("out", np.zeros(6 * 64, np.int32))
+        with pytest.raises(DeviceError, match=r"3 blocks along x; its clusters have 2 × 2 × 1"):  # noqa: RUF001
+            bench.launch("turn", (3, 2, 1), 64, out, out)
+        with pytest.raises(DeviceError, match=r"16 blocks; at most 8"):
+            bench.launch("wide", 16, 64, out)
+        bench.launch("turn", (2, 2, 1), 64, out, out)
+
     def test_launch_bounds_are_limits_too(self, device: Device, tmp_path: Path) -> None:
         bench = Bench(device, tmp_path, "indices")
         out = bench.put("out", np.zeros(128, np.int32))

@@ -288,6 +288,24 @@ __global__ void extents(int* out, cudaTextureObject_t t, cudaSurfaceObject_t s)
             *("shift<float2, cudaBoundaryModeClamp>", "shift<float2, cudaBoundaryModeZero>"),
         ),
     ),
+    "clusters": Text(
+        """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void __cluster_dims__(2, 2, 1) turn(int* out, const int* in)
+{
+    __shared__ int kept[64];
+    auto cluster = cg::this_cluster();
+    int block = blockIdx.x + gridDim.x * blockIdx.y, rank = cluster.block_rank();
+    kept[threadIdx.x] = in[64 * block + threadIdx.x];
+    cluster.sync();
+    out[64 * block + threadIdx.x] = cluster.map_shared_rank(kept, (rank + 1) % 4)[threadIdx.x] + 1000 * rank;
+    cluster.sync();
+}
+__global__ void __cluster_dims__(16, 1, 1) wide(int* out) { out[blockIdx.x] = 1; }
+""",
+        ("turn", "wide"),
+    ),
     "slow": Text(
         """
 __global__ void spin(unsigned* out, long long rounds)
