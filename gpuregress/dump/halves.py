@@ -15,6 +15,22 @@ import numpy.typing as npt
 from gpuregress.dtypes import Scalar, to_float
 
 Bits = npt.NDArray[np.uint16]
+_FEW = 1 << 13
+"""Elements up to which the table of all patterns is not worth making."""
+
+
+def numbers(bits: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
+    """For each element, a float32 that prints as its shortest decimal (NaN for NaNs).
+
+    Args:
+        bits: any shape.
+        scalar: float16 or bfloat16.
+    """
+    if bits.size > _FEW:
+        return shortest(scalar)[bits]
+    codes, where = np.unique(bits, return_inverse=True)
+    magnitudes = _of_codes(codes & np.uint16(0x7FFF), scalar)
+    return np.where(codes >> np.uint16(15), -magnitudes, magnitudes)[where.reshape(bits.shape)]
 
 
 @lru_cache(maxsize=2)
@@ -24,7 +40,12 @@ def shortest(scalar: Scalar) -> npt.NDArray[np.float32]:
     Args:
         scalar: float16 or bfloat16.
     """
-    codes = np.arange(1 << 15, dtype="<u2")
+    positive = _of_codes(np.arange(1 << 15, dtype="<u2"), scalar)
+    return np.concatenate([positive, -positive])
+
+
+def _of_codes(codes: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
+    """The same for patterns without a sign."""
     with np.errstate(invalid="ignore"):  # signalling NaNs, made quiet
         exact = values(codes, scalar).astype("<f8")
     short = exact.copy()
@@ -36,9 +57,8 @@ def shortest(scalar: Scalar) -> npt.NDArray[np.float32]:
         left = left[~good]
         if left.size == 0:
             break
-    _mend_powers_of_two(short, exact, scalar)
-    positive = short.astype("<f4")
-    return np.concatenate([positive, -positive])
+    _mend_powers_of_two(short, exact, codes, scalar)
+    return short.astype("<f4")
 
 
 def values(bits: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
@@ -70,17 +90,19 @@ def round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> Bits:
     return np.where(np.isnan(numbers), np.uint32(0x7FFF), rounded).astype("<u2")
 
 
-def _mend_powers_of_two(short: npt.NDArray[np.float64], exact: npt.NDArray[np.float64], scalar: Scalar) -> None:
+def _mend_powers_of_two(
+    short: npt.NDArray[np.float64], exact: npt.NDArray[np.float64], codes: Bits, scalar: Scalar
+) -> None:
     """Below a power of two the numbers lie closer, so the nearest decimal can miss where the next one up hits."""
     fraction, _ = np.frexp(exact)
-    for code in np.flatnonzero(np.isfinite(exact) & (fraction == 0.5)).tolist():
-        have = len(f"{float(short[code])!r}".partition("e")[0].replace(".", "").strip("0"))
+    for at in np.flatnonzero(np.isfinite(exact) & (fraction == 0.5)).tolist():
+        have = len(f"{float(short[at])!r}".partition("e")[0].replace(".", "").strip("0"))
         for digits in range(1, have):
             sides = [
-                float(Context(prec=digits, rounding=way).create_decimal_from_float(float(exact[code])))
+                float(Context(prec=digits, rounding=way).create_decimal_from_float(float(exact[at])))
                 for way in (ROUND_FLOOR, ROUND_CEILING)
             ]
-            good = [side for side in sides if round_to_bits(np.array([side]), scalar)[0] == code]
+            good = [side for side in sides if round_to_bits(np.array([side]), scalar)[0] == codes[at]]
             if good:
-                short[code] = min(good, key=lambda side: abs(side - exact[code]))
+                short[at] = min(good, key=lambda side: abs(side - exact[at]))
                 break

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.dump import parse
 from gpuregress.dump.grammar import LONGEST_HEADER, Header, parse_header
 from gpuregress.errors import DumpError
 from gpuregress.storage import disk_errors
@@ -86,6 +85,8 @@ def read(path: Path) -> Loaded:
         DumpError: it does not hold what its header says; the message names file, line and word.
         StorageError: it cannot be read.
     """
+    from gpuregress.dump import parse  # noqa: PLC0415 - most runs read no dump, or its header only
+
     with mapped(path) as file:
         header = file.header
         array = np.zeros(header.count, header.element_type.storage)
