@@ -80,12 +80,23 @@ def check_cooperative(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, reside
     """
     blocks, multiprocessors = grid[0] * grid[1] * grid[2], device.limits.get("multiprocessors", 0)
     most = resident * multiprocessors
-    if multiprocessors and blocks > most:
+    if multiprocessors and not fits_at_once(device, grid, resident):
         raise DeviceError(
             f"{demangle(kernel.name) or kernel.name} cannot be launched on {device.name}: it waits for its whole grid, "
             f"so all {blocks} blocks must run at once; this device takes {most} of them, "
             f"{resident} on each of {multiprocessors} multiprocessors"
         )
+
+
+def fits_at_once(device: DeviceInfo, grid: Dim3, resident: int) -> bool:
+    """Whether all blocks can be on the device at once, so that they may wait for each other.
+
+    Args:
+        device: with its limits.
+        grid: blocks along x, y, z.
+        resident: the blocks that one multiprocessor holds at once.
+    """
+    return grid[0] * grid[1] * grid[2] <= resident * device.limits.get("multiprocessors", 0)
 
 
 def _sides(what: str, unit: str, size: Dim3, limits: Mapping[str, int]) -> str:

@@ -2,136 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from gpuregress import toolchain
 from gpuregress.devices import limits, parameters
-from gpuregress.devices.base import KernelInfo, LaunchReport, Memory, Module
-from gpuregress.devices.cuda import canary, cooperative, driver, faults, hold, nvml, occupancy, output, redzone
+from gpuregress.devices.base import LaunchReport, Memory, Module
+from gpuregress.devices.cuda import canary, card, cooperative, driver, faults, hold, nvml, output, redzone
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
+from gpuregress.devices.cuda.module import CudaModule, load_module
 from gpuregress.devices.cuda.textures import CudaTexture
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.errors import DeviceError, GpuregressError, HarnessError, KernelFault
-from gpuregress.records import DeviceInfo, Dim3, Entry, Program
+from gpuregress.errors import DeviceError, GpuregressError, KernelFault
+from gpuregress.records import DeviceInfo, Dim3, Program
 
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
-_TRAP = re.compile(r"^[ \t]*(?:@!?%\w+[ \t]+)?trap;", re.MULTILINE)
 _SPARE_BYTES = 64 << 20
 """Left free on the card: the driver's own printf buffer, stacks and code."""
-
-
-class CudaModule:
-    """A program on the card; follows `devices.base.Module`.
-
-    Args:
-        device: where it was loaded.
-        handle: pycuda's module.
-        program: what it was made of.
-        image: the bytes that were loaded.
-        ptx: its PTX, "" where there is none.
-        waiting: the mangled names of the kernels that wait for their whole grid.
-    """
-
-    def __init__(
-        self, device: CudaDevice, handle: Any, program: Program, image: bytes, ptx: str, waiting: frozenset[str]
-    ) -> None:
-        self._device = device
-        self._handle: Any = handle
-        self._entries = {entry.mangled: entry for entry in program.entries.values()}
-        self._names = {entry.mangled: name for name, entry in program.entries.items()}
-        self._ptx = ptx
-        self.waiting = waiting
-        self._told = toolchain.resources(program)
-        self._functions: dict[str, tuple[Any, KernelInfo]] = {}
-        self.prints = b"vprintf" in image or b"__assertfail" in image
-
-    def kernel(self, name: str) -> KernelInfo:
-        """What is known of a kernel.
-
-        Args:
-            name: its mangled name.
-
-        Raises:
-            DeviceError: no such kernel here.
-        """
-        return self.function(name)[1]
-
-    def entry(self, name: str) -> Entry:
-        """A kernel's parameters."""
-        return self._entries[name]
-
-    def shown(self, name: str) -> str:
-        """A kernel's C++ name, for messages."""
-        return self._names.get(name, name)
-
-    @property
-    def traps(self) -> bool | None:
-        """Whether the program has a trap instruction; None where its PTX is not there."""
-        return bool(_TRAP.search(self._ptx)) if self._ptx else None
-
-    def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
-        """`occupancy` in percent and `blocks`, both of one multiprocessor; empty where the device does not tell.
-
-        Args:
-            name: the kernel's mangled name.
-            block: threads along x, y, z.
-            shared: dynamic shared memory, bytes.
-        """
-        found = occupancy.of_launch(self._device.info.limits, self.kernel(name), block, shared)
-        return {} if found is None else {"occupancy": found.percent, "blocks": found.blocks}
-
-    def function(self, name: str) -> tuple[Any, KernelInfo]:
-        """The function's handle of pycuda's, and what is known of it."""
-        if name not in self._entries:
-            raise DeviceError(f"no kernel {name} in this program; there are: {', '.join(self._entries) or 'none'}")
-        if self._handle is None:
-            raise DeviceError(f"the program of {name} was unloaded at the end of its case")
-        if name not in self._functions:
-            with self._device.guard(f"looking up {self.shown(name)}"):
-                function = self._handle.get_function(name)
-                self._functions[name] = (function, self._describe(name, function))
-        return self._functions[name]
-
-    def symbol(self, name: str) -> CudaMemory:
-        """A `__constant__` or `__device__` variable.
-
-        Args:
-            name: its mangled or plain name.
-
-        Raises:
-            DeviceError: no such variable here.
-        """
-        try:
-            with self._device.guard(f"looking up {name}"):
-                address, size = self._handle.get_global(name)
-        except DeviceError as error:
-            if self._device.dead:
-                raise
-            raise DeviceError(f"no variable {name} in this program") from error
-        return self._device.view(name, int(size), int(address))
-
-    def release(self) -> Any:
-        """Gives up the module, which unloads it unless the caller keeps what is returned."""
-        handle, self._handle = self._handle, None
-        self._functions.clear()
-        return handle
-
-    def _describe(self, name: str, function: Any) -> KernelInfo:
-        return KernelInfo(
-            name,
-            registers=int(function.num_regs),
-            shared=int(function.shared_size_bytes),
-            local=int(function.local_size_bytes),
-            constant=int(function.const_size_bytes),
-            spill=self._told.get(name, {}).get("spill", 0),
-            max_threads=int(function.max_threads_per_block),
-        )
 
 
 class CudaDevice:
@@ -150,8 +39,8 @@ class CudaDevice:
         self._zone_size = redzone.SIZE if zones else 0
         self.dead = False
         self._index = index
-        self._card = self._find(index)
-        self._info = self._describe()
+        self._card = card.find(self._api, index)
+        self._info = card.describe(self._api, self._card, index)
         self._context: Any = None
         self._modules: list[CudaModule] = []
         self._buffers: list[CudaMemory] = []
@@ -207,13 +96,8 @@ class CudaDevice:
         """
         self._refuse_if_dead()
         self._check_architecture(program)
-        image, ptx = _image(program), _ptx(program)
-        waiting = cooperative.kernels_in(ptx)
         with self.guard(f"loading the program onto {self._info.name}"):
-            handle = (
-                cooperative.Program(image, _by_mangled(program)) if waiting else self._api.module_from_buffer(image)
-            )
-        module = CudaModule(self, handle, program, image, ptx, waiting)
+            module = load_module(self, self._api, program)
         self._modules.append(module)
         return module
 
@@ -401,6 +285,8 @@ class CudaDevice:
         if kernel in module.waiting:
             limits.check_cooperative(self._info, module.kernel(kernel), grid, resident)
             return function.launch
+        if module.is_blind and limits.fits_at_once(self._info, grid, resident):
+            return function.launch  # it may wait for its grid, and if it does not, this changes nothing
         return function.launch_plain
 
     def _run(self, start_kernel: Callable[[], None]) -> float:
@@ -455,67 +341,12 @@ class CudaDevice:
                 f"the program was built for {want}; {self._info.name} is {have}: build it with --arch {have}"
             )
 
-    def _find(self, index: int) -> Any:
-        count = int(self._api.Device.count())
-        if index >= count:
-            there = f"cuda:0 to cuda:{count - 1}" if count > 1 else ("cuda:0" if count else "no GPU")
-            raise DeviceError(f"there is no cuda:{index}; this machine has {there}")
-        return self._api.Device(index)
-
-    def _describe(self) -> DeviceInfo:
-        found: dict[str, int] = {}
-        for key, name in limits.NAMES.items():
-            attribute = getattr(self._api.device_attribute, name, None)
-            with suppress(*driver.failures()):  # an older driver does not know them all
-                if attribute is not None:
-                    found[key] = int(self._card.get_attribute(attribute))
-        major, minor = self._card.compute_capability()
-        version = self._api.get_driver_version()
-        bus = str(self._card.pci_bus_id())
-        facts = next(iter(nvml.cards(bus)), {})
-        release = f"driver {facts['driver']}, " if "driver" in facts else ""
-        return DeviceInfo(
-            name=f"cuda:{self._index}",
-            model=str(self._card.name()),
-            arch=f"sm_{major}{minor}",
-            driver=f"{release}CUDA {version // 1000}.{version % 1000 // 10}",
-            memory=int(self._card.total_memory()),
-            limits=found,
-            extra={"bus": bus, **{key: value for key, value in facts.items() if key != "driver"}},
-        )
-
 
 def _plain_starter(function: Any) -> _Starter:
     def start(grid: Dim3, block: Dim3, packed: bytes, shared: int) -> None:
         function._launch_kernel(grid, block, packed, shared, None)  # noqa: SLF001 - the public way repacks the arguments
 
     return start
-
-
-def _by_mangled(program: Program) -> dict[str, Entry]:
-    return {entry.mangled: entry for entry in program.entries.values()}
-
-
-def _ptx(program: Program) -> str:
-    """The program's PTX, which tells what its machine code does not; "" where there is none."""
-    with suppress(OSError):
-        return Path(program.ptx).read_text(encoding="utf-8", errors="replace") if program.ptx else ""
-    return ""
-
-
-def _image(program: Program) -> bytes:
-    """What to load: the cubin, made now if need be; the PTX where nobody here can make one."""
-    try:
-        built = toolchain.build_cubin(program)
-    except HarnessError:
-        # Neither nvJitLink nor ptxas: the driver's own compiler takes PTX that is not newer than itself.
-        built = program
-    path = Path(built.cubin or built.ptx)
-    try:
-        image = path.read_bytes()
-    except OSError as error:
-        raise DeviceError(f"cannot read the compiled program {path}: {error.strerror}") from error
-    return image if built.cubin else image + b"\0"
 
 
 def _amount(size: int) -> str:

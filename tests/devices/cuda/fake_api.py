@@ -45,7 +45,10 @@ class FakeApi:
         self.loaded: list[bytes] = []
         self.queued: list[str] = []
         self.device_attribute = SimpleNamespace(
-            MAX_THREADS_PER_BLOCK="max threads", MAX_SHARED_MEMORY_PER_BLOCK="shared", WARP_SIZE="warp"
+            MAX_THREADS_PER_BLOCK="max threads",
+            MAX_SHARED_MEMORY_PER_BLOCK="shared",
+            WARP_SIZE="warp",
+            MULTIPROCESSOR_COUNT="multiprocessors",
         )
         self.Device = _Devices(self)
         self.Context = SimpleNamespace(synchronize=self.synchronize)
@@ -107,7 +110,7 @@ class _Devices:
 
     def __call__(self, _index: int) -> Any:
         return SimpleNamespace(
-            get_attribute={"max threads": 1024, "shared": 48 * 1024, "warp": 32}.__getitem__,
+            get_attribute={"max threads": 1024, "shared": 48 * 1024, "warp": 32, "multiprocessors": 8}.__getitem__,
             compute_capability=lambda: (9, 0),
             pci_bus_id=lambda: "0000:00:00.0",
             name=lambda: "NVIDIA Fake",

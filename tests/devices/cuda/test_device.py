@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices.cuda import canary, driver, hold, nvml, redzone
-from gpuregress.devices.cuda.device import CudaDevice, CudaModule
+from gpuregress.devices.cuda import canary, cooperative, driver, hold, nvml, redzone
+from gpuregress.devices.cuda.device import CudaDevice
+from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.records import Entry, Parameter, Program
 from tests.devices.cuda.fake_api import Error, FakeApi, Fault, pointer
@@ -78,10 +79,16 @@ def device(api: FakeApi) -> Iterator[CudaDevice]:
 
 @pytest.fixture
 def module(device: CudaDevice, tmp_path: Path) -> CudaModule:
-    cubin = tmp_path / "k.cubin"
+    ptx = tmp_path / "k.ptx"
+    ptx.write_text("// no kernel that waits for its grid, none that traps\n")
+    return device.load(_program(tmp_path, str(ptx)))
+
+
+def _program(folder: Path, ptx: str) -> Program:
+    cubin = folder / "k.cubin"
     cubin.write_bytes(b"an image with vprintf in it")
     entries = {name: Entry(name, (POINTER,)) for name in KERNELS}
-    return device.load(Program("key", "", str(cubin), entries, {}, "none", (), "sm_90"))
+    return Program("key", ptx, str(cubin), entries, {}, "none", (), "sm_90")
 
 
 def _launch(device: CudaDevice, module: CudaModule, kernel: str, shared: int = 0) -> str:
@@ -274,3 +281,38 @@ def test_there_is_no_second_card(api: FakeApi) -> None:
 def test_zones_are_as_long_as_a_block(device: CudaDevice) -> None:
     assert redzone.SIZE == 4096
     assert device.allocate("x", 4).address % 256 == 0
+
+
+class _WaitingFunction(cooperative.Function):
+    """A kernel of a program without PTX: says how it was launched; four blocks fit on a multiprocessor."""
+
+    num_regs = shared_size_bytes = local_size_bytes = const_size_bytes = 0
+    max_threads_per_block = 1024
+
+    def __init__(self, said: list[str]) -> None:
+        self._said = said
+
+    def resident_blocks(self, threads: int, shared: int) -> int:
+        return 4
+
+    def launch(self, *_arguments: object) -> None:
+        self._said.append("its whole grid at once")
+
+    def launch_plain(self, *_arguments: object) -> None:
+        self._said.append("block by block")
+
+
+@pytest.mark.parametrize(("too_many", "how"), [(0, "its whole grid at once"), (1, "block by block")])
+def test_a_cubin_may_wait_for_its_grid_wherever_the_grid_fits(
+    device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, too_many: int, how: str
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(cooperative.Program, "__init__", lambda *_arguments: None)
+    monkeypatch.setattr(cooperative.Program, "get_function", lambda *_arguments: _WaitingFunction(said))
+    monkeypatch.setattr(cooperative.Program, "unload", lambda _self: None)
+    module = device.load(_program(tmp_path, ""))
+    memory = device.allocate("y", 400)
+    grid = (4 * device.info.limits["multiprocessors"] + too_many, 1, 1)
+    kernel = next(iter(KERNELS))
+    device.launch(module, kernel, grid, (32, 1, 1), 0, (memory.address.to_bytes(8, "little"),))
+    assert said == [how]

@@ -1,0 +1,95 @@
+"""A card as the driver describes it: asked for as each worker starts, so without NVIDIA's slower management library."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from gpuregress.devices import limits
+from gpuregress.devices.cuda import driver, nvml
+from gpuregress.errors import DeviceError
+from gpuregress.records import DeviceInfo
+
+_KERNEL_MODULE = Path("/proc/driver/nvidia/version")
+_RELEASE = re.compile(r"\bNVRM version:.*?\s(\d{3,}\.\d+(?:\.\d+)?)\s")
+
+
+def find(api: Any, index: int) -> Any:
+    """The device as pycuda has it.
+
+    Args:
+        api: `pycuda.driver`, initialised.
+        index: as CUDA counts.
+
+    Raises:
+        DeviceError: no such GPU.
+    """
+    count = int(api.Device.count())
+    if index >= count:
+        there = f"cuda:0 to cuda:{count - 1}" if count > 1 else ("cuda:0" if count else "no GPU")
+        raise DeviceError(f"there is no cuda:{index}; this machine has {there}")
+    return api.Device(index)
+
+
+def describe(api: Any, card: Any, index: int) -> DeviceInfo:
+    """Name, architecture, limits, versions, UUID and PCI address.
+
+    Args:
+        api: `pycuda.driver`, initialised.
+        card: pycuda's device.
+        index: as CUDA counts.
+    """
+    found: dict[str, int] = {}
+    for key, name in limits.NAMES.items():
+        attribute = getattr(api.device_attribute, name, None)
+        with suppress(*driver.failures()):  # an older driver does not know them all
+            if attribute is not None:
+                found[key] = int(card.get_attribute(attribute))
+    major, minor = card.compute_capability()
+    version = api.get_driver_version()
+    bus = str(card.pci_bus_id())
+    facts = {"uuid": _uuid(index), "release": _release()}
+    if not all(facts.values()):
+        told = next(iter(nvml.cards(bus)), {})
+        facts = {"uuid": told.get("uuid", ""), "release": told.get("driver", "")}
+    release = f"driver {facts['release']}, " if facts["release"] else ""
+    return DeviceInfo(
+        name=f"cuda:{index}",
+        model=str(card.name()),
+        arch=f"sm_{major}{minor}",
+        driver=f"{release}CUDA {version // 1000}.{version % 1000 // 10}",
+        memory=int(card.total_memory()),
+        limits=found,
+        extra={"bus": bus, **({"uuid": facts["uuid"]} if facts["uuid"] else {})},
+    )
+
+
+def _uuid(index: int) -> str:
+    """As nvidia-smi writes it, `GPU-6f0c…`; "" where the driver does not tell, or the card is divided (MIG)."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return ""
+    card, found = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    if not hasattr(library, "cuDeviceGetUuid_v2") or library.cuDeviceGet(ctypes.byref(card), index) != 0:
+        return ""
+    if library.cuDeviceGetUuid_v2(ctypes.byref(found), card) != 0:
+        return ""
+    return uuid_text(bytes(found))
+
+
+def uuid_text(raw: bytes) -> str:
+    """16 bytes as `GPU-` and five groups of hexadecimal digits."""
+    digits = raw.hex()
+    return "GPU-" + "-".join(digits[start:end] for start, end in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+
+
+def _release(file: Path = _KERNEL_MODULE) -> str:
+    """The driver's own version, `580.95.05`; "" where its kernel module does not tell."""
+    with suppress(OSError):
+        match = _RELEASE.search(file.read_text(encoding="utf-8", errors="replace"))
+        return match[1] if match else ""
+    return ""
