@@ -1,6 +1,29 @@
-"""`python -m gpuregress`."""
+"""The process: `gpuregress`, and `python -m gpuregress`."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+from typing import NoReturn
 
 from gpuregress.cli import main
 
+
+def run() -> NoReturn:
+    """Runs the command line and ends the process at once: taking Python apart costs a run a tenth of its time."""
+    code = 0
+    try:
+        main(prog_name="gpuregress")
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else 1
+    atexit._run_exitfuncs()  # noqa: SLF001 - a coverage tool's data, a temporary folder: what Python itself would call
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has left
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    main(prog_name="gpuregress")
+    run()

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
+
+# numpy's BLAS starts a thread a core, and each spins for 2^26 cycles before it sleeps: on a host with many cores they
+# take all of them from the start of a run. 2^4 cycles let them sleep at once; workers inherit it.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 COMMANDS: tuple[str, ...] = (
     "run",

@@ -31,7 +31,6 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     or hung, 4 when the harness or a device failed, 5 when there was nothing to run, 130 when interrupted.
     """
     from gpuregress import pipeline
-    from gpuregress.cli import progress
 
     project = functools.cache(lambda: context.find_project(ctx, jobs))
     verbosity = options["verbose"] - options["quiet"]
@@ -39,8 +38,11 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     request = context.request_of(
         options, selectors=jobs, fail_fast=options["fail_fast"], rerun_failed=options["rerun_failed"]
     )
-    with progress.listener(verbosity, to_stderr=to_stderr) as listen:
-        summary = pipeline.run(project, request, listen=listen)
+    with pipeline.opened(request) as opening:
+        from gpuregress.cli import progress  # loads while the first worker starts
+
+        with progress.listener(verbosity, to_stderr=to_stderr) as listen:
+            summary = opening.run(project, listen)
     progress.show_closing(summary, project().root, verbosity, to_stderr=to_stderr)
     context.write_reports(summary, options["json"], options["junit"], options["html"])
     return summary.exit_code

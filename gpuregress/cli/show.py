@@ -43,7 +43,9 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
     elif as_json:
         context.print_json(to_json(found[0]))
     else:
-        for line in plan.explain(found[0]):
+        from gpuregress.plan.explain import explain
+
+        for line in explain(found[0]):
             click.echo(line)
     return 0
 

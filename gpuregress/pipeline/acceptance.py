@@ -12,7 +12,7 @@ from typing import Any
 from gpuregress.baselines import Store
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
 from gpuregress.pipeline import folders, memory, rejections, results
-from gpuregress.pipeline.judge import nearest
+from gpuregress.pipeline.accepted import nearest
 from gpuregress.pipeline.results import Ran
 from gpuregress.project import Project
 

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuregress.devices.cuda import sanitizer
 from gpuregress.errors import UsageError
 from gpuregress.pipeline.request import Request
 from gpuregress.pipeline.seats import Choice
@@ -25,6 +24,8 @@ def check(request: Request, choice: Choice) -> tuple[str, ...]:
     """
     if request.sanitize is None:
         return ()
+    from gpuregress.devices.cuda import sanitizer  # noqa: PLC0415 - seldom asked for
+
     if request.sanitize not in sanitizer.TOOLS:
         raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")
     if choice.kind != "cuda":

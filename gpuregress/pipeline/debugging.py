@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuregress.errors import StorageError
 from gpuregress.workers import alone
-from gpuregress.workers.messages import Task
+from gpuregress.workers.task import Task
 
 FOLDER = "alone"
 

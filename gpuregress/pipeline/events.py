@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gpuregress.records import Verdict
+if TYPE_CHECKING:
+    from gpuregress.records import Verdict
 
 
 @dataclass(frozen=True, slots=True)

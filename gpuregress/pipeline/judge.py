@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, verdict
-from gpuregress.baselines import Store
 from gpuregress.compare import checks
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.pipeline import findings, memory, pictures, results, usercode
+from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.pipeline.usercode import UserCode
 from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
@@ -29,37 +29,19 @@ class Judge:
     """Judges outcomes.
 
     Args:
-        store: the accepted dumps.
-        kind: of the device, `cpu` or `cuda`, whose own baselines come first.
+        accepted: the accepted dumps.
         rejected: digests of raw bytes that somebody rejected → who, when and why, in words.
         user: where the user's functions run; None: here.
     """
 
-    store: Store
-    kind: str = ""
+    accepted: Accepted
     rejected: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     user: UserCode | None = None
-    _loaded: dict[str, Baseline | None] = field(default_factory=dict)
-
-    def baseline(self, case: Case) -> Baseline | None:
-        """What was accepted for a case, read once.
-
-        Raises:
-            BaselineError: it was cut short or edited.
-        """
-        if case.name not in self._loaded:
-            self._loaded[case.name] = self.store.load(case.name, nearest(case, self.kind))
-        return self._loaded[case.name]
-
-    def known(self, case: Case) -> dict[str, dict[str, str]]:
-        """For the worker: buffer → digest of raw bytes → the accepted dump that holds them."""
-        accepted = self.baseline(case)
-        return {name: {dump.digest: dump.path} for name, dump in accepted.dumps.items()} if accepted else {}
 
     def verdict(self, case: Case, program: Program | None, outcome: Outcome) -> Verdict:
         """The verdict on a case that a worker ran; an error while comparing is a verdict, too."""
         try:
-            accepted = self.baseline(case)
+            accepted = self.accepted.baseline(case)
             comparisons = self._comparisons(case, outcome, accepted) if outcome.state == "done" else {}
             facts = results.made_of(case, outcome, program)
             decided = verdict.decide(case, outcome, accepted, comparisons, made_of=facts)
@@ -102,16 +84,6 @@ def _bug(case: Case, outcome: Outcome, error: Exception) -> Verdict:
     extra = {**outcome.extra, "traceback": traceback.format_exc()}
     failed = verdict.failed(case, said)
     return dataclasses.replace(failed, outcome=dataclasses.replace(outcome, extra=extra), seconds=outcome.seconds)
-
-
-def nearest(case: Case, kind: str) -> tuple[str, ...]:
-    """Whose own baselines come before the common one, the nearest first: the device's, then the architecture's.
-
-    Args:
-        case: compiled for an architecture.
-        kind: `cpu` or `cuda`, "" where no device is known.
-    """
-    return tuple(name for name in (kind, case.source.arch) if name)
 
 
 def _against(

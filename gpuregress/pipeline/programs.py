@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,6 +70,13 @@ def _compile_distinct(
             return compiler(source)
         except GpuregressError as error:
             return error
+
+    if len(sources) == 1:
+        ((key, source),) = sources.items()
+        check()
+        listen(Compiling(Path(source.path).name, 1, 1))
+        return {key: compile_one(source)}
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - loads logging, and a run waits for it
 
     found: dict[str, Program | GpuregressError] = {}
     threads = ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1, _MOST_AT_ONCE)))

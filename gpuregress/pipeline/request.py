@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpuregress.workers.process import COMMAND
-
 if TYPE_CHECKING:
     from gpuregress.history import Kind
     from gpuregress.pipeline.programs import Compiler
@@ -59,11 +57,11 @@ class Machinery:
     """What a run uses that a test may replace.
 
     Attributes:
-        command: starts a worker.
+        command: starts a worker; None: the usual one.
         compiler: source → program; None: the toolchain's.
         planner: None: `plan.make`.
     """
 
-    command: Sequence[str] = COMMAND
+    command: Sequence[str] | None = None
     compiler: Compiler | None = None
     planner: Callable[..., Plan] | None = None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from gpuregress.baselines import Store
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
 from gpuregress.pipeline import acceptance, folders, rejections, results
-from gpuregress.pipeline.judge import nearest
+from gpuregress.pipeline.accepted import nearest
 from gpuregress.pipeline.rejections import Rejection
 from gpuregress.pipeline.results import Ran
 from gpuregress.project import Project

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from gpuregress.devices import registry
 from gpuregress.devices.cpu import cores
@@ -34,6 +36,23 @@ class Choice:
     why: str
     seats: tuple[Seat, ...]
     arch: str = ""
+
+
+def likely(wanted: str) -> Seat | None:
+    """The first seat on a GPU that `choose` will most likely come to, found without asking the driver.
+
+    Args:
+        wanted: as for `choose`.
+
+    Returns:
+        None for the CPU device, and where no GPU shows.
+    """
+    match = _WANTED.fullmatch(wanted)
+    if match is None or wanted == "cpu" or importlib.util.find_spec("pycuda") is None:
+        return None
+    seat = _gpu_seat(f"cuda:{match.group(1) or 0}", os.environ)
+    is_there = Path(f"/dev/nvidia{seat.environment['CUDA_VISIBLE_DEVICES']}").exists()
+    return seat if is_there else None
 
 
 def choose(wanted: str, jobs: int | None = None) -> Choice:

@@ -9,21 +9,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpuregress import plan, revision, runner, verdict
+from gpuregress import plan, revision, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import asked, debugging, folders, head, programs, rejections, results, seats, trend
+from gpuregress.pipeline import asked, folders, head, programs, seats
+from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
-from gpuregress.pipeline.judge import Judge
 from gpuregress.pipeline.request import Machinery, Request
-from gpuregress.pipeline.usercode import UserCode
 from gpuregress.project import Project
 from gpuregress.records import Case, Outcome, RunSummary, Verdict
-from gpuregress.workers.messages import Task
 from gpuregress.workers.pool import Begun, Pool
+from gpuregress.workers.task import Task
+
+if TYPE_CHECKING:
+    from gpuregress.pipeline.judge import Judge
 
 _NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
 
@@ -61,28 +64,25 @@ class Execution:
         cases = asked.adapted(self._plan(), self.request, choice)
         wanted = [case for case in cases if choice.kind in case.devices]
         pool.warm(min(len(wanted), len(choice.seats)))
-        with UserCode(self.bell) as user:
-            return self._run(cases, wanted, pool, choice, user)
+        return self._run(cases, wanted, pool, choice)
 
-    def _run(
-        self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice, user: UserCode
-    ) -> RunSummary:
+    def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
         programs.check_arguments(wanted, compiled)
         folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
         self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
-        judge = Judge(Store(self.project.baselines), choice.kind, rejections.known(self.project.runs), user)
+        accepted = Accepted(Store(self.project.baselines), choice.kind)
         interrupted = False
         try:
             with contextlib.closing(LaunchLog(folder / folders.LAUNCH_LOG)) as log:
                 log.head(head.facts(wanted, choice, compiled.programs.values()))
             self._settle_unrunnable(cases, choice, compiled)
-            tasks = self._tasks(wanted, compiled, folder, judge)
-            self._execute_tasks(tasks, choice, folder, pool, judge)
+            tasks = self._tasks(wanted, compiled, folder, accepted)
+            self._execute_tasks(tasks, choice, folder, pool, accepted)
         except Interrupted:
             interrupted = True
-        summary = self._summary(cases, folder, choice, judge, interrupted=interrupted)
+        summary = self._summary(cases, folder, choice, accepted.store, interrupted=interrupted)
         return self._leave(folder, summary, cases, compiled)
 
     # --- before -------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class Execution:
                 self._say(verdict.failed(case, compiled.failures[case.name]), len(cases))
 
     def _tasks(
-        self, wanted: Sequence[Case], compiled: programs.Compiled, folder: Path, judge: Judge
+        self, wanted: Sequence[Case], compiled: programs.Compiled, folder: Path, accepted: Accepted
     ) -> Iterator[tuple[Case, Task]]:
         number = 1
         for case in wanted:
@@ -126,16 +126,16 @@ class Execution:
                 continue
             known = {}
             with contextlib.suppress(GpuregressError):  # a damaged baseline is said when the case is judged
-                known = judge.known(case)
+                known = accepted.known(case)
             log, dumps = str(folder / folders.LAUNCH_LOG), str(folder / "dumps")
             gold = compiled.references.get(case.name, {})
             yield case, Task(case, compiled.programs[case.name], log, number, dumps, known, references=gold)
-            number += runner.count_launches(case)
+            number += case.launch_numbers
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _execute_tasks(
-        self, tasks: Iterator[tuple[Case, Task]], choice: seats.Choice, folder: Path, pool: Pool, judge: Judge
+        self, tasks: Iterator[tuple[Case, Task]], choice: seats.Choice, folder: Path, pool: Pool, accepted: Accepted
     ) -> None:
         pairs = list(tasks)
         by_name = {case.name: task for case, task in pairs}
@@ -143,21 +143,30 @@ class Execution:
         total = len(self.verdicts) + len(pairs)
         if self.request.fail_fast and any(found.exit_code for found in self.verdicts.values()):
             return
-        for event in pool.run(task for _, task in pairs):
-            if isinstance(event, Begun):
-                places[event.case] = event.place
-                self.listen(Started(event.case, event.place))
-                continue
-            task = by_name[event.case]
-            found = judge.verdict(task.case, task.program, event)
-            found = self._remarked(found, task, event)
-            if choice.kind == "cuda" and found.word in ("fault", "timeout"):
-                seat = next(seat for seat in choice.seats if seat.place == places[event.case])
-                hint = debugging.command(task, folder, seat.environment)
-                found = dataclasses.replace(found, notes=(*found.notes, hint) if hint else found.notes)
-            self._say(found, total)
-            if self.request.fail_fast and found.exit_code:
-                return
+        with contextlib.ExitStack() as held:
+            judge: Judge | None = None
+            for event in pool.run(task for _, task in pairs):
+                judge = judge or self._judge(accepted, held)
+                if isinstance(event, Begun):
+                    places[event.case] = event.place
+                    self.listen(Started(event.case, event.place))
+                    continue
+                task = by_name[event.case]
+                found = self._remarked(judge.verdict(task.case, task.program, event), task, event)
+                if choice.kind == "cuda" and found.word in ("fault", "timeout"):
+                    found = _with_debugger(found, task, folder, choice, places[event.case])
+                self._say(found, total)
+                if self.request.fail_fast and found.exit_code:
+                    return
+
+    def _judge(self, accepted: Accepted, held: contextlib.ExitStack) -> Judge:
+        """Who judges the outcomes: loaded, as all that follows, once the first case is on its way."""
+        from gpuregress.pipeline import rejections, results, trend  # noqa: PLC0415, F401 - see above
+        from gpuregress.pipeline.judge import Judge  # noqa: PLC0415 - as above
+        from gpuregress.pipeline.usercode import UserCode  # noqa: PLC0415 - as above
+
+        user = held.enter_context(UserCode(self.bell))
+        return Judge(accepted, rejections.known(self.project.runs), user)
 
     def _remarked(self, found: Verdict, task: Task, outcome: Outcome) -> Verdict:
         """The verdict with what was asked about the case; where its details are not shown, the run's notes tell it."""
@@ -176,7 +185,7 @@ class Execution:
     # --- after --------------------------------------------------------------------------------------------------------
 
     def _summary(
-        self, cases: Sequence[Case], folder: Path, choice: seats.Choice, judge: Judge, *, interrupted: bool
+        self, cases: Sequence[Case], folder: Path, choice: seats.Choice, store: Store, *, interrupted: bool
     ) -> RunSummary:
         left = [case for case in cases if case.name not in self.verdicts]
         if interrupted and left:
@@ -188,7 +197,7 @@ class Execution:
         here = {case.name for case in cases}
         gone = [] if interrupted else [name for name in self.request.expected if name not in here]
         self.notes = [*(f"{name} vanished since the last nightly run" for name in gone), *self.notes]
-        self.notes += self._orphans(cases, judge.store)
+        self.notes += self._orphans(cases, store)
         code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered, vanished=bool(gone))
         return RunSummary(
             run=folder.name,
@@ -206,6 +215,8 @@ class Execution:
         self, folder: Path, summary: RunSummary, cases: Sequence[Case], compiled: programs.Compiled
     ) -> RunSummary:
         """Writes what stays of the run; where the disk refuses, the verdicts are still reported, and the refusal."""
+        from gpuregress.pipeline import results, trend  # noqa: PLC0415 - the first case does not wait for them
+
         is_kept = False
         try:
             results.write(folder, summary, cases, compiled.programs, root=self.project.root)
@@ -234,3 +245,12 @@ class Execution:
         planned = (self.machinery.planner or plan.make)(self.project, sorted(jobs))
         there = {case.name for case in planned.cases}
         return [name for name in names if name not in there]
+
+
+def _with_debugger(found: Verdict, task: Task, folder: Path, choice: seats.Choice, place: str) -> Verdict:
+    """The verdict on a kernel that failed on a GPU, with the command that puts a debugger in front of it."""
+    from gpuregress.pipeline import debugging  # noqa: PLC0415 - for faults only
+
+    seat = next(seat for seat in choice.seats if seat.place == place)
+    hint = debugging.command(task, folder, seat.environment)
+    return dataclasses.replace(found, notes=(*found.notes, hint)) if hint else found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.plan.explain import explain
 from gpuregress.plan.program import check_program, check_reference, unknown_names
 from gpuregress.plan.select import Plan, make
 
-__all__ = ["Plan", "check_program", "check_reference", "explain", "make", "unknown_names"]
+__all__ = ["Plan", "check_program", "check_reference", "make", "unknown_names"]

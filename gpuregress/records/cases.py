@@ -259,3 +259,11 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)
     reference_rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    @property
+    def launch_numbers(self) -> int:
+        """How many numbers of the launch log it takes: its repeats, samples and gold standards counted."""
+        timing = self.settings.get("timing")
+        runs = self.repeat + (self.settings.get("poison") == "twice")
+        runs += timing["warmup"] + timing["samples"] if timing else 0
+        return len(self.launches) * runs + sum(len(kernel.launches) for kernel in self.reference_kernels.values())

@@ -99,14 +99,6 @@ def run_case(
     )
 
 
-def count_launches(case: Case) -> int:
-    """How many numbers of the launch log a case takes: its repeats, samples and gold standards counted."""
-    timing = case.settings.get("timing")
-    runs = case.repeat + (case.settings.get("poison") == "twice")
-    runs += timing["warmup"] + timing["samples"] if timing else 0
-    return len(case.launches) * runs + sum(len(kernel.launches) for kernel in case.reference_kernels.values())
-
-
 @dataclass(slots=True)
 class _Run:
     """The state of one case while it runs."""

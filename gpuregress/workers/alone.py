@@ -21,7 +21,7 @@ from gpuregress.devices.base import Device
 from gpuregress.errors import GpuregressError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Outcome, from_json, to_json
-from gpuregress.workers.messages import Task
+from gpuregress.workers.task import Task
 
 FAULT = 3
 _SEPARATE = ("poison", "timing", "sanitize")

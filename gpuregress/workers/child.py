@@ -1,4 +1,4 @@
-"""The worker process: `python -m gpuregress.workers.child --channel FD DEVICE`.
+"""The worker process: `python -m gpuregress.workers.child --channel FD DEVICE`; `start` leads here for a GPU.
 
 It opens its device once, runs the cases it is sent, and ends when the channel does: a worker never outlives its parent.
 """
@@ -10,35 +10,42 @@ import ctypes
 import faulthandler
 import importlib
 import os
-import select
 import signal
 import socket
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from gpuregress.errors import GpuregressError
 
 if TYPE_CHECKING:
     from gpuregress.devices.base import Device
-    from gpuregress.devices.cuda import early
     from gpuregress.records import Outcome
-    from gpuregress.workers.messages import Channel, Task
+    from gpuregress.workers.messages import Channel
+    from gpuregress.workers.task import Task
 
 Opener = Callable[[str], "Device"]
 _PR_SET_PDEATHSIG = 1
 
 
-def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
+class Begun(Protocol):
+    """Something that was begun before: a GPU's driver."""
+
+    def join(self) -> None:
+        """Waits until it is over, well or not."""
+
+
+def main(arguments: Sequence[str], opener: Opener | None = None, begun: Begun | None = None) -> int:
     """Serves one parent until it goes away.
 
     Args:
         arguments: `--channel FD DEVICE [--after-fault]`.
         opener: opens a device by name; the registry's where none is given.
+        begun: the start of the GPU's driver, under way.
 
     Returns:
         0; 1 where the device could not be opened.
@@ -47,8 +54,7 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
     die_with_parent()
     faulthandler.enable()
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
-    begun = _begin(options.device) if opener is None else None
-    from gpuregress.workers.messages import Channel  # noqa: PLC0415 - the card starts before anything is loaded
+    from gpuregress.workers.messages import Channel  # noqa: PLC0415 - this process dies with its parent from here on
 
     channel = Channel(socket.socket(fileno=options.channel))
     os.set_inheritable(options.channel, False)
@@ -66,8 +72,6 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
             channel.send({"say": "refused", "message": f"{options.device} cannot be opened: {_name(error)}"})
             return 1
         channel.send({"say": "ready", "device": device.info})
-        if opener is None:
-            _use_the_wait(channel)
         _serve(channel, device)
         if begun is not None or device.info.extra.get("sticky"):
             # The driver clears up behind the process in any case, and a dead context would print a page of warnings.
@@ -76,37 +80,20 @@ def main(arguments: Sequence[str], opener: Opener | None = None) -> int:
     return 0
 
 
-def _begin(name: str) -> early.Start | None:
-    """A GPU's driver starts at once, while this process loads its libraries."""
-    if not name.startswith("cuda"):
-        return None
-    from gpuregress.devices import registry  # noqa: PLC0415 - as below
-    from gpuregress.devices.cuda import early  # noqa: PLC0415 - for GPUs only
-
-    return early.Start(registry.parse(name)[1])
-
-
-def _load_libraries(begun: early.Start | None) -> None:
-    """What every case needs, loaded before the first one is here; while the card starts, what dumps need, too."""
+def _load_libraries(begun: Begun | None) -> None:
+    """What every case needs, loaded before the first one is here, and while the card starts."""
     importlib.import_module("gpuregress.runner")
     if begun is None:
         return
-    for name in ("gpuregress.devices.cuda.device", "polars"):
-        if begun.is_under_way():
-            importlib.import_module(name)
+    importlib.import_module("gpuregress.devices.cuda.device")
+    with suppress(ImportError):  # told by the device, with what mends it
+        importlib.import_module("pycuda.driver")
     begun.join()
 
 
-def _use_the_wait(channel: Channel) -> None:
-    """Loads what writing a first dump needs, where no case is here yet."""
-    waiting, _, _ = select.select([channel], [], [], 0.0)
-    if not waiting:
-        importlib.import_module("polars")
-
-
 def _serve(channel: Channel, device: Device) -> None:
-    from gpuregress.records import from_json  # noqa: PLC0415 - the card starts before anything is loaded
-    from gpuregress.workers.messages import Task  # noqa: PLC0415 - as above
+    from gpuregress.records import from_json  # noqa: PLC0415 - loaded with the libraries
+    from gpuregress.workers.task import Task  # noqa: PLC0415 - as above
 
     while (message := channel.receive()) is not None:
         task = from_json(Task, message["task"])
@@ -121,7 +108,7 @@ def _serve(channel: Channel, device: Device) -> None:
 
 
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:
-    from gpuregress import runner  # noqa: PLC0415 - the card starts before anything is loaded
+    from gpuregress import runner  # noqa: PLC0415 - loaded with the libraries
     from gpuregress.launchlog import LaunchLog  # noqa: PLC0415 - as above
     from gpuregress.records import Outcome  # noqa: PLC0415 - as above
 
@@ -188,9 +175,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def serve_and_leave(opener: Opener | None = None) -> NoReturn:
+def serve_and_leave(opener: Opener | None = None, begun: Begun | None = None) -> NoReturn:
     """Serves, then ends the process at once: the device is closed, and taking Python apart costs 50 ms."""
-    code = main(sys.argv[1:], opener)
+    code = main(sys.argv[1:], opener, begun)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

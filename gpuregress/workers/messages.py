@@ -24,37 +24,9 @@ import contextlib
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from gpuregress.records import Case, Program, to_json
-
 Message = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One case to run, and where its traces go.
-
-    Attributes:
-        case: what to run.
-        program: its compiled source.
-        log: the launch log, absolute.
-        first_launch: the log number of its first launch.
-        dumps: the folder for dumps, absolute.
-        known: buffer → digest of raw bytes → an existing dump file that holds them.
-        place: the device as people call it, `cuda:3`.
-        references: buffer → the compiled source of the kernels that are its gold standard.
-    """
-
-    case: Case
-    program: Program
-    log: str
-    first_launch: int
-    dumps: str
-    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    place: str = ""
-    references: Mapping[str, Program] = field(default_factory=dict)
 
 
 class Channel:
@@ -82,6 +54,8 @@ class Channel:
         Raises:
             OSError: the other end is gone (BrokenPipeError, …), or does not read (TimeoutError).
         """
+        from gpuregress.records import to_json  # noqa: PLC0415 - a worker is started before records are loaded
+
         self._socket.settimeout(timeout_s)
         try:
             self._socket.sendall(json.dumps(to_json(message), separators=(",", ":")).encode() + b"\n")

@@ -15,8 +15,9 @@ from typing import Protocol, Self
 
 from gpuregress.errors import Interrupted, StorageError
 from gpuregress.records import Fault, Outcome, from_json
-from gpuregress.workers.messages import Message, Task
-from gpuregress.workers.process import COMMAND, Seat, Worker
+from gpuregress.workers.messages import Message
+from gpuregress.workers.process import Seat, Worker
+from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import Phase, Step
 
 _FAILED_STARTS = 2
@@ -56,12 +57,19 @@ class Pool:
     Args:
         seats: where workers may run, one at a time on each.
         scratch: a folder for what workers print.
-        command: starts a worker; tests put a fake device here.
+        command: starts a worker, the usual one where None; tests put a fake device here.
         bell: rings when the user asks to stop.
+        first: a worker of the first seat that has been started before; it ends with the pool.
     """
 
     def __init__(
-        self, seats: Sequence[Seat], scratch: Path, *, command: Sequence[str] = COMMAND, bell: Bell | None = None
+        self,
+        seats: Sequence[Seat],
+        scratch: Path,
+        *,
+        command: Sequence[str] | None = None,
+        bell: Bell | None = None,
+        first: Worker | None = None,
     ) -> None:
         self._places = [_Place(seat) for seat in seats]
         self._scratch = scratch
@@ -72,6 +80,8 @@ class Pool:
         self._selector = selectors.DefaultSelector()
         if bell is not None:
             self._selector.register(bell, selectors.EVENT_READ, None)
+        if first is not None:
+            self._seat(self._places[0], first)
 
     def __enter__(self) -> Self:
         """The pool, without a worker yet."""
@@ -141,9 +151,13 @@ class Pool:
         if place.worker is None:
             self._started += 1
             captured = self._scratch / f"worker-{self._started}.txt"
-            place.worker = Worker(place.seat, self._command, captured, after_fault=place.suspect)
-            self._selector.register(place.worker.channel, selectors.EVENT_READ, place)
+            return self._seat(place, Worker(place.seat, self._command, captured, after_fault=place.suspect))
         return place.worker
+
+    def _seat(self, place: _Place, worker: Worker) -> Worker:
+        place.worker = worker
+        self._selector.register(worker.channel, selectors.EVENT_READ, place)
+        return worker
 
     # --- listening ----------------------------------------------------------------------------------------------------
 

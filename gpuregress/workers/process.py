@@ -13,13 +13,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuregress.workers import watchdog
-from gpuregress.workers.messages import Channel, Message, Task
+from gpuregress.workers.messages import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
+if TYPE_CHECKING:
+    from gpuregress.workers.task import Task  # records, which the first worker is started without
+
 # -P: a random.py or types.py in the user's folder must not stand in for Python's own.
-COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.workers.child")
+_COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.child")
+_GPU_COMMAND = (sys.executable, "-S", "-P", str(Path(__file__).with_name("start.py")))
 _TAIL_BYTES = 16_384
 _TAIL_LINES = 20
 
@@ -44,12 +49,12 @@ class Worker:
 
     Args:
         seat: where it runs.
-        command: what starts it; the channel's descriptor and the device are appended.
+        command: what starts it, the usual one where None; the channel's descriptor and the device are appended.
         captured: the file that takes its stdout and stderr.
         after_fault: the worker before it failed here, so the device must prove that it is well.
     """
 
-    def __init__(self, seat: Seat, command: Sequence[str], captured: Path, *, after_fault: bool = False) -> None:
+    def __init__(self, seat: Seat, command: Sequence[str] | None, captured: Path, *, after_fault: bool = False) -> None:
         self.seat = seat
         self.task: Task | None = None
         self.watch = Watch(Phase.STARTING)
@@ -57,6 +62,7 @@ class Worker:
         self.ready = False
         self.began = 0.0
         self._captured = captured
+        command = command or (_GPU_COMMAND if seat.device.startswith("cuda") else _COMMAND)
         ours, theirs = socket.socketpair()
         arguments = [*command, "--channel", str(theirs.fileno()), seat.device]
         if after_fault:

@@ -15,7 +15,7 @@ from gpuregress.devices.cuda.sanitizer import Report
 from gpuregress.errors import DeviceError
 from gpuregress.records import Fault, Outcome, to_json
 from gpuregress.workers import alone
-from gpuregress.workers.messages import Task
+from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import CHECKING_S
 
 _SPARE_S = 60.0

@@ -299,7 +299,7 @@ def workers_of(parent: int) -> list[int]:
             status, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(status.rpartition(")")[2].split()[1]) == parent and b"gpuregress.workers.child" in command:
+        if int(status.rpartition(")")[2].split()[1]) == parent and b"workers/start.py" in command:
             found.append(int(entry.name))
     return found
 

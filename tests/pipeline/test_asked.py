@@ -13,8 +13,8 @@ from gpuregress.errors import DeviceError, UsageError
 from gpuregress.pipeline import Request, asked, debugging, head, seats
 from gpuregress.pipeline.seats import Choice
 from gpuregress.records import Outcome, Program, ReferenceKernel, Source
-from gpuregress.workers.messages import Task
 from gpuregress.workers.process import Seat
+from gpuregress.workers.task import Task
 from tests import fakes
 
 GPU = Choice("cuda", "cuda:1", "", (Seat("cuda:0", "cuda:1", {"CUDA_VISIBLE_DEVICES": "1"}),), "sm_86")

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from gpuregress import plan
+from gpuregress.plan.explain import explain
 from gpuregress.records import Case, Entry, Parameter, Program, Rule, from_json, to_json
 from tests.plan.projects import JOB, project
 
@@ -70,6 +71,6 @@ def test_arguments_are_held_against_the_references_own_signature(tmp_path: Path)
 
 
 def test_show_says_what_a_reference_is(tmp_path: Path) -> None:
-    said = "\n".join(plan.explain(first(tmp_path, NAIVE)))
+    said = "\n".join(explain(first(tmp_path, NAIVE)))
     assert "naive.cu; |actual - baseline| <= 0 + 1e-06 * |baseline|, in any order" in said
     assert "naive<<<(1,1,1),(1,1,1),0>>>(sum=<32>, x=<4000>, n=1000)" in said

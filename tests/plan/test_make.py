@@ -10,6 +10,7 @@ import pytest
 
 from gpuregress import plan, records
 from gpuregress.errors import JobErrors, NothingToDo, UsageError
+from gpuregress.plan.explain import explain
 from gpuregress.project import Project
 from gpuregress.records import Argument, Case, Check, Launch, Limits, Rule
 from tests.plan.projects import JOB, project
@@ -84,7 +85,7 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
 
 def test_explain_says_every_number(tmp_path: Path) -> None:
     place = project(tmp_path, reduce=FULL)
-    text = "\n".join(plan.explain(only(place, "reduce/n=1000,tile=128")))
+    text = "\n".join(explain(only(place, "reduce/n=1000,tile=128")))
     assert "block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)" in text
     assert "x: float32 [1000], 4000 bytes, normal (mean 0.0, std 2.0), seed " in text
     assert "-DTILE=128" in text

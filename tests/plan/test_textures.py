@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import plan
+from gpuregress.plan.explain import explain
 from gpuregress.records import Buffer, Case, Texture, from_json, to_json
 from tests.plan.projects import project
 
@@ -53,7 +54,7 @@ def _x(folder: Path, key: str, dtype: str = "float32", shape: str = "[4, 8]") ->
 def test_textures(tmp_path: Path, key: str, dtype: str, shape: str, texture: Texture, shown: str) -> None:
     case, buffer = _x(tmp_path, key, dtype, shape)
     assert buffer.texture == texture
-    (line,) = (line for line in plan.explain(case) if line.lstrip().startswith("x: "))
+    (line,) = (line for line in explain(case) if line.lstrip().startswith("x: "))
     assert line.endswith(f", {shown}")
 
 

@@ -13,7 +13,7 @@ from gpuregress import launchlog
 from gpuregress.dump import writer
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, Outcome
-from gpuregress.runner import count_launches, readout, run_case
+from gpuregress.runner import readout, run_case
 from tests import fakes
 
 
@@ -41,7 +41,7 @@ def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
     assert len(outcome.launches) == 2
     begun = [e.number for e in launchlog.read(tmp_path / "launch.log").events if isinstance(e, launchlog.Begin)]
     assert begun == list(range(1, 17))
-    assert count_launches(case) == 16
+    assert case.launch_numbers == 16
 
 
 def test_the_outputs_are_looked_at_again_after_the_timing_loop(tmp_path: Path) -> None:

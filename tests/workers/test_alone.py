@@ -10,7 +10,7 @@ import pytest
 from gpuregress.devices.cuda import sanitizer
 from gpuregress.records import Outcome
 from gpuregress.workers import alone, sanitize
-from gpuregress.workers.messages import Task
+from gpuregress.workers.task import Task
 from tests import fakes
 
 RACE = """\

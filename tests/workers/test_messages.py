@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.records import from_json
-from gpuregress.workers.messages import Channel, Task
+from gpuregress.workers.messages import Channel
+from gpuregress.workers.task import Task
 from tests import fakes
 
 JSON = st.recursive(

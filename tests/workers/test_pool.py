@@ -18,9 +18,9 @@ from gpuregress.errors import Interrupted
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.records import Case, Outcome
 from gpuregress.workers import watchdog
-from gpuregress.workers.messages import Task
 from gpuregress.workers.pool import Begun, Pool
 from gpuregress.workers.process import Seat, Worker
+from gpuregress.workers.task import Task
 from tests import fakes
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")

@@ -1,0 +1,63 @@
+"""The first file of a GPU's worker: the driver makes its context while Python looks for its libraries.
+
+    python -S -P …/gpuregress/workers/start.py --channel FD cuda:N [--after-fault]
+
+It is run by its path and without `site`, which may take longer than Python itself. The driver's start and a context
+take some 0.2 s of a small case, outside of Python; a thread asks for both here, without pycuda, and they are there when
+pycuda asks again. What fails here fails there in the same way, and is told then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+
+
+class Start:
+    """The start of a GPU's driver, under way.
+
+    Args:
+        index: the GPU, as this process counts.
+    """
+
+    def __init__(self, index: int) -> None:
+        self._thread = threading.Thread(target=_make_context, args=(index,), name="context", daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits until it is over, well or not."""
+        self._thread.join()
+
+
+def _make_context(index: int) -> None:
+    """Retains the card's primary context, for as long as the process lives."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return
+    card, context = ctypes.c_int(), ctypes.c_void_p()
+    if library.cuInit(0) == 0 and library.cuDeviceGet(ctypes.byref(card), index) == 0:
+        library.cuDevicePrimaryCtxRetain(ctypes.byref(context), card)
+
+
+def _index(arguments: list[str]) -> int:
+    """The number of the GPU that is named, 0 where the name tells none."""
+    name = next((word for word in arguments if word.startswith("cuda")), "")
+    number = name.partition(":")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def main() -> None:
+    """Starts the driver, then the rest of Python, then the worker."""
+    begun = Start(_index(sys.argv[1:]))
+    import site  # noqa: PLC0415 - what -S left out
+
+    site.main()
+    from gpuregress.workers import child  # noqa: PLC0415 - nothing of ours could be found before
+
+    child.serve_and_leave(begun=begun)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""What a worker is sent for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpuregress.records import Case, Program
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One case to run, and where its traces go.
+
+    Attributes:
+        case: what to run.
+        program: its compiled source.
+        log: the launch log, absolute.
+        first_launch: the log number of its first launch.
+        dumps: the folder for dumps, absolute.
+        known: buffer → digest of raw bytes → an existing dump file that holds them.
+        place: the device as people call it, `cuda:3`.
+        references: buffer → the compiled source of the kernels that are its gold standard.
+    """
+
+    case: Case
+    program: Program
+    log: str
+    first_launch: int
+    dumps: str
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    place: str = ""
+    references: Mapping[str, Program] = field(default_factory=dict)
