@@ -6,47 +6,9 @@ from gpuregress.devices.cpu.lower.origin import Origin, Origins
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Register
 
-LOOP = """
-.visible .entry k(.param .u64 k_param_0) {
-  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;
-  mov.u32 %r1, %tid.x;
-  mov.u32 %r2, 64;
-  mov.u32 %r7, 5;
-L:
-  add.s32 %r3, %r1, %r2;
-  bar.sync 0;
-  shr.u32 %r2, %r2, 1;
-  setp.ne.s32 %p1, %r2, 0;
-  @%p1 bra L;
-  mov.u32 %r4, %r1;
-  ret;
-}
-"""
-
 
 def _function(text: str, name: str = "k") -> Function:
     return next(item for item in inlined(parse(text)).functions if item.name == name)
-
-
-def _index(flow: Flow, opcode: str) -> int:
-    return next(
-        index for index, item in enumerate(flow.statements) if isinstance(item, Instruction) and item.opcode == opcode
-    )
-
-
-def test_only_what_is_read_later_lives_across_a_wait() -> None:
-    flow = Flow(_function(LOOP))
-    assert flow.live_after(_index(flow, "bar")) - {"%tid.x"} == {"%r1", "%r2"}
-
-
-def test_only_what_may_have_changed_is_saved_again() -> None:
-    flow = Flow(_function(LOOP))
-    assert flow.dirty_before(_index(flow, "bar")) >= {"%r1", "%r2", "%r3"}
-    once = LOOP.replace("mov.u32 %r7, 5;", "bar.sync 1;")
-    flow = Flow(_function(once))
-    second = max(i for i, item in enumerate(flow.statements) if isinstance(item, Instruction) and item.opcode == "bar")
-    assert "%r1" not in flow.dirty_before(second)
-    assert "%r2" in flow.dirty_before(second)
 
 
 def _spins(loop: str) -> bool:

@@ -6,6 +6,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.calls import EXITED, FAULTED, MOST_CALLS, RETURNED
 from gpuregress.devices.cpu.lower.function import FunctionEmitter
+from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.regions import MachineView
 from gpuregress.devices.cpu.lower.resolve import set_field
 from gpuregress.devices.cpu.lower.services import Services
@@ -37,9 +38,9 @@ class FunctionExits:
         """A fault has been recorded."""
         emitter.builder.ret(i32(FAULTED))
 
-    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Functions that wait are inlined into their kernels; this one could not be."""
-        del kind, live, dirty
+        del kind, registers
         raise UnsupportedError(
             f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
             "not supported by the cpu device"
@@ -48,18 +49,18 @@ class FunctionExits:
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """See `wait`."""
         del name, value
-        self.wait(emitter, 0, frozenset(), frozenset())
+        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """See `wait`."""
         del name
-        self.wait(emitter, 0, frozenset(), frozenset())
+        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
         raise AssertionError
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
         """See `wait`."""
         del lane
-        self.wait(emitter, 0, frozenset(), frozenset())
+        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
         raise AssertionError
 
 

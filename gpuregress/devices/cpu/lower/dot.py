@@ -7,18 +7,26 @@ of fma in the order of the inner index, NaNs as fma's (`ieee.py`); an H200 gives
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.emit import Emit
 from gpuregress.devices.cpu.lower.ieee import canonical, propagate
+from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.smallfloat import BF16, F16, round_to, widen_to_double
-from gpuregress.devices.cpu.lower.structured import at, i32, i64
+from gpuregress.devices.cpu.lower.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.lower.types import I8, I32, I64
 
 _F32, _F64 = ir.FloatType(), ir.DoubleType()
+_VALUES = {"f16": ir.IntType(16), "f32": _F32, "f64": _F64, "s32": I32}
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "s32": 32}
+
+
+Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
+"""Given a step (i32) and what it needs besides: the two factors of a product, each an f64 or i64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,46 @@ def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) ->
     if result == "f64":
         return propagate(emit, emit.intrinsic("llvm.fma.f64", _F64, x, y, total), y, total, x)
     return b.fadd(total, b.fmul(x, y))
+
+
+def dot(
+    emitter: Services,
+    name: str,
+    depth: int,
+    types: tuple[str, str],
+    term: Term,
+    arguments: tuple[ir.Value, ...],
+    *,
+    limited: bool,
+) -> ir.Value:
+    """An element of D, by a subroutine: kernels hold thousands of mma, and each has eight elements for a lane.
+
+    Args:
+        emitter: the function that wants it.
+        name: of all that the subroutine's code depends on besides `types` and `limited`.
+        depth: products.
+        types: of D and of C.
+        term: given a step (i32) and the arguments behind the first, the two factors; built once for each name.
+        arguments: the element of C, and what `term` needs.
+        limited: where the sum does not fit it stops at the ends of the range.
+    """
+
+    def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        # Stack slots go into the first block, the code into the next: what is put before a builder's place moves it.
+        body = builder.append_basic_block("body")
+        builder.branch(body)
+        builder.position_at_end(body)
+        caller, emitter.builder = emitter.builder, builder
+        total = Cell(builder, started(emitter, types[1], given[0]))
+        with counted(builder, i32(depth)) as step:
+            total.set(added(emitter, types[0], total.get(), *term(step, *given[1:])))
+        value = finished(emitter, types[0], total.get(), limited=limited)
+        emitter.builder = caller
+        return value
+
+    parameters = tuple(value.type for value in arguments)
+    whole = f"{name}.{'.'.join(types)}{'.limited' if limited else ''}"
+    return emitter.builder.call(emitter.subroutine(whole, _VALUES[types[0]], parameters, build), arguments)
 
 
 def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:

@@ -14,6 +14,9 @@ from llvmlite import ir
 from gpuregress.devices.cpu.ptx.tree import Instruction, Operand
 from gpuregress.errors import UnsupportedError
 
+Build: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]
+"""Builds a subroutine's body from its arguments; gives its result."""
+
 
 class Emit(Protocol):
     """The services a lowering may use.

@@ -1,11 +1,13 @@
-"""A function's control flow: blocks, which registers live where a thread waits, and which loops may spin."""
+"""A function's control flow: blocks, where a thread waits, and which loops may spin."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpuregress.devices.cpu.lower import effects
+from gpuregress.devices.cpu.lower.liveness import Liveness
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
 
 
@@ -16,8 +18,6 @@ class Block:
     start: int
     end: int
     successors: list[int] = field(default_factory=list)
-    live_in: frozenset[str] = frozenset()
-    dirty_in: frozenset[str] = frozenset()
 
 
 class Flow:
@@ -32,6 +32,7 @@ class Flow:
         self._function = function
         self.statements: tuple[Statement, ...] = function.body
         self.blocks = self._split()
+        self._starts = [block.start for block in self.blocks]
         self.block_of_label = {
             self.statements[block.start].name: index  # type: ignore[union-attr]  # it is a Label
             for index, block in enumerate(self.blocks)
@@ -40,9 +41,7 @@ class Flow:
         self._connect()
         self.spins = self._spinning_edges()
         self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
-        if self.waits or self.spins:
-            self._find_live()
-            self._find_dirty()
+        self.liveness = Liveness(self.statements, self.blocks, self.waits, self.spins) if self.needs_scheduler else None
 
     @property
     def needs_scheduler(self) -> bool:
@@ -51,7 +50,7 @@ class Flow:
 
     def block_at(self, index: int) -> int:
         """The block that holds statement `index`."""
-        return next(number for number, block in enumerate(self.blocks) if block.start <= index < block.end)
+        return bisect_right(self._starts, index) - 1
 
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
@@ -82,63 +81,6 @@ class Flow:
             falls_through = last is None or not effects.ends_thread(last)
             if falls_through and index + 1 < len(self.blocks):
                 block.successors.append(index + 1)
-
-    # --- liveness -----------------------------------------------------------------------------------------------------
-
-    def live_after(self, index: int) -> frozenset[str]:
-        """The registers that are still wanted behind statement `index`."""
-        block = self.blocks[self.block_at(index)]
-        live = self._live_out(block)
-        for position in range(block.end - 1, index, -1):
-            live = _before(live, self.statements[position])
-        return live
-
-    def _live_out(self, block: Block) -> frozenset[str]:
-        return frozenset().union(*(self.blocks[item].live_in for item in block.successors))
-
-    def _find_live(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.blocks):
-                live = self._live_out(block)
-                for position in range(block.end - 1, block.start - 1, -1):
-                    live = _before(live, self.statements[position])
-                if live != block.live_in:
-                    block.live_in = live
-                    changed = True
-
-    # --- what changed since it was last saved -------------------------------------------------------------------------
-
-    def dirty_before(self, index: int) -> frozenset[str]:
-        """The registers that may have been set since the thread last waited, up to statement `index`."""
-        block = self.blocks[self.block_at(index)]
-        dirty = block.dirty_in
-        for position in range(block.start, index):
-            dirty = self._dirty_after(dirty, position)
-        return dirty | frozenset(effects.sets(self.statements[index]))
-
-    def _dirty_after(self, dirty: frozenset[str], position: int) -> frozenset[str]:
-        statement = self.statements[position]
-        # A guarded wait may not happen: what was dirty before it stays so.
-        if position in self.waits and getattr(statement, "guard", None) is None:
-            return frozenset(effects.sets(statement))
-        return dirty | frozenset(effects.sets(statement))
-
-    def _find_dirty(self) -> None:
-        # What is read before it is set is 0 at the start, and was never saved.
-        self.blocks[0].dirty_in = self.blocks[0].live_in
-        pending = list(range(len(self.blocks)))
-        while pending:
-            index = pending.pop()
-            block = self.blocks[index]
-            dirty = block.dirty_in
-            for position in range(block.start, block.end):
-                dirty = self._dirty_after(dirty, position)
-            for successor in block.successors:
-                if not dirty <= self.blocks[successor].dirty_in:
-                    self.blocks[successor].dirty_in |= dirty
-                    pending.append(successor)
 
     # --- loops that wait for another thread ---------------------------------------------------------------------------
 
@@ -207,12 +149,6 @@ class Flow:
                     found.add(index)
                     pending.append(index)
         return found
-
-
-def _before(live: frozenset[str], statement: Statement) -> frozenset[str]:
-    guarded = not isinstance(statement, Label) and statement.guard is not None
-    kept = live if guarded else live.difference(effects.sets(statement))
-    return kept.union(effects.reads(statement))
 
 
 def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:

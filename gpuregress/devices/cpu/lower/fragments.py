@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.lower.dot import Element, added, element_of, finished, started
-from gpuregress.devices.cpu.lower.emit import unsupported
+from gpuregress.devices.cpu.lower.dot import Element, Term, dot, element_of
+from gpuregress.devices.cpu.lower.emit import Build, unsupported
 from gpuregress.devices.cpu.lower.matrix import (
     MULTIPLY,
     area,
@@ -22,10 +22,17 @@ from gpuregress.devices.cpu.lower.matrix import (
     show,
     write_sums,
 )
-from gpuregress.devices.cpu.lower.memory import address_value, host_pointer, space_of
+from gpuregress.devices.cpu.lower.memory import (
+    access_site,
+    address_value,
+    generic_address,
+    host_pointer,
+    slow_resolve,
+    space_of,
+)
 from gpuregress.devices.cpu.lower.services import Services
-from gpuregress.devices.cpu.lower.structured import Cell, at, counted, i32, i64
-from gpuregress.devices.cpu.lower.types import I64, convert
+from gpuregress.devices.cpu.lower.structured import at, counted, entry_alloca, i32, i64
+from gpuregress.devices.cpu.lower.types import I1, I8, I64, POINTER, convert
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
 
 _TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32")
@@ -63,13 +70,14 @@ def _types(instruction: Instruction) -> list[str]:
 def _positions(emitter: Services, count: int, shape: tuple[int, int]) -> list[tuple[ir.Value, ir.Value]]:
     """Row and column (i32) of each of the `count` elements that this lane holds of a matrix."""
     b = emitter.builder
-    rows, columns = shape
     first = b.mul(own_lane(emitter), i32(count))
-    found = []
-    for place in range(count):
-        linear = b.urem(b.add(first, i32(place)), i32(rows * columns))
-        found.append((b.udiv(linear, i32(columns)), b.urem(linear, i32(columns))))
-    return found
+    return [_place(b, b.add(first, i32(place)), shape) for place in range(count)]
+
+
+def _place(b: ir.IRBuilder, linear: ir.Value, shape: tuple[int, int]) -> tuple[ir.Value, ir.Value]:
+    """Row and column of an element by its number, which starts again behind the last one."""
+    within = b.urem(linear, i32(shape[0] * shape[1]))
+    return b.udiv(within, i32(shape[1])), b.urem(within, i32(shape[1]))
 
 
 def _pointers(emitter: Services, instruction: Instruction, operands: tuple[Operand, ...], count: int) -> list[Address]:
@@ -94,28 +102,89 @@ def _pointers(emitter: Services, instruction: Instruction, operands: tuple[Opera
 
 
 def _load(emitter: Services, instruction: Instruction) -> None:
-    target, *source = instruction.operands
+    """By a subroutine that looks each element up in memory: kernels hold thousands of these, and mma takes longer."""
+    target, address, *rest = instruction.operands
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
     kind = element_of(_types(instruction)[0])
     parts = 1 if kind.name in ("f32", "s32") else kind.parts
     registers = elements(target)
-    values = []
-    for address in _pointers(emitter, instruction, tuple(source), parts * len(registers)):
-        pointer = host_pointer(emitter, instruction, address, space_of(instruction), kind.bits // 8, "read")
-        values.append(emitter.builder.load(pointer, typ=ir.IntType(kind.bits), align=kind.bits // 8))
-    emitter.forget_pointers()
-    type_name = f"b{kind.register}"
+    matrix = instruction.modifiers[1]
+    layout = _Layout(_shape(instruction).of(matrix), "row" in instruction.modifiers, kind.bits, parts * len(registers))
+    stride = emitter.read(rest[0], "u32") if rest else i32(layout.tight_stride)
+    space = space_of(instruction)
+    site = access_site(emitter, instruction, address, space, kind.bits // 8, "read")
+    b = emitter.builder
+    out = entry_alloca(b.function, ir.ArrayType(I8, layout.count * kind.bits // 8), align=16)
+    start = generic_address(emitter, address, space)
+    arguments = (emitter.view.machine, emitter.thread.local, start, stride, own_lane(emitter), i64(site), out)
+    types = tuple(value.type for value in arguments)
+    resolve = slow_resolve(emitter, instruction, space)
+    fetch = emitter.subroutine(f"{layout.name}.{resolve.name}", I1, types, _fetching(layout, resolve))
+    after = b.append_basic_block("loaded")
+    b.cbranch(b.call(fetch, arguments), after, emitter.fault_block).set_weights([4000, 1])
+    b.position_at_end(after)
+    bits = kind.register
     for number, register in enumerate(registers):
-        own = values[parts * number : parts * (number + 1)]
-        emitter.write(register, _joined(emitter, own, kind.register), type_name)
+        value = b.load(at(b, out, number * bits // 8), typ=ir.IntType(bits), align=bits // 8)
+        emitter.write(register, value, f"b{bits}")
 
 
-def _joined(emitter: Services, values: list[ir.Value], bits: int) -> ir.Value:
-    b, whole = emitter.builder, ir.IntType(bits)
-    total: ir.Value = ir.Constant(whole, 0)
-    for place, value in enumerate(values):
-        wide = b.zext(value, whole) if value.type.width < bits else value
-        total = b.or_(total, b.shl(wide, ir.Constant(whole, place * value.type.width)))
-    return total
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the elements of a fragment lie in memory.
+
+    Attributes:
+        shape: rows and columns of the matrix.
+        by_rows: whether the elements of a row follow each other.
+        bits: of an element.
+        count: elements that a lane holds.
+    """
+
+    shape: tuple[int, int]
+    by_rows: bool
+    bits: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        """The subroutine's."""
+        order = "row" if self.by_rows else "col"
+        return f"wmma.load.{self.shape[0]}x{self.shape[1]}.{order}.b{self.bits}.{self.count}"
+
+    @property
+    def tight_stride(self) -> int:
+        """Elements from one row (or column) to the next where nothing lies between."""
+        return self.shape[1] if self.by_rows else self.shape[0]
+
+    def offset(self, b: ir.IRBuilder, linear: ir.Value, stride: ir.Value) -> ir.Value:
+        """Bytes (i64) from the matrix's start to its element `linear`."""
+        row, column = _place(b, linear, self.shape)
+        along, across = (column, row) if self.by_rows else (row, column)
+        elements = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
+        return b.mul(elements, i64(self.bits // 8))
+
+
+def _fetching(layout: _Layout, resolve: ir.Function) -> Build:
+    """Builds `fetch(machine, local, start, stride, lane, site, out) → whether all elements are there`."""
+
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        machine, local, start, stride, lane, site, out = given
+        size, type_ = layout.bits // 8, ir.IntType(layout.bits)
+        body = b.append_basic_block("body")
+        b.branch(body)
+        b.position_at_end(body)
+        first = b.mul(lane, i32(layout.count))
+        with counted(b, i32(layout.count)) as number:
+            address = b.add(start, layout.offset(b, b.add(first, number), stride))
+            pointer = b.call(resolve, (machine, local, address, i64(size), site))
+            with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
+                b.ret(ir.Constant(I1, 0))
+            place = b.mul(b.zext(number, I64), i64(size))
+            b.store(b.load(pointer, typ=type_, align=size), at(b, out, place), align=size)
+        return ir.Constant(I1, 1)
+
+    return build
 
 
 def _store(emitter: Services, instruction: Instruction) -> None:
@@ -142,30 +211,29 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
     values = read_sums(emitter, types[-1], addend)
     shown = area(emitter)
     results = []
-    for (row, column), start in zip(_positions(emitter, len(values), (shape.m, shape.n)), values, strict=True):
-        first = started(emitter, types[-1], start)
-        total = _dot(emitter, (x, shown), (y, at(emitter.builder, shown, middle)), shape, (row, column), first, result)
-        results.append(finished(emitter, result, total, limited="satfinite" in instruction.modifiers))
+    second, first = at(emitter.builder, shown, middle), emitter.builder.mul(own_lane(emitter), i32(len(values)))
+    name = f"wmma.m{shape.m}n{shape.n}k{shape.k}.{x.name}.{y.name}"
+    limited = "satfinite" in instruction.modifiers
+    for place, start in enumerate(values):
+        linear = emitter.builder.add(first, i32(place))
+        arguments = (start, shown, second, linear)
+        term = _term(emitter, (x, y), shape)
+        results.append(dot(emitter, name, shape.k, (result, types[-1]), term, arguments, limited=limited))
     write_sums(emitter, result, target, results)
 
 
-def _dot(
-    emitter: Services,
-    left: tuple[Element, ir.Value],
-    right: tuple[Element, ir.Value],
-    shape: _Shape,
-    place: tuple[ir.Value, ir.Value],
-    first: ir.Value,
-    result: str,
-) -> ir.Value:
-    b = emitter.builder
-    total = Cell(b, first)
-    total.set(first)
-    with counted(b, i32(shape.k)) as step:
-        x = left[0].widened(emitter, left[0].load_bits(emitter, left[1], b.add(b.mul(place[0], i32(shape.k)), step)))
-        y = right[0].widened(emitter, right[0].load_bits(emitter, right[1], b.add(b.mul(step, i32(shape.n)), place[1])))
-        total.set(added(emitter, result, total.get(), x, y))
-    return total.get()
+def _term(emitter: Services, kinds: tuple[Element, Element], shape: _Shape) -> Term:
+    """The factors of a step of an element of D: from a row of A and a column of B."""
+    left, right = kinds
+
+    def term(step: ir.Value, a: ir.Value, b: ir.Value, linear: ir.Value) -> tuple[ir.Value, ir.Value]:
+        builder = emitter.builder
+        row, column = _place(builder, linear, (shape.m, shape.n))
+        x = left.load_bits(emitter, a, builder.add(builder.mul(row, i32(shape.k)), step))
+        y = right.load_bits(emitter, b, builder.add(builder.mul(step, i32(shape.n)), column))
+        return left.widened(emitter, x), right.widened(emitter, y)
+
+    return term
 
 
 _FORMS = {"load": _load, "store": _store, "mma": _multiply}

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.lower.effects import CARRY
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.flow import Flow
 from gpuregress.devices.cpu.lower.frame import Frame
+from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.opcodes import lowering
 from gpuregress.devices.cpu.lower.origin import Origins
 from gpuregress.devices.cpu.lower.regions import MachineView, Region
@@ -319,12 +320,20 @@ class FunctionEmitter:
 
     def wait(self, kind: int) -> None:
         """Waits at the current statement; goes on when the scheduler says so."""
-        self.exits.wait(self, kind, self.live_across(self.index), self.flow.dirty_before(self.index))
+        index, liveness = self.index, self.flow.liveness
+        assert liveness is not None
+        needed = liveness.needed_after[index] | frozenset(effects.reads(self.flow.statements[index]))
+        dirty = liveness.dirty_before[index]
+        self.exits.wait(
+            self, kind, AtWait(self.live_across(index), dirty, self._own(needed | liveness.saved_at(index)))
+        )
         self.forget_pointers()
 
     def live_across(self, index: int) -> frozenset[str]:
         """The registers that must outlive the wait at statement `index`."""
-        return self._own(self.flow.live_after(index) | frozenset(effects.reads(self.flow.statements[index])))
+        assert self.flow.liveness is not None
+        after = self.flow.liveness.live_after[index]
+        return self._own(after | frozenset(effects.reads(self.flow.statements[index])))
 
     def _own(self, names: frozenset[str]) -> frozenset[str]:
         """Without the special registers, which need no keeping."""
@@ -336,8 +345,9 @@ class FunctionEmitter:
             return self._block(target)
         block = self.builder.append_basic_block("yield")
         builder, self.builder = self.builder, ir.IRBuilder(block)
-        live = self.flow.blocks[target].live_in
-        self.exits.wait(self, YIELD, self._own(live), live)
+        assert self.flow.liveness is not None
+        live = self._own(self.flow.liveness.live_in[target])
+        self.exits.wait(self, YIELD, AtWait(live, live, live))
         self.builder.branch(self._block(target))
         self.builder = builder
         return block

@@ -14,6 +14,7 @@ from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.cluster_size import cluster_size
 from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.footprint import Footprint, footprint
+from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.lockstep import Lockstep
 from gpuregress.devices.cpu.lower.names import knows_its_grid, names_used
 from gpuregress.devices.cpu.lower.passes import Passes
@@ -192,9 +193,9 @@ class _KernelBuilder:
             set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))
         b.ret(i32(1))
 
-    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Saves what lives, and goes on where the thread is resumed."""
-        self.steps.wait(emitter, kind, live, dirty)
+        self.steps.wait(emitter, kind, registers)
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Puts a value into the thread's element of a row of its context."""

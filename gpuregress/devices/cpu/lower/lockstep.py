@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.context import BARRIER, LAYOUT, PLAIN_BARRIER, row
+from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
 from gpuregress.devices.cpu.lower.rows import ProvenRow, plan
 from gpuregress.devices.cpu.lower.services import Proven, Services
@@ -198,16 +199,16 @@ class Lockstep:
     def _load_shared(self, b: ir.IRBuilder, name: str) -> ir.Value:
         return b.load(self._shared_slot(name), typ=self.body.emitter.home(name)[1])
 
-    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Keeps what lives and goes to the next thread; or, in the region behind the wait, brings it back."""
         if self._resuming:
             self._resuming = False
             emitter.builder.unreachable()
             emitter.builder = self._start
-            self._restore(emitter, live)
+            self._restore(emitter, registers.live)
             return
-        for name in self._kept(live):
-            if name in dirty:
+        for name in self._kept(registers.live):
+            if name in registers.dirty:
                 self._save(emitter, name)
         self._leave(emitter, self._region(emitter.index, kind).number)
         emitter.abandon()

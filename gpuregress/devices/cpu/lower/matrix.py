@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.context import LAYOUT, WARP
-from gpuregress.devices.cpu.lower.dot import Element, added, element_of, finished, packed, started, unpacked
+from gpuregress.devices.cpu.lower.dot import Element, Term, dot, element_of, packed, unpacked
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.exchange import post
 from gpuregress.devices.cpu.lower.memory import generic_address, host_pointer, space_of
 from gpuregress.devices.cpu.lower.services import Services
-from gpuregress.devices.cpu.lower.structured import Cell, at, counted, i32, i64
+from gpuregress.devices.cpu.lower.structured import at, i32, i64
 from gpuregress.devices.cpu.lower.threads import lane, linear_thread
 from gpuregress.devices.cpu.lower.types import I32, I64
 from gpuregress.devices.cpu.machine.context import AREA
@@ -188,11 +188,22 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
     middle = show(emitter, 0, [emitter.read(item, kind) for item in elements(left)])
     show(emitter, middle, [emitter.read(item, kind) for item in elements(right)])
     meet(emitter, MULTIPLY)
-    limited = "satfinite" in instruction.modifiers
-    results = []
-    for place, start in enumerate(read_sums(emitter, form.result, addend)):
-        total = _element(emitter, form, middle, place, start)
-        results.append(finished(emitter, form.result, total, limited=limited))
+    limited, b = "satfinite" in instruction.modifiers, emitter.builder
+    shown, term = area(emitter), _term(emitter, form)
+    second, lane = at(b, shown, middle), own_lane(emitter)
+    name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
+    results = [
+        dot(
+            emitter,
+            name,
+            form.depth,
+            (form.result, form.result),
+            term,
+            (start, shown, second, lane, i32(place)),
+            limited=limited,
+        )
+        for place, start in enumerate(read_sums(emitter, form.result, addend))
+    ]
     write_sums(emitter, form.result, target, results)
 
 
@@ -211,21 +222,17 @@ def write_sums(emitter: Services, kind: str, operand: Operand, values: list[ir.V
         emitter.write(register, value, type_name)
 
 
-def _element(emitter: Services, form: _Form, middle: int, place: int, start: ir.Value) -> ir.Value:
-    """One element of the result: a row of A times a column of B, plus C."""
-    b = emitter.builder
-    group, inner = b.lshr(own_lane(emitter), i32(2)), b.and_(own_lane(emitter), i32(3))
-    row = b.add(group, i32(8 * (place // 2)))
-    column = b.add(b.shl(inner, i32(1)), i32(place % 2))
-    first = started(emitter, form.result, start)
-    total = Cell(b, first)
-    total.set(first)
-    shown = area(emitter)
-    with counted(b, i32(form.depth)) as step:
-        x = _of_a(emitter, form, shown, row, step)
-        y = _of_b(emitter, form, at(b, shown, middle), step, column)
-        total.set(added(emitter, form.result, total.get(), x, y))
-    return total.get()
+def _term(emitter: Services, form: _Form) -> Term:
+    """The factors of a step of element `place` of a lane: from a row of A and a column of B."""
+
+    def term(step: ir.Value, a: ir.Value, b: ir.Value, lane: ir.Value, place: ir.Value) -> tuple[ir.Value, ir.Value]:
+        builder = emitter.builder
+        group, inner = builder.lshr(lane, i32(2)), builder.and_(lane, i32(3))
+        row = builder.add(group, builder.shl(builder.lshr(place, i32(1)), i32(3)))
+        column = builder.add(builder.shl(inner, i32(1)), builder.and_(place, i32(1)))
+        return _of_a(emitter, form, a, row, step), _of_b(emitter, form, b, step, column)
+
+    return term
 
 
 def _of_a(emitter: Services, form: _Form, shown: ir.Value, row: ir.Value, step: ir.Value) -> ir.Value:

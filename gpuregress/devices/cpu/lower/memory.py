@@ -62,19 +62,30 @@ def _check(
     emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> ir.Value:
     value = address_value(emitter, address)
-    origin = emitter.origins.of(address.base)
     region = guessed_region(emitter, address, space, value.type)
     if region is None:
         region = emitter.array_region(_generic(emitter.builder, value, space))
-    site = emitter.unit.site(instruction, action, space, count, _origin_text(origin))
-    own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
-    slow_way = emitter.unit.resolve_own if own else emitter.unit.resolve
+    site = access_site(emitter, instruction, address, space, count, action)
+    slow_way = slow_resolve(emitter, instruction, space)
 
     def resolve(builder: ir.IRBuilder) -> ir.Value:
         machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)
         return builder.call(slow_way, (machine, local, generic, i64(count), i64(site)))
 
     return _checked(emitter, value, region, count, resolve)
+
+
+def access_site(
+    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
+) -> int:
+    """The number of an access's site, by which a fault says what was done where."""
+    return emitter.unit.site(instruction, action, space, count, _origin_text(emitter.origins.of(address.base)))
+
+
+def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
+    """The function that looks an address up everywhere; of shared memory, the block's own only where that is meant."""
+    own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
+    return emitter.unit.resolve_own if own else emitter.unit.resolve
 
 
 def _checked(

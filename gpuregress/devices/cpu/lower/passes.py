@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.context import LAYOUT, PLAIN_BARRIER, YIELD, row
+from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.rematerialize import Recipes
 from gpuregress.devices.cpu.lower.resolve import set_field
 from gpuregress.devices.cpu.lower.scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
@@ -173,13 +174,12 @@ class Passes:
             set_field(b, self.view.machine, f"fault_ctaid_{axis}", value)
         b.ret(i32(DEADLOCK))
 
-    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
-        """Saves what lives, leaves the pass, and goes on in a new block when resumed."""
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Saves what lives and has changed, leaves the pass, and goes on in a new block with what is needed there."""
         body, b = self.body, emitter.builder
         place = len(self.resumes) + 1
-        kept = sorted(name for name in live if name not in self.recipes)
-        for name in kept:
-            if name in dirty:
+        for name in sorted(registers.live & registers.dirty):
+            if name not in self.recipes:
                 slot, type_ = emitter.home(name)
                 body.slots.save(b, self.context, self.index, name, b.load(slot, typ=type_))
         state = place if kind == YIELD else ~place
@@ -192,11 +192,12 @@ class Passes:
         self.kinds.append(kind)
         self.places.append(self.unit.site(emitter.current()))
         emitter.builder = ir.IRBuilder(resume)
-        for name in kept:
-            slot, type_ = emitter.home(name)
-            value = body.slots.restore(emitter.builder, self.context, self.index, name, type_)
-            emitter.builder.store(value, slot)
-        self.recipes.make(emitter, live)
+        for name in sorted(registers.needed):
+            if name not in self.recipes:
+                slot, type_ = emitter.home(name)
+                value = body.slots.restore(emitter.builder, self.context, self.index, name, type_)
+                emitter.builder.store(value, slot)
+        self.recipes.make(emitter, registers.needed)
 
     def finish(self, emitter: Services) -> None:
         """The thread is done."""

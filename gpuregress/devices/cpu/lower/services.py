@@ -10,6 +10,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.lower.emit import Emit
 from gpuregress.devices.cpu.lower.flow import Flow
 from gpuregress.devices.cpu.lower.frame import Frame
+from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.origin import Origins
 from gpuregress.devices.cpu.lower.regions import MachineView, Region
 from gpuregress.devices.cpu.lower.threads import Thread
@@ -29,7 +30,7 @@ class Exits(Protocol):
     def fault(self, emitter: Services) -> None:
         """Ends the block: a fault has been recorded."""
 
-    def wait(self, emitter: Services, kind: int, live: frozenset[str], dirty: frozenset[str]) -> None:
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Ends the block with a wait, and goes on in a new one when the thread is resumed."""
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
