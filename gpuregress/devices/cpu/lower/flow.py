@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from gpuregress.devices.cpu.lower import effects
-from gpuregress.devices.cpu.lower.liveness import Liveness
+from gpuregress.devices.cpu.lower.liveness import Block, Liveness
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
-
-
-@dataclass(slots=True)
-class Block:
-    """Statements `start` to `end` (exclusive), entered at the first and left after the last."""
-
-    start: int
-    end: int
-    successors: list[int] = field(default_factory=list)
 
 
 class Flow:

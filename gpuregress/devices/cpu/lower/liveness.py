@@ -7,14 +7,20 @@ walk over it: matrix kernels have blocks of ten thousand statements with hundred
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gpuregress.devices.cpu.lower import effects
 from gpuregress.devices.cpu.ptx.tree import Label, Statement
 
-if TYPE_CHECKING:
-    from gpuregress.devices.cpu.lower.flow import Block
+
+@dataclass(slots=True)
+class Block:
+    """Statements `start` to `end` (exclusive), entered at the first and left after the last."""
+
+    start: int
+    end: int
+    successors: list[int] = field(default_factory=list)
 
 
 class AtWait(NamedTuple):
