@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.devices.registry import open_device
-from tests.conformance.kernels import programs
+from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.execute import DIGESTS, compiled, digest, launch
 from tests.conformance.kernels.programs import Variant
+from tests.devices import texture_oracle
 
 Words = npt.NDArray[np.uint32]
 Oracle = Callable[[Words], npt.NDArray[Any]]
@@ -175,6 +176,32 @@ def _sent(x: Words) -> Words:
     return np.stack([own[:, :, ::-1] + np.uint32(1), own, own, more, *whole], axis=-1).ravel()
 
 
+def _places(x: Words, extents: tuple[int, ...], *, normalized: bool) -> tuple[npt.NDArray[np.float32], ...]:
+    """The coordinates that the kernels of `textures` sample at."""
+    found = []
+    for axis, extent in enumerate(extents):
+        word = x[1024 * axis : 1024 * axis + 512]
+        place = (word % (5 * extent)).astype(int) - 2 * extent + (1 + (word >> 16) % 7) / 8
+        found.append(place.astype(np.float32) / np.float32(extent if normalized else 1))
+    return tuple(found)
+
+
+def _sampled(kernel: str, step: int) -> Oracle:
+    """What a kernel of `textures` finds that reads a number from each of its images: `step` words a thread."""
+
+    def oracle(x: Words) -> npt.NDArray[Any]:
+        found = np.zeros((512, step), np.uint32)
+        for number, item in enumerate(programs.kernels("textures")[kernel].images):
+            content = images.content(item, number)
+            extents = tuple(extent for extent in item.extents if extent)
+            places = _places(x, extents, normalized=item.sampler.normalized)
+            values = texture_oracle.sample(content.reshape(*extents[::-1], item.channels), item, places)
+            found[:, number] = np.ascontiguousarray(values.astype(content.dtype)).view(np.uint32).reshape(512)
+        return found.ravel()
+
+    return oracle
+
+
 ORACLES: dict[tuple[str, str], tuple[Oracle, Callable[[Words], npt.NDArray[Any]]]] = {
     ("blocks", "sort"): (_sorted_blocks, lambda y: y[:1024]),
     ("blocks", "counting_barriers"): (_counted, lambda y: y[:4096]),
@@ -192,6 +219,10 @@ ORACLES: dict[tuple[str, str], tuple[Oracle, Callable[[Words], npt.NDArray[Any]]
     ("clusters", "sort"): (lambda x: np.sort(_blocks(x, 512, 2), 1).ravel(), lambda y: y[:1024]),
     ("clusters", "histogram"): (lambda x: np.bincount(x % 256, minlength=256), lambda y: y[:256]),
     ("clusters", "sent"): (_sent, lambda y: y[: 6 * 1024]),
+    **{
+        ("textures", name): (_sampled(name, 8), lambda y: y[: 8 * 512])
+        for name in ("row", "plane", "brick", "mixed_modes")
+    },
     ("asynchronous", "group_copy"): (lambda x: _blocks(x, 512, 4)[:, ::-1].ravel(), lambda y: y[:2048]),
     ("asynchronous", "latches"): (
         lambda x: _blocks(x, 128, 4).sum(1, dtype=np.uint32).repeat(128),

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress import plan, project, toolchain
-from gpuregress.devices.base import Device
+from gpuregress.devices.base import Device, Memory
 from gpuregress.devices.base import Module as DeviceModule
+from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import GpuregressError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, Program, Source
 from gpuregress.runner import run_case
-from tests.conformance.kernels import programs
+from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.programs import Variant
 
 ROOT = Path(__file__).parents[3]
@@ -87,14 +88,30 @@ def run_program(device: Device, name: str, variant: Variant, kind: str) -> Itera
 
 
 def launch(device: Device, module: DeviceModule, kernel: str, shape: programs.Shape) -> tuple[bytes, str]:
-    """Runs one kernel; gives the bytes it wrote and the text it printed."""
+    """Runs one kernel; gives the bytes it wrote, to surfaces too, and the text it printed."""
     given = device.allocate("x", 4 * programs.READ_WORDS, itemsize=4)
     given.write(programs.words().view(np.uint8))
     written = device.allocate("y", 4 * programs.WRITTEN_WORDS, itemsize=4)
     written.write(np.zeros(4 * programs.WRITTEN_WORDS, np.uint8))
     arguments = tuple(struct.pack("<Q", memory.address) for memory in (given, written))
+    buffers = [_image(device, description, number) for number, description in enumerate(shape.images)]
+    if buffers:
+        handles = (device.texture(memory, item) for memory, item in zip(buffers, shape.images, strict=True))
+        arguments += (b"".join(struct.pack("<Q", handle) for handle in handles),)
     report = device.launch(module, kernel, shape.grid, shape.block, shape.shared, arguments)
-    return written.read().tobytes(), report.output
+    results = [written, *(memory for memory, item in zip(buffers, shape.images, strict=True) if item.sampler.surface)]
+    return b"".join(_whole_words(memory.read().tobytes()) for memory in results), report.output
+
+
+def _whole_words(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def _image(device: Device, description: TextureDescription, number: int) -> Memory:
+    content = images.content(description, number)
+    memory = device.allocate(f"image {number}", content.nbytes, itemsize=description.element_size)
+    memory.write(content.reshape(-1).view(np.uint8))
+    return memory
 
 
 def run_case_as(device: Device, case: Case, variant: Variant, kind: str) -> Iterator[Finding]:

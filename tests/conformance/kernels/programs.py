@@ -3,21 +3,23 @@
 Every kernel takes the same two arguments: random words to read, and zeroed words to write. A comment in the file says
 how its kernels are launched, `All run with: grid 4, block 256`; one in the line above a kernel says it for that one,
 `// grid 3 2 2, block 8 4 2, shared 5120`. `Compiled with:` names options that the file needs, `Only for:` the
-architecture that has what it uses.
+architecture that has what it uses, `images:` textures and surfaces (`images.py`).
 """
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.devices.textures import TextureDescription
 from gpuregress.records import Dim3, Source
+from tests.conformance.kernels import images
 
 FOLDER = Path(__file__).with_name("cuda")
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -39,6 +41,7 @@ OPEN: dict[str, str] = {
 # Changed since the card was last asked, and why: to be recorded again.
 UNASKED: dict[str, str] = {
     "clusters/*": "new",
+    "textures/*": "new",
     "jobs/cluster/*": "new",
 }
 
@@ -52,18 +55,20 @@ ANY_NAN: dict[str, str] = dict.fromkeys(
 )
 
 _SHAPE = re.compile(r"grid (\d+(?: \d+)*), block (\d+(?: \d+)*)(?:, shared (\d+))?")
-_KERNEL = re.compile(r'(?:// (grid [^\n]*)\n)?(?:extern "C" __global__ void (?:__\w+__\([^)]*\) )?(\w+)\()')
+_IMAGES = re.compile(r"images: (.*)", re.DOTALL)
+_KERNEL = re.compile(r'((?:// [^\n]*\n)*)(?:extern "C" __global__ void (?:__\w+__\([^)]*\) )?(\w+)\()')
 _MACRO = re.compile(r"\b(ONE|TWO|THREE|TEST)\((\w+)\)")
 _SUFFIX = {"ONE": "_1", "TWO": "_2", "THREE": "_3", "TEST": "_1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a kernel is launched; `shared` in bytes."""
+    """How a kernel is launched; `shared` in bytes; the images whose handles it is given."""
 
     grid: Dim3
     block: Dim3
     shared: int = 0
+    images: tuple[TextureDescription, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def kernels(program: str) -> dict[str, Shape]:
     """A program's kernels and how each is launched, in the file's order."""
     text = (FOLDER / f"{program}.cu").read_text(encoding="utf-8")
     usual = _shape(text.partition("All run with:")[2])
-    found = {name: _shape(own) if own else usual for own, name in _KERNEL.findall(text) if name != "kernel"}
+    found = {name: _own_shape(above, usual) for above, name in _KERNEL.findall(text) if name != "kernel"}
     generated = {name + _SUFFIX[macro]: usual for macro, name in _MACRO.findall(text) if name not in ("name", "kernel")}
     return {**found, **generated}
 
@@ -134,6 +139,14 @@ def _shape(text: str) -> Shape:
     match = _SHAPE.search(text)
     assert match is not None, f"no launch in {text[:60]!r}"
     return Shape(_dim3(match[1]), _dim3(match[2]), int(match[3] or 0))
+
+
+def _own_shape(above: str, usual: Shape) -> Shape:
+    """How a kernel is launched, by the comment above it."""
+    lines = [line.removeprefix("// ") for line in above.splitlines()]
+    shape = next((_shape(line) for line in lines if line.startswith("grid ")), usual)
+    match = _IMAGES.search(" ".join(lines))
+    return replace(shape, images=images.parse(match[1])) if match else shape
 
 
 def _dim3(text: str) -> Dim3:
