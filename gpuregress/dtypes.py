@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Kind = Literal["bool", "int", "uint", "float", "bfloat"]
 
@@ -40,6 +41,8 @@ class Scalar:
     @property
     def storage(self) -> np.dtype[np.generic]:
         """The little-endian numpy dtype of the bytes (uint16 for bfloat16)."""
+        import numpy as np  # noqa: PLC0415 - a run's start does without numpy
+
         return np.dtype("<u2") if self.kind == "bfloat" else np.dtype(self.name).newbyteorder("<")
 
     @property
@@ -82,6 +85,8 @@ class ElementType:
     @property
     def storage(self) -> np.dtype[np.generic]:
         """The numpy dtype of an array of these: plain for scalars and complex, structured for vectors and records."""
+        import numpy as np  # noqa: PLC0415 - as above
+
         if self.name in _COMPLEX:
             return np.dtype(self.name).newbyteorder("<")
         if len(self.parts) == 1 and not self.parts[0].name:
@@ -118,11 +123,15 @@ def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.
     """A part's column as numbers numpy can calculate with: bfloat16 bits become float32, exactly; others pass."""
     if scalar.kind != "bfloat":
         return column
+    import numpy as np  # noqa: PLC0415 - as above
+
     return (column.astype("<u4") << np.uint32(16)).view("<f4")
 
 
 def from_float32(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     """The bfloat16 bits nearest to float32 values, ties to even; a NaN keeps its sign and high payload, made quiet."""
+    import numpy as np  # noqa: PLC0415 - as above
+
     bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
     rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
@@ -216,6 +225,8 @@ def canonical_nans(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArr
     """
     if not scalar.is_float:
         return column
+    import numpy as np  # noqa: PLC0415 - as above
+
     with np.errstate(invalid="ignore"):  # a signalling NaN is looked at
         nans = np.isnan(to_float(column, scalar))
     if not nans.any():

@@ -1,17 +1,18 @@
-"""Whether two buffers are the same under a rule: arrays in, `records.Comparison` out; prints nothing, reads no file."""
+"""Whether two buffers are the same under a rule: arrays in, `records.Comparison` out; prints nothing, reads no file.
 
-from gpuregress.compare.entry import (
-    WAYS,
-    breaks,
-    compare,
-    compare_sparse,
-    identical,
-    mismatch,
-    needs_all,
-    needs_array_when_identical,
-)
+What needs numpy is loaded when it is first used: where two digests are the same, nothing of it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gpuregress.compare.request import Request
+from gpuregress.compare.sameness import identical, mismatch, needs_all, needs_array_when_identical
 from gpuregress.compare.validate import validate_rule, validate_sample
+
+if TYPE_CHECKING:
+    from gpuregress.compare.entry import WAYS, breaks, compare, compare_sparse
 
 __all__ = [
     "WAYS",
@@ -26,3 +27,11 @@ __all__ = [
     "validate_rule",
     "validate_sample",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gpuregress.compare import entry  # noqa: PLC0415 - see above
+
+    return getattr(entry, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress.compare.bounds import Bound, of_outliers, of_rule
+from gpuregress.compare.bound import Bound
 from gpuregress.records import Rule
 
 _METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error", "l2": "|error|2 / |baseline|2"}
@@ -30,10 +30,10 @@ def rule(wanted: Rule) -> str:
     """A whole rule, as one line."""
     if wanted.verify:
         return f"verify: {wanted.verify}"
-    limits = of_rule(wanted)
+    limits = Bound.of_rule(wanted)
     said = [] if limits.is_exact and (wanted.metric or wanted.statistics) else [bound(limits)]
     if wanted.outliers:
-        second = bound(of_outliers(wanted.outliers, wanted))
+        second = bound(Bound.of_outliers(wanted.outliers, wanted))
         said.append(f"but for {number(wanted.outliers.fraction)} of the elements, which keep {second}")
     said += [f"{_METRICS.get(name, name)} <= {number(limit)}" for name, limit in wanted.metric.items()]
     said += [_statistic(name, setting) for name, setting in wanted.statistics.items() if setting is not None]

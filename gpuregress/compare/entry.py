@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.compare import bounds, custom, describe, indexed, multiset, records_matched, sampling
+from gpuregress.compare import bounds, custom, indexed, multiset, records_matched, sampling
+from gpuregress.compare.bound import Bound
 from gpuregress.compare.request import Request
+from gpuregress.compare.sameness import incomparable, needs_all
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Rule
@@ -36,17 +38,6 @@ def way_of(rule: Rule, element_type: ElementType) -> str:
     if rule.order == "any":
         return "any" if len(element_type.parts) == 1 else "match"
     return "indexed"
-
-
-def needs_all(rule: Rule) -> bool:
-    """Whether a rule needs both whole arrays, because equal elements matter too; else the rows that differ will do."""
-    whole = rule.order == "any" or rule.key or rule.statistics or rule.verify
-    return bool(whole) or indexed.needs_all(rule)
-
-
-def needs_array_when_identical(rule: Rule, element_type: ElementType) -> bool:
-    """Whether even two buffers of the same bytes must be looked at: for NaN, or by the user's own function."""
-    return bool(rule.verify) or (rule.nan == "never" and element_type.is_float)
 
 
 def compare(request: Request, expected: Array, actual: Array) -> Comparison:
@@ -90,23 +81,6 @@ def compare_sparse(
     return indexed.compare_sparse(request, np.asarray(indices, np.int64), expected_rows, actual_rows)
 
 
-def identical(request: Request, actual: Array | None = None) -> Comparison:
-    """The comparison of two buffers whose bytes have the same digest.
-
-    Args:
-        request: what to compare and how.
-        actual: the buffer, where `needs_array_when_identical` asks for it.
-
-    Raises:
-        ValueError: the array is needed and is not given.
-    """
-    if needs_array_when_identical(request.rule, request.element_type):
-        if actual is None:
-            raise ValueError("this rule must see the array even where the bytes are the same")
-        return compare(request, actual, actual)
-    return request.result(same=True, rule=describe.rule(request.rule), identical=True, multiset_same=True)
-
-
 def breaks(request: Request, expected_rows: Array, actual_rows: Array) -> npt.NDArray[np.bool_]:
     """Which rows break the rule's bound for elements, in order: what a diagnosis is made from.
 
@@ -115,28 +89,12 @@ def breaks(request: Request, expected_rows: Array, actual_rows: Array) -> npt.ND
         expected_rows: one dimension, `request.element_type.storage`.
         actual_rows: the same.
     """
-    kind, bound = request.element_type, bounds.of_rule(request.rule)
+    kind, bound = request.element_type, Bound.of_rule(request.rule)
     broken = np.zeros(len(expected_rows), np.bool_)
     columns = zip(kind.columns(expected_rows), kind.columns(actual_rows), strict=True)
     for part, (e, a) in zip(kind.parts, columns, strict=True):
         broken |= bounds.broken(e, a, part.scalar, bound)
     return broken
-
-
-def mismatch(request: Request, expected_type: ElementType, expected_shape: tuple[int, ...]) -> Comparison | None:
-    """A failed comparison where element type or shape are not the baseline's; None where they are.
-
-    Args:
-        request: with this run's element type and shape.
-        expected_type: the baseline's.
-        expected_shape: the baseline's.
-    """
-    said = []
-    if expected_type != request.element_type:
-        said.append(f"the {request.against} holds {expected_type.name}, this run {request.element_type.name}")
-    if expected_shape != request.shape:
-        said.append(f"the {request.against}'s shape is {list(expected_shape)}, this run's {list(request.shape)}")
-    return _incomparable(request, said) if said else None
 
 
 def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | None:
@@ -146,14 +104,4 @@ def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | No
             said.append(f"{side} holds {array.dtype}, not {request.element_type.name}")
         elif array.shape not in (request.shape, (request.total,)):
             said.append(f"{side} has shape {list(array.shape)}, not {list(request.shape)}")
-    return _incomparable(request, said) if said else None
-
-
-def _incomparable(request: Request, said: Sequence[str]) -> Comparison:
-    return request.result(
-        same=False,
-        rule=describe.rule(request.rule),
-        differing=request.total,
-        changed=request.total,
-        message="cannot be compared: " + "; ".join(said),
-    )
+    return incomparable(request, said) if said else None

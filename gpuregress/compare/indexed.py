@@ -9,6 +9,7 @@ import numpy as np
 
 from gpuregress import ordinals
 from gpuregress.compare import bounds, describe, fingerprint, metrics, multiset
+from gpuregress.compare.bound import Bound
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import Indices, Tally, finite
 from gpuregress.ordinals import Array, Mask
@@ -18,19 +19,14 @@ BLOCK = 1 << 18
 _MOST_CHANGED_KEPT = 1 << 24
 
 
-def needs_all(rule: Rule) -> bool:
-    """Whether the rows that differ are not enough for this rule: equal rows matter to it too."""
-    return rule.nan == "never" or any(name != "max" for name in rule.metric)
-
-
 class _Run:
     """One comparison under way: the tally, the metrics' sums, and the multiset's fingerprints."""
 
     def __init__(self, request: Request) -> None:
         rule = request.rule
         self.request = request
-        second = bounds.of_outliers(rule.outliers, rule) if rule.outliers else None
-        self.tally = Tally(request.element_type, bounds.of_rule(rule), second)
+        second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
+        self.tally = Tally(request.element_type, Bound.of_rule(rule), second)
         self.baselines = metrics.Baselines(request.element_type)
         self.sums = [0, 0]
         self.kept: list[tuple[Array, Array]] | None = []
@@ -73,7 +69,7 @@ def compare_sparse(request: Request, indices: Indices, expected: Array, actual: 
     """Compares the rows that differ, all others being equal to the bit.
 
     Args:
-        request: what to compare and how; `needs_all(request.rule)` is false.
+        request: what to compare and how; `sameness.needs_all(request.rule)` is false.
         indices: the rows' places in the buffer, rising.
         expected: those rows, one dimension.
         actual: the same.

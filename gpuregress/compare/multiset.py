@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes, ordinals, records
 from gpuregress.compare import bounds, describe, metrics
-from gpuregress.compare.bounds import Bound
+from gpuregress.compare.bound import Bound
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import FIRST, PartSums, elements, finite, spot
 from gpuregress.compare.words import word
@@ -70,7 +70,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
         actual: the same.
     """
     part, rule = request.element_type.parts[0], request.rule
-    bound = bounds.of_rule(rule)
+    bound = Bound.of_rule(rule)
     changed = _count_changed(expected, actual, part.scalar)
     sides = _sorted(expected, part.scalar, bound), _sorted(actual, part.scalar, bound)
     numbers: dict[str, Any] = {"in_order": {"same": changed == 0, "changed": changed}}
@@ -133,7 +133,7 @@ class _Judge:
             return []
         if outliers is None:
             return [f"{len(left.expected)} values only in the {_side(self.request)}, {len(left.actual)} only here"]
-        second = bounds.of_outliers(outliers, self.request.rule)
+        second = Bound.of_outliers(outliers, self.request.rule)
         beyond = _leftover(self.expected, self.actual, self.part.scalar, second).count
         allowed = math.floor(outliers.fraction * total + 1e-9)
         self.numbers["outliers"] = {"missed": left.count, "allowed": allowed, "beyond": beyond}

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from gpuregress import dtypes, ordinals
 from gpuregress.compare import bounds
-from gpuregress.compare.bounds import Bound, Floats
+from gpuregress.compare.bound import Bound
+from gpuregress.compare.bounds import Floats
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.ordinals import Array, Mask
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpuregress.compare import bipartite, bounds, describe, fingerprint, metrics
 from gpuregress.compare.bipartite import TooManyCandidates
+from gpuregress.compare.bound import Bound
 from gpuregress.compare.indexed import measure
 from gpuregress.compare.nearness import Nearness, Places
 from gpuregress.compare.request import Request
@@ -50,7 +51,7 @@ def compare_any(request: Request, expected: Array, actual: Array) -> Comparison:
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
-    nearness = Nearness(request.element_type, bounds.of_rule(request.rule))
+    nearness = Nearness(request.element_type, Bound.of_rule(request.rule))
     return _by_matching(request, nearness, expected, actual)
 
 
@@ -72,7 +73,7 @@ def compare_keyed(request: Request, expected: Array, actual: Array) -> Compariso
             differing=request.total,
             message=f"cannot be compared: {wrong}",
         )
-    nearness = Nearness(kind, bounds.of_rule(request.rule), keys)
+    nearness = Nearness(kind, Bound.of_rule(request.rule), keys)
     merge = nearness.bound.signed_zero == "equal"
     hash_e = fingerprint.rows(expected, kind, merge_zeros=merge, only=keys)
     hash_a = fingerprint.rows(actual, kind, merge_zeros=merge, only=keys)
@@ -103,7 +104,7 @@ def _by_matching(request: Request, nearness: Nearness, expected: Array, actual: 
     numbers: dict[str, Any] = {}
     outliers = request.rule.outliers
     if outliers is not None and (partner == _FREE).any():
-        second = Nearness(request.element_type, bounds.of_outliers(outliers, request.rule), nearness.keys)
+        second = Nearness(request.element_type, Bound.of_outliers(outliers, request.rule), nearness.keys)
         beyond = int(np.count_nonzero(bipartite.match(second, expected, actual) == _FREE))
         numbers["outliers"] = {"missed": int(np.count_nonzero(partner == _FREE)), "beyond": beyond}
     return _result(request, expected, actual, partner, numbers)
@@ -113,8 +114,8 @@ def _result(request: Request, expected: Array, actual: Array, partner: Places, n
     """The comparison of matched rows, and of those without a partner."""
     kind, rule = request.element_type, request.rule
     paired = np.flatnonzero(partner != _FREE)
-    second = bounds.of_outliers(rule.outliers, rule) if rule.outliers else None
-    tally = Tally(kind, bounds.of_rule(rule), second)
+    second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
+    tally = Tally(kind, Bound.of_rule(rule), second)
     if paired.size:
         tally.add(partner[paired], expected[partner[paired]], actual[paired])
     only_a = np.flatnonzero(partner == _FREE)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from gpuregress import ordinals, records
 from gpuregress.compare import bounds
-from gpuregress.compare.bounds import Bound, Floats
+from gpuregress.compare.bound import Bound
+from gpuregress.compare.bounds import Floats
 from gpuregress.compare.words import words
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.ordinals import Array, Mask

@@ -6,9 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress import ordinals
-from gpuregress.compare import metrics, sampling
-from gpuregress.compare.records_matched import key_parts
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.records import Rule
 
@@ -34,6 +31,10 @@ def validate_sample(rule: Rule, count: int) -> list[str]:
         count: elements in the buffer.
     """
     limit = _number(rule.statistics.get("ks"))
+    if math.isnan(limit):
+        return []
+    from gpuregress.compare import sampling  # noqa: PLC0415 - loads numpy, which the start of a run does without
+
     smallest = sampling.ks_p_value(1.0, count, count) if count else 1.0
     if not limit <= smallest:
         return []
@@ -50,9 +51,10 @@ def _numbers(rule: Rule) -> list[str]:
         for name, value in given.items()
         if value is not None and not (math.isfinite(value) and value >= 0)
     ]
-    said += [
-        f"{name!r} is no metric: {', '.join(metrics.METRICS)}" for name in rule.metric if name not in metrics.METRICS
-    ]
+    if rule.metric:
+        from gpuregress.compare.metrics import METRICS  # noqa: PLC0415 - as above
+
+        said += [f"{name!r} is no metric: {', '.join(METRICS)}" for name in rule.metric if name not in METRICS]
     return said
 
 
@@ -85,6 +87,8 @@ def _outliers(rule: Rule) -> list[str]:
 def _order(rule: Rule, element_type: ElementType) -> list[str]:
     said = []
     if rule.key:
+        from gpuregress.compare.records_matched import key_parts  # noqa: PLC0415 - as above
+
         try:
             key_parts(element_type, rule.key)
         except ValueError as wrong:
@@ -100,6 +104,10 @@ def _order(rule: Rule, element_type: ElementType) -> list[str]:
 
 
 def _statistics(rule: Rule) -> list[str]:
+    if not rule.statistics:
+        return []
+    from gpuregress.compare import sampling  # noqa: PLC0415 - as above
+
     said = []
     for name, setting in rule.statistics.items():
         if setting is None:
@@ -113,7 +121,7 @@ def _statistics(rule: Rule) -> list[str]:
             said.append(f"{name}.sigmas must be over 0 and finite")
         elif _number(sampling_setting(setting)) > _MOST_SIGMAS:
             said.append(f"{name}.sigmas is {sampling_setting(setting):g}, over {_MOST_SIGMAS:g}: it could hardly fail")
-    if rule.statistics and (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
+    if (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
         said.append("statistics stand in place of the element's bound: give one of the two")
     return said
 
@@ -135,6 +143,8 @@ def _never_fails(rule: Rule, element_type: ElementType) -> list[str]:
         return [f"atol {rule.atol:g} is wider than {element_type.name}: the comparison could never fail"]
     floats = [part.scalar for part in element_type.parts if part.scalar.is_float]
     if rule.ulp is not None and len(floats) == len(element_type.parts):
+        from gpuregress import ordinals  # noqa: PLC0415 - as above
+
         steps = [ordinals.exponent_mask(scalar) for scalar in floats]
         if all(rule.ulp >= step for step in steps):
             return [f"ulp {rule.ulp} is more than {element_type.name} has floats of one sign: it could hardly fail"]

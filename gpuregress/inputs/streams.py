@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.inputs.problems import PARK_MILLER_MODULUS
+
 Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
 PARK_MILLER_FACTOR = 16807
-PARK_MILLER_MODULUS = 2**31 - 1
 _BLOCK = 1 << 15  # values worked on at a time, so that they stay in the cache
 
 

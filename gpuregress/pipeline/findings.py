@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpuregress import diagnose, dtypes, inputs
 from gpuregress.compare import bounds
+from gpuregress.compare.bound import Bound
 from gpuregress.diagnose import Evidence
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError
@@ -62,7 +63,7 @@ def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
     broken = np.zeros(len(found.indices), np.bool_)
     columns = zip(request.element_type.columns(first), request.element_type.columns(second), strict=True)
     for part, (expected, actual) in zip(request.element_type.parts, columns, strict=True):
-        broken |= bounds.broken(expected, actual, part.scalar, bounds.of_rule(request.rule))
+        broken |= bounds.broken(expected, actual, part.scalar, Bound.of_rule(request.rule))
     indices = found.indices[broken]
     whole = _whole(pair) if request.total <= _WHOLE else {}
     return Evidence(

@@ -7,21 +7,19 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from gpuregress import dtypes, inputs, verdict
-from gpuregress.compare import checks
-from gpuregress.dump import reader
+from gpuregress import dtypes, verdict
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
-from gpuregress.pipeline import findings, memory, pictures, results, usercode
+from gpuregress.pipeline import memory, results, usercode
 from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.pipeline.usercode import UserCode
 from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
 
-Array = npt.NDArray[np.generic]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(slots=True)
@@ -98,7 +96,12 @@ def _against(
     pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
     if user is not None and pair.request.rule.verify:
         return user.compare(pair)
-    return pictures.with_picture(pair, findings.explain(pair, pair.compare(), outcome), pictures.PAGE)
+    compared = pair.compare()
+    if compared.same:
+        return compared
+    from gpuregress.pipeline import findings, pictures  # noqa: PLC0415 - where something differs
+
+    return pictures.with_picture(pair, findings.explain(pair, compared, outcome), pictures.PAGE)
 
 
 def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:
@@ -128,6 +131,9 @@ def check(case: Case, now: Dump, wanted: Check) -> Comparison:
         DumpError: it does not hold what its header says.
         StorageError: it cannot be read.
     """
+    from gpuregress.compare import checks  # noqa: PLC0415 - loads numpy, which many runs do without
+    from gpuregress.dump import reader  # noqa: PLC0415 - as above
+
     array, element = reader.read(Path(now.path)).array, dtypes.parse(now.dtype)
     return checks.run(wanted, array, element, _Inputs(case), buffer=now.buffer, shape=now.shape, case=case)
 
@@ -153,13 +159,16 @@ def _repeats(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> 
     return [Comparison(now.buffer, "repeat", rule, same=True, identical=not paths, of=_count(now), message="")]
 
 
-class _Inputs(Mapping[str, Array]):
+class _Inputs(Mapping[str, "npt.NDArray[np.generic]"]):
     """A case's filled buffers as they were before the first launch, each made when a check asks for it."""
 
     def __init__(self, case: Case) -> None:
         self._buffers = {name: buffer for name, buffer in case.buffers.items() if buffer.fill is not None}
 
-    def __getitem__(self, name: str) -> Array:
+    def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        from gpuregress import inputs  # noqa: PLC0415 - as above
+        from gpuregress.dump import reader  # noqa: PLC0415 - as above
+
         return inputs.fill(self._buffers[name], read_dump=reader.read)
 
     def __iter__(self) -> Iterator[str]:

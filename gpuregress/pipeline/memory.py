@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from gpuregress.compare import determinism
-from gpuregress.compare.determinism import Determinism
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Rule
+
+if TYPE_CHECKING:
+    from gpuregress.compare.determinism import Determinism
 
 
 def is_watched(rule: Rule) -> bool:
@@ -56,6 +57,8 @@ def determinism_of(case: Case, now: Dump, accepted: Baseline, outcome: Outcome) 
     found = outcome.extra.get("determinism", {}).get(now.buffer)
     if expected is None or found is None:
         return []
+    from gpuregress.compare import determinism  # noqa: PLC0415 - loads numpy, and few cases are run again
+
     classes = cast("Determinism", expected), cast("Determinism", found)
     return [determinism.compare(now.buffer, *classes, case.repeat, math.prod(now.shape))]
 

@@ -8,14 +8,16 @@ import sys
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress.errors import HarnessError
 from gpuregress.pipeline.interrupts import Bell
-from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Case, Check, Comparison, Dump, from_json
 from gpuregress.workers.process import Seat, Worker
 from gpuregress.workers.watchdog import STARTING_S
+
+if TYPE_CHECKING:
+    from gpuregress.pipeline.pairs import Pair
 
 COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.pipeline.usercode_child")
 

@@ -13,7 +13,6 @@ from typing import Any
 from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
-from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError
 from gpuregress.plan import judging, names, sources, status, usage
 from gpuregress.plan.gold import standards
@@ -195,6 +194,8 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
     path = Path(str(buffer.fill.options.get("path", ""))) if buffer.fill and buffer.fill.kind == "file" else None
     if path is None or path.suffix in (".npy", ".bin"):
         return inputs.fill_problem(buffer)
+    from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and few fills are dumps
+
     try:
         header = reader.read_header(path)
     except GpuregressError as error:

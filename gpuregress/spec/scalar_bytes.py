@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+import struct
 
-from gpuregress import dtypes
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.spec.expressions import Number
+
+_CODES = {2: "<e", 4: "<f", 8: "<d"}
+_DOUBLE = 8
+_MOST_DIGITS = 10
+_BFLOAT_INFINITY = 0x7F80
 
 
 def pack(element: ElementType, values: tuple[Number, ...]) -> tuple[bytes, str]:
@@ -50,15 +55,46 @@ def bounds(scalar: Scalar) -> tuple[int, int]:
 
 
 def _pack_float(scalar: Scalar, value: float) -> tuple[bytes, str]:
-    with np.errstate(over="ignore", under="ignore"):
-        wide = np.array([value], dtype="<f8")
-        if scalar.kind == "bfloat":
-            bits = dtypes.from_float32(wide.astype("<f4"))
-            read = dtypes.to_float(bits, scalar)
-            data = bits.tobytes()
-        else:
-            read = wide.astype(scalar.storage)
-            data = read.tobytes()
-    if np.isfinite(value) and not np.isfinite(read[0]):
-        raise ValueError(f"{value!r} is too large for {scalar.name}")
-    return data, str(read[0])
+    try:
+        data = _bfloat16(value) if scalar.kind == "bfloat" else struct.pack(_CODES[scalar.size], value)
+    except OverflowError:
+        raise ValueError(f"{value!r} is too large for {scalar.name}") from None
+    return data, _shortest(data, scalar)
+
+
+def _bfloat16(value: float) -> bytes:
+    """The two bytes nearest to a number by way of float32, ties to even; a NaN is made quiet."""
+    bits = int.from_bytes(struct.pack("<f", value), "little")
+    if math.isnan(value):
+        return ((bits >> 16) | 0x40).to_bytes(2, "little")
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    if rounded & 0x7FFF == _BFLOAT_INFINITY and math.isfinite(value):
+        raise OverflowError
+    return rounded.to_bytes(2, "little")
+
+
+def _number(data: bytes, scalar: Scalar) -> float:
+    if scalar.kind == "bfloat":
+        data = b"\0\0" + data
+    return float(struct.unpack(_CODES[len(data)], data)[0])
+
+
+def _shortest(data: bytes, scalar: Scalar) -> str:
+    """The fewest digits that give the number back; bfloat16 as the float32 that it is."""
+    number = _number(data, scalar)
+    if scalar.size == _DOUBLE or not math.isfinite(number) or number == 0:
+        return repr(number)
+    width = max(scalar.size, 4) if scalar.kind == "bfloat" else scalar.size
+    wanted = struct.pack(_CODES[width], number)
+    for digits in range(1, _MOST_DIGITS):
+        text = repr(float(f"{number:.{digits}g}"))
+        if _packs_to(text, width) == wanted:
+            return text
+    return repr(number)
+
+
+def _packs_to(text: str, width: int) -> bytes:
+    try:
+        return struct.pack(_CODES[width], float(text))
+    except OverflowError:
+        return b""

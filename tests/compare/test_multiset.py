@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gpuregress import compare
 from gpuregress.compare import bounds, multiset
+from gpuregress.compare.bound import Bound
 from gpuregress.records import Outliers, Rule
 from tests.compare.oracle import largest_matching
 from tests.compare.rooms import against, array, request
@@ -110,7 +111,7 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
     size = data.draw(st.integers(1, 8))
     e, a = (array(dtype, data.draw(st.lists(NUMBERS[dtype], min_size=size, max_size=size))) for _ in range(2))
     kind = request(dtype, (size,)).element_type.parts[0].scalar
-    bound = bounds.of_rule(rule)
+    bound = Bound.of_rule(rule)
     near = [[not bounds.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0] for j in range(size)] for i in range(size)]
     found = compare.compare(request(dtype, (size,), rule), e, a)
     matched = largest_matching(near)

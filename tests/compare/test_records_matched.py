@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import compare, dtypes
-from gpuregress.compare import bipartite, bounds
+from gpuregress.compare import bipartite
+from gpuregress.compare.bound import Bound
 from gpuregress.compare.nearness import Nearness
 from gpuregress.records import Outliers, Rule
 from tests.compare.oracle import largest_matching
@@ -140,7 +141,7 @@ RULES = (
 def test_the_matching_is_as_large_as_brute_force(dtype: str, rule: Rule, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 9))
     e, a = (array(dtype, data.draw(st.lists(VALUES[dtype], min_size=size, max_size=size))) for _ in range(2))
-    nearness = Nearness(dtypes.parse(dtype), bounds.of_rule(rule))
+    nearness = Nearness(dtypes.parse(dtype), Bound.of_rule(rule))
     near = [[bool(nearness.near(e[i : i + 1], a[j : j + 1])[0]) for j in range(size)] for i in range(size)]
     partner = bipartite.match(nearness, e, a)
     paired = np.flatnonzero(partner >= 0)

@@ -17,7 +17,8 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.devices import registry
-from gpuregress.devices.cuda.device import CudaDevice, CudaModule
+from gpuregress.devices.cuda.device import CudaDevice
+from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, HarnessError
 from gpuregress.records import Source
 from tests.devices.bench import Bench, read

@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress import dtypes, inputs
+from gpuregress import dtypes
 from gpuregress.errors import JobErrors
+from gpuregress.inputs import fills
 from gpuregress.spec import load, model
 from tests.document.writing import write
 
@@ -78,7 +79,7 @@ def test_any_text_is_a_job_or_an_error(text: str, tmp_path: Path) -> None:
 
 
 def test_the_fills_of_the_model_are_those_of_inputs() -> None:
-    assert set(model.Fill.model_fields) == set(inputs.FILLS)
+    assert set(model.Fill.model_fields) == set(fills.FILLS)
 
 
 def test_the_schema_knows_every_form() -> None:

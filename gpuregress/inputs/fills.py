@@ -1,0 +1,150 @@
+"""A buffer's contents before the first launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes
+from gpuregress.dtypes import ElementType, Scalar
+from gpuregress.errors import HarnessError
+from gpuregress.inputs import files, streams
+from gpuregress.inputs.convert import to_scalar
+from gpuregress.inputs.problems import PARK_MILLER_MODULUS, fill_problem
+from gpuregress.records import Buffer, Fill
+
+Array = npt.NDArray[Any]
+Values = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+Make = Callable[[int, Mapping[str, Any], int], Values]
+
+
+def _zeros(count: int, _options: Mapping[str, Any], _seed: int) -> Values:
+    return np.zeros(count, np.int64)
+
+
+def _ones(count: int, _options: Mapping[str, Any], _seed: int) -> Values:
+    return np.ones(count, np.int64)
+
+
+def _arange(count: int, options: Mapping[str, Any], _seed: int) -> Values:
+    start, step = options.get("start", 0), options.get("step", 1)
+    if isinstance(start, int) and isinstance(step, int):
+        return np.arange(count, dtype=np.int64) * np.int64(step) + np.int64(start)
+    return np.arange(count, dtype=np.float64) * float(step) + float(start)
+
+
+def _uniform(count: int, options: Mapping[str, Any], seed: int) -> Values:
+    return streams.uniform(seed, count, float(options.get("low", 0.0)), float(options.get("high", 1.0)))
+
+
+def _normal(count: int, options: Mapping[str, Any], seed: int) -> Values:
+    return streams.normal(seed, count, float(options.get("mean", 0.0)), float(options.get("std", 1.0)))
+
+
+def _integers(count: int, options: Mapping[str, Any], seed: int) -> Values:
+    return streams.integers(seed, count, int(options["low"]), int(options["high"]))
+
+
+def _permutation(count: int, _options: Mapping[str, Any], seed: int) -> Values:
+    return streams.permutation(seed, count)
+
+
+def _park_miller(count: int, options: Mapping[str, Any], _seed: int) -> Values:
+    return streams.park_miller(int(options.get("seed", 1)), count)
+
+
+FILLS: dict[str, Make | None] = {
+    "zeros": _zeros,
+    "ones": _ones,
+    "arange": _arange,
+    "uniform": _uniform,
+    "normal": _normal,
+    "integers": _integers,
+    "permutation": _permutation,
+    "park_miller": _park_miller,
+    # These need more than a count: `fill` calls them itself.
+    "value": None,
+    "choice": None,
+    "file": None,
+    "python": None,
+}
+
+
+def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> Array:
+    """A buffer's contents before the first launch.
+
+    Args:
+        buffer: with a fill.
+        read_dump: `dump.reader.read`, for fills from a dump: a path → an object with an `array`.
+
+    Returns:
+        An array of the buffer's shape and its element type's storage dtype, padding zeroed.
+
+    Raises:
+        HarnessError: a file or function that does not give what the buffer needs.
+    """
+    made = buffer.fill
+    if made is None:
+        raise ValueError(f"{buffer.name} has no fill")
+    element = dtypes.parse(buffer.dtype)
+    if made.kind == "file":
+        return files.load(buffer, element, read_dump)
+    if made.kind == "python":
+        return files.call(buffer, element)
+    problem = fill_problem(buffer)
+    if problem:
+        raise HarnessError(f"buffer {buffer.name}: {problem}")
+    return _filled(buffer, made, element)
+
+
+def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
+    count, parts = math.prod(buffer.shape), len(element.parts)
+    result = np.zeros(buffer.shape, element.storage)
+    columns = element.columns(result)
+    if made.kind == "value":
+        given = [*made.options["values"]] * (parts if len(made.options["values"]) == 1 else 1)
+        for column, part, value in zip(columns, element.parts, given, strict=True):
+            column[...] = to_scalar(np.array([value]), part.scalar)[0]
+        return result
+    make = FILLS[made.kind]
+    if make is None:
+        drawn = streams.integers(made.seed, count * parts, 0, len(made.options["values"])).reshape(count, parts)
+        for at, (column, part) in enumerate(zip(columns, element.parts, strict=True)):
+            choices = to_scalar(np.array(made.options["values"]), part.scalar)
+            column[...] = choices[drawn[:, at]].reshape(buffer.shape)
+        return result
+    values = make(count * parts, made.options, made.seed)
+    for at, (column, part) in enumerate(zip(columns, element.parts, strict=True)):
+        column[...] = _converted(made, values[at::parts], part.scalar).reshape(buffer.shape)
+    return result
+
+
+def _converted(made: Fill, values: Values, scalar: Scalar) -> Array:
+    if made.kind == "park_miller" and scalar.is_float:
+        return to_scalar(values.astype(np.float64) / PARK_MILLER_MODULUS, scalar)
+    if made.kind == "uniform":
+        return _below(to_scalar(values, scalar), scalar, float(made.options.get("high", 1.0)))
+    return to_scalar(values, scalar)
+
+
+def _below(column: Array, scalar: Scalar, high: float) -> Array:
+    """Rounding to a narrower float can reach `high`; such an element gets the float before, so that all stay below."""
+    numbers: Array = dtypes.to_float(column, scalar)
+    reached = numbers >= high
+    if not reached.any():
+        return column
+    if scalar.kind == "bfloat":
+        top = dtypes.from_float32(np.array([high], np.float32))
+        while dtypes.to_float(top, scalar)[0] >= high:
+            sign = np.uint16(1) if dtypes.to_float(top, scalar)[0] > 0 else np.uint16(0xFFFF)
+            top = (top - sign).astype("<u2") if dtypes.to_float(top, scalar)[0] != 0 else np.array([0x8001], "<u2")
+        below: Any = top[0]
+    else:
+        top_float = np.array(high).astype(scalar.storage)
+        below = top_float if top_float < high else np.nextafter(top_float, scalar.storage.type(-np.inf))
+    return np.where(reached, below, column).astype(column.dtype)

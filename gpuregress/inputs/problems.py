@@ -1,0 +1,95 @@
+"""What keeps a fill from going into its buffer: said while a run is planned, so nothing here loads numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gpuregress import dtypes
+from gpuregress.dtypes import Scalar
+from gpuregress.records import Buffer, Fill
+
+PARK_MILLER_MODULUS = 2**31 - 1
+_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+
+
+def fill_problem(buffer: Buffer) -> str | None:
+    """Why a fill cannot go into this buffer, as far as no file needs to be read; None if nothing is in the way."""
+    made = buffer.fill
+    if made is None or made.kind == "python":
+        return None
+    element = dtypes.parse(buffer.dtype)
+    if made.kind == "file":
+        from gpuregress.inputs import files  # noqa: PLC0415 - loads numpy, for .npy
+
+        return files.size_problem(buffer, element)
+    if made.kind == "value" and len(made.options["values"]) not in (1, len(element.parts)):
+        return f"value has {len(made.options['values'])} numbers and {element.name} has {len(element.parts)} parts"
+    for at, part in enumerate(element.parts):
+        problem = _part_problem(buffer, made, part.scalar, at)
+        if problem:
+            return f"{problem} (part {part.name})" if part.name else problem
+    return None
+
+
+def _part_problem(buffer: Buffer, made: Fill, scalar: Scalar, at: int) -> str | None:
+    options = made.options
+    if made.kind in ("uniform", "normal") and not scalar.is_float:
+        return f"{made.kind} fills floats, and {scalar.name} is none: use {{integers: {{low: …, high: …}}}}"
+    if made.kind == "park_miller" and not scalar.is_float and scalar.size < 4:
+        return f"park_miller numbers go up to {PARK_MILLER_MODULUS - 1}, too large for {scalar.name}"
+    total = math.prod(buffer.shape) * len(dtypes.parse(buffer.dtype).parts)
+    if made.kind == "integers":
+        return bounds_problem([int(options["low"]), int(options["high"]) - 1], scalar)
+    if made.kind == "permutation":
+        return bounds_problem([0, total - 1], scalar)
+    if made.kind == "arange":
+        start, step = options.get("start", 0), options.get("step", 1)
+        return bounds_problem([start, step, start + step * (total - 1)], scalar)
+    if made.kind in ("value", "choice"):
+        values = options["values"]
+        return bounds_problem([values[at]] if made.kind == "value" and len(values) > 1 else values, scalar)
+    if made.kind in ("uniform", "normal"):
+        return bounds_problem(list(options.values()), scalar)
+    return None
+
+
+def bounds_problem(values: Sequence[Any], scalar: Scalar) -> str | None:
+    """Why one of these numbers cannot be stored, None if all can.
+
+    Args:
+        values: numbers.
+        scalar: the part's type.
+    """
+    for value in values:
+        problem = _float_problem(value, scalar) if scalar.is_float else _integer_problem(value, scalar)
+        if problem:
+            return problem
+    return None
+
+
+def _integer_problem(value: Any, scalar: Scalar) -> str | None:
+    if not math.isfinite(float(value)) or value != int(value):
+        return f"{value!r} is no whole number, and {scalar.name} holds only those"
+    low, high = integer_bounds(scalar)
+    return None if low <= value <= high else f"{value!r} does not fit {scalar.name}: {low} to {high}"
+
+
+def _float_problem(value: Any, scalar: Scalar) -> str | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and abs(value) > 2 ** _DIGITS[scalar.name] and float(value) != value:
+        return f"{value!r} is no {scalar.name}: whole numbers are exact up to 2**{_DIGITS[scalar.name]}"
+    if abs(value) > _LARGEST.get(scalar.name, math.inf):
+        return f"{value!r} is too large for {scalar.name}"
+    return None
+
+
+def integer_bounds(scalar: Scalar) -> tuple[int, int]:
+    """The smallest and largest number of an integer type, or of bool."""
+    if scalar.kind == "bool":
+        return 0, 1
+    bits = 8 * scalar.size
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if scalar.kind == "int" else (0, 2**bits - 1)
