@@ -9,7 +9,18 @@ import time
 
 from benchmarks.rows import Row, machine, table
 
-BENCHMARKS = ("startup", "saxpy", "reduction", "matmul", "histogram", "numba_simulator", "dumps", "compare", "tables")
+BENCHMARKS = (
+    "startup",
+    "saxpy",
+    "reduction",
+    "matmul",
+    "histogram",
+    "cores",
+    "numba_simulator",
+    "dumps",
+    "compare",
+    "tables",
+)
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ stride: two accesses whose addresses differ by a multiple of it other than 0, an
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,8 +81,15 @@ class Apart:
     def _instances(self, nodes: Sequence[int], conditions: Sequence[Sequence[Any]]) -> list[Instance]:
         key = (tuple(nodes), tuple(map(tuple, conditions)))
         if key not in self._known:
-            self._known[key] = instances(self._footprint, nodes, conditions, self._ranges, self._parameters)
+            self._known[key] = self._read_instances(nodes, conditions)
         return self._known[key]
+
+    def _read_instances(self, nodes: Sequence[int], conditions: Sequence[Sequence[Any]]) -> list[Instance]:
+        try:
+            return instances(self._footprint, nodes, conditions, self._ranges, self._parameters)
+        except NotUnderstoodError:
+            # It may be the conditions that are too much.
+            return instances(self._footprint, nodes, [], self._ranges, self._parameters)
 
     def _write(self, count: int, node: int, offset: int, conditions: Sequence[Sequence[Any]]) -> None:
         for instance in self._instances([node], conditions):
@@ -154,12 +162,15 @@ class Apart:
         width, *others = (max(1, extent) for extent in found.description.extents)
         width *= found.description.element_size
         extents = [width - count + 1, *others][: len(nodes)]
-        for instance in self._instances(nodes, conditions):
+        for found_here in self._instances(nodes, conditions):
+            instance = dataclasses.replace(found_here, known=found_here.known.within({}))
             first, pitch = Sum(region.address), 1
             for place, extent, size in zip(instance.places, extents, [width, *others], strict=False):
                 self._inside(instance.known, place, extent, bounds)
                 first = first.plus(place, pitch)
                 pitch *= size
+            if bounds != "trap" and any(number % count for number in (first.constant, *first.factors.values())):
+                raise NotUnderstoodError  # It is rounded down.
             touched = self._regions.setdefault(region.number, _Touched([], []))
             touched.written.append(_Access(first, count, instance))
 

@@ -133,6 +133,7 @@ class CpuDevice:
         self._space = AddressSpace()
         self._textures = Textures()
         self._modules: list[CpuModule] = []
+        self._cuts = split.Cuts(self._space, self._textures)
         self._arenas = [Arena()]
         self._info: DeviceInfo | None = None
 
@@ -192,6 +193,7 @@ class CpuDevice:
         self._modules.clear()
         self._space.clear()
         self._textures.clear()
+        self._cuts.clear()
         for arena in self._arenas:
             arena.release()
 
@@ -213,7 +215,7 @@ class CpuDevice:
         parameters = module.pack(kernel, args)
         sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster))
         most = cores.for_one_launch() if sequence is None else 1
-        parts = split.parts(facts.footprint, grid, block, parameters, self._space, self._textures, most)
+        parts = self._cuts.parts(f"{id(module)} {kernel}", facts.footprint, grid, block, parameters, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):

@@ -15,6 +15,7 @@ from typing import Any
 from gpuregress.devices.cpu.sums import INFINITE, Knowledge, Sum
 
 _MOST_INSTANCES = 24
+_MOST_READINGS = 200
 Footprint = Mapping[str, Any]
 
 
@@ -70,7 +71,11 @@ def instances(
     """
     found: list[Instance] = []
     pending: list[dict[str, int]] = [{}]
+    readings = 0
     while pending:
+        readings += 1
+        if readings > _MOST_READINGS:
+            raise NotUnderstoodError
         choices = pending.pop()
         reader = _Reader(footprint, ranges, parameters, choices)
         try:
@@ -224,9 +229,11 @@ class _Reader:
         try:
             item = self._exact(node, bits, signed=True)
         except NotUnderstoodError:
-            if mask >> (bits - 1):
+            if mask >> (bits - 1) or self._open:
                 raise
             return self._atom(f"&{name}", 0, mask)
+        if any(atom in item.factors for atom in self._open):
+            raise NotUnderstoodError
         if power:
             return item.plus(self._quotient(item, power, f"&{name}"), -power)
         if mask and down & (down - 1) == 0:

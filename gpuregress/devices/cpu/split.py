@@ -8,9 +8,12 @@ matter.
 from __future__ import annotations
 
 import ctypes
+import functools
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from threading import Thread
+from typing import Any
 
 from gpuregress.devices.cpu.apart import Apart
 from gpuregress.devices.cpu.formulas import Footprint, NotUnderstoodError
@@ -20,7 +23,8 @@ from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.records import Dim3
 
 SMALLEST = 1 << 14
-"""Threads in a launch from which on a further core pays."""
+"""Threads in a launch from which on a further core pays; a 16th of them where the kernel has a loop."""
+_MOST_KEPT = 4096
 
 
 def parts(
@@ -49,11 +53,11 @@ def parts(
     total = grid[0] * grid[1] * grid[2]
     whole = [(0, total)]
     axis = max(number for number in range(3) if grid[number] > 1 or number == 0)
-    if footprint is None or min(most, grid[axis]) < 2 or total * block[0] * block[1] * block[2] < SMALLEST:
+    if footprint is None or min(most, grid[axis]) < 2 or not _pays(footprint, total, block):
         return whole
     try:
         apart = Apart(footprint, _ranges(grid, block), parameters, space, textures)
-    except NotUnderstoodError:
+    except (NotUnderstoodError, RecursionError):
         return whole
     each = total // grid[axis]
     for count in _counts(min(most, grid[axis])):
@@ -61,6 +65,39 @@ def parts(
         if apart.parts([{f"ctaid.{'xyz'[axis]}": (first, end - 1)} for first, end in pairwise(cuts)]):
             return [(first * each, end * each) for first, end in pairwise(cuts)]
     return whole
+
+
+class Cuts:
+    """How the launches of loaded programs are cut, each worked out once.
+
+    Args:
+        space: where the buffers are.
+        textures: what handles of textures and surfaces stand for.
+    """
+
+    def __init__(self, space: AddressSpace, textures: Textures) -> None:
+        self._space, self._textures = space, textures
+        self._known: dict[Any, list[tuple[int, int]]] = {}
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._known.clear()
+
+    def parts(
+        self, kernel: str, footprint: Footprint | None, grid: Dim3, block: Dim3, parameters: bytes, most: int
+    ) -> list[tuple[int, int]]:
+        """As `parts`; `kernel` tells the kernels of all loaded programs apart."""
+        key = (kernel, grid, block, parameters, most)
+        if key not in self._known:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            self._known[key] = parts(footprint, grid, block, parameters, self._space, self._textures, most)
+        return self._known[key]
+
+
+def _pays(footprint: Footprint, blocks: int, block: Dim3) -> bool:
+    threads = blocks * block[0] * block[1] * block[2]
+    return threads * (16 if footprint["has_loops"] else 1) >= SMALLEST
 
 
 def _counts(most: int) -> list[int]:
@@ -71,6 +108,8 @@ def _counts(most: int) -> list[int]:
 def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
     """Runs a kernel on several cores, the first part on this one; ctypes gives the interpreter's lock away meanwhile.
 
+    The other cores' threads are kept from launch to launch: to wake one takes 20 µs, to start one 50.
+
     Returns:
         the status and the machine of the first part that failed; 0 and the first machine where none did. A part before
         it has run to its end, so that it is the same fault as on one core.
@@ -80,14 +119,17 @@ def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[in
     def work(number: int) -> None:
         status[number] = function(ctypes.addressof(machines[number]))
 
-    threads = [Thread(target=work, args=(number,)) for number in range(1, len(machines))]
-    for thread in threads:
-        thread.start()
+    others = [_pool(os.getpid(), len(machines) - 1).submit(work, number) for number in range(1, len(machines))]
     work(0)
-    for thread in threads:
-        thread.join()
+    for other in others:
+        other.result()
     failed = next((number for number, item in enumerate(status) if item), 0)
     return status[failed], machines[failed]
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:  # noqa: ARG001 - a forked process has no threads
+    return ThreadPoolExecutor(threads, "core")
 
 
 def _ranges(grid: Dim3, block: Dim3) -> dict[str, tuple[int, int]]:

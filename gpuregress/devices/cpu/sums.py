@@ -77,7 +77,7 @@ class Knowledge:
     def within(self, ranges: Mapping[Atom, tuple[int, int]]) -> Knowledge:
         """The same with these atoms' ranges cut."""
         found = Knowledge(self.ranges)
-        found.constraints = self.constraints
+        found.constraints = list(self.constraints)
         for atom, (low, high) in ranges.items():
             least, most = self.ranges[atom]
             found.ranges[atom] = max(low, least), min(high, most)

@@ -24,6 +24,7 @@ Footprint = dict[str, Any]
 nodes: as `values` has them.
 loops: by the block of each loop's head, what must hold at the end of a round for another one to follow.
 joins: by block, by the block before: what must hold for a thread to come this way.
+has_loops: whether the kernel has any.
 accesses: ["write", bytes, node of the address, offset, conditions];
     ["read", bytes, node or null, offset, conditions, first bytes of the parameters whose buffers are read, or null];
     ["texture", first byte of the handle's parameter];
@@ -147,6 +148,8 @@ class _Collector:
                     edges = [*graph.edges_above(before), (before, number)]
                     self._ways[number, before] = self._along(edges)
         for head, loop in graph.loops.items():
+            if loop.latch is None:
+                continue
             inside = [edge for edge in graph.edges_above(loop.latch) if edge[1] in loop.blocks and edge[1] != head]
             self._rounds[head] = self._along([*inside, (loop.latch, head)])
 
@@ -202,7 +205,13 @@ class _Collector:
                 items = [item for item in self._rounds[row[1]] if self._of_this_round(item[0], loop)]
                 loops[str(row[1])] = [writer.conditions(items), self._useful(writer, loop.head)]
             done += 1
-        return {"nodes": writer.nodes, "loops": loops, "joins": joins, "accesses": accesses}
+        return {
+            "nodes": writer.nodes,
+            "loops": loops,
+            "joins": joins,
+            "accesses": accesses,
+            "has_loops": bool(self._graph.loops),
+        }
 
     def _useful(self, writer: _Writer, number: int) -> list[list[Any]]:
         return writer.conditions(self._conditions[number])
@@ -237,11 +246,11 @@ class _Writer:
         """A node's new number."""
         node = self._values.follow(node)
         if node not in self._numbers:
-            needed, pending = [node], [node]
+            needed, pending = {node: None}, [node]
             while pending:
                 for item in map(self._values.follow, operands(self._values.nodes[pending.pop()])):
                     if item not in self._numbers and item not in needed:
-                        needed.append(item)
+                        needed[item] = None
                         pending.append(item)
             for item in needed:
                 self._numbers[item] = len(self.nodes)

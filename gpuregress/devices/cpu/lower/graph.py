@@ -10,16 +10,16 @@ from gpuregress.devices.cpu.ptx.tree import Guard, Instruction
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A natural loop: entered at its head only, and left to it again from one block only.
+    """A natural loop: entered at its head only.
 
     Attributes:
         head: the block where each round begins.
-        latch: the block from which the next round is begun.
+        latch: the one block from which the next round is begun; None where there are several.
         blocks: all of them.
     """
 
     head: int
-    latch: int
+    latch: int | None
     blocks: frozenset[int]
 
 
@@ -65,7 +65,9 @@ class Graph:
 
     def edges_above(self, number: int) -> list[tuple[int, int]]:
         """The edges that every way to a block takes, from the first on; of a loop those of its current round."""
-        return [(self.before[item][0], item) for item in self.dominators(number) if len(self.before[item]) == 1]
+        return [
+            (self.before[item][0], item) for item in self.dominators(number) if item and len(self.before[item]) == 1
+        ]
 
     def _reachable(self) -> set[int]:
         seen, pending = {0}, [0]
@@ -92,18 +94,18 @@ class Graph:
         return found
 
     def _find_loops(self) -> bool:
-        """Whether all loops are natural, with one way back to the head and none back to the kernel's first block."""
-        backward = [
+        """Whether all loops are natural."""
+        backward = {
             (tail, head)
             for tail in self.reachable
-            for head in set(self.flow.blocks[tail].successors)
+            for head in self.flow.blocks[tail].successors
             if self.dominates(head, tail)
-        ]
-        if len({head for _, head in backward}) < len(backward) or any(head == 0 for _, head in backward):
-            return False
-        for tail, head in backward:
-            self.loops[head] = Loop(head, tail, frozenset(self._inside(tail, head)))
-        return not self._has_cycle_without(set(backward))
+        }
+        for head in {head for _, head in backward}:
+            tails = [tail for tail, other in backward if other == head]
+            inside = frozenset().union(*(self._inside(tail, head) for tail in tails))
+            self.loops[head] = Loop(head, tails[0] if len(tails) == 1 and head else None, inside)
+        return not self._has_cycle_without(backward)
 
     def _inside(self, tail: int, head: int) -> set[int]:
         found, pending = {head, tail}, [tail] if tail != head else []

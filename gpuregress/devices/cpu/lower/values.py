@@ -105,7 +105,7 @@ class Values:
             else:
                 self.nodes[node] = self._of_instruction(name, place)
         self._forget_needless_joins()
-        for node, row in enumerate(self.nodes):
+        for node, row in enumerate(list(self.nodes)):
             if row[0] == "join" and row[1] in self._graph.loops:
                 self.nodes[node] = self._round(node, self._graph.loops[row[1]])
 
@@ -232,7 +232,7 @@ class Values:
         following = next((value for before, value in ways if before == loop.latch), 0)
         outside = [[before, value] for before, value in ways if before != loop.latch]
         steps = self._steps(following, node, loop)
-        if steps is None or not outside:
+        if loop.latch is None or steps is None or not outside:
             return ["?"]
         first = outside[0][1] if len(outside) == 1 else self._new(["join", number, outside])
         return ["round", number, first, steps]
