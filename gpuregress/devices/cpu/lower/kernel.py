@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.footprint import Footprint, footprint
 from gpuregress.devices.cpu.lower.liveness import AtWait
 from gpuregress.devices.cpu.lower.lockstep import Lockstep
-from gpuregress.devices.cpu.lower.names import knows_its_grid, names_used
+from gpuregress.devices.cpu.lower.names import knows_its_grid, names_used, uses_reserved_shared
 from gpuregress.devices.cpu.lower.passes import Passes
 from gpuregress.devices.cpu.lower.resolve import set_field
 from gpuregress.devices.cpu.lower.services import Services
@@ -25,7 +25,7 @@ from gpuregress.devices.cpu.lower.threads import COORDINATES, dimension
 from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.uniform import Uniformity
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
-from gpuregress.devices.cpu.machine.layout import LOCAL_START, local_stride
+from gpuregress.devices.cpu.machine.layout import LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.ptx.tree import Function
 from gpuregress.records import Dim3
 
@@ -159,6 +159,11 @@ class _KernelBuilder:
             start = at(b, self.view.pointer("shared"), self.unit.shared_starts[key])
             fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
             b.call(fill, (start, ir.Constant(I8, _POISON), size, ir.Constant(ir.IntType(1), 0)))
+        if any(uses_reserved_shared(function) for function in self.unit.functions.values()):
+            # cooperative_groups does not set its barriers to 0: they are, at a block's start.
+            fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+            no = ir.Constant(ir.IntType(1), 0)
+            b.call(fill, (self.view.pointer("shared"), ir.Constant(I8, 0), i64(SHARED_START), no))
 
     def _poison_local(self, b: ir.IRBuilder) -> None:
         """Where blocks may run on several cores, what a thread finds in local memory must not be another block's."""

@@ -25,6 +25,15 @@ def knows_its_grid(function: Function) -> bool:
     )
 
 
+def uses_reserved_shared(function: Function) -> bool:
+    """Whether a function looks for the shared memory that lies before all variables, and belongs to the system."""
+    return any(
+        name.startswith("%reserved_smem_offset")
+        for statement in function.body or ()
+        for name in effects.reads(statement)
+    )
+
+
 def _names(operand: Operand) -> set[str]:
     if isinstance(operand, Symbol):
         return {operand.name}

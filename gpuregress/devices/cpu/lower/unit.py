@@ -9,9 +9,10 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.cluster_size import is_clustered
 from gpuregress.devices.cpu.lower.effects import waits
+from gpuregress.devices.cpu.lower.names import uses_reserved_shared
 from gpuregress.devices.cpu.lower.resolve import build_resolve, build_resolve_own
 from gpuregress.devices.cpu.lower.types import I32, POINTER
-from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, place_shared
+from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
 from gpuregress.devices.cpu.machine.sites import Site, Sites
 from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
@@ -83,10 +84,13 @@ class Unit:
         self.shared_starts |= {key: self.dynamic_start for key, item in self.shared.items() if item.count is None}
 
     def shared_ranges(self) -> list[tuple[int, int]]:
-        """Each static shared variable's (address, bytes)."""
-        return [
+        """Each static shared variable's (address, bytes), and the reserved memory's where a function asks for it."""
+        found = [
             (self.shared_starts[key], byte_size(item)) for key, item in self.shared.items() if item.count is not None
         ]
+        if any(uses_reserved_shared(function) for function in self.functions.values()):
+            found.append((0, SHARED_START))
+        return found
 
     def shared_key(self, function: str, name: str) -> tuple[str, str] | None:
         """The shared variable that a name stands for in a function."""
