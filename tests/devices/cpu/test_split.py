@@ -81,6 +81,8 @@ class _Outcome:
         "int u = t; for (int j = 0; j < 4; ++j) { u += 16; box[t] += u; } y[i] = box[t];",
         "int many[64]; many[x[i] & 63] = i; y[i] = many[i & 63];",
         "y[(short)i] = 1;",
+        "if (t & 1) return; y[i] = __shfl_down_sync(~0u, i, 1);",
+        "if (t < 8) box[t] = __shfl_up_sync(255u, i, 1); __syncthreads(); y[i] = box[t ^ 8];",
     ],
 )
 def test_split_with_the_same_bytes(body: str) -> None:
@@ -111,7 +113,6 @@ def test_rows_of_a_matrix() -> None:
         "y[i] = clock();",
         "total += i;",
         "y[i] = total;",
-        "if (t & 1) return; y[i] = __shfl_down_sync(~0u, i, 1);",
         "y[(short)(i * 300)] = 1;",
         "y[i * i] = 1;",
         "int* p = x[i] & 1 ? y : y + 256; *p = 1;",

@@ -94,8 +94,7 @@ class _KernelBuilder:
         )
 
     def _footprint(self) -> Footprint | None:
-        # What a lane that has exited posted last depends on what ran before.
-        if isinstance(self.steps, Passes) or self.body.has_calls or self.body.takes_turns:
+        if self.body.has_calls or self.body.takes_turns:
             return None
         return footprint(self.emitter.flow, self.emitter.frame.parameter_offsets)
 

@@ -70,6 +70,9 @@ class Passes:
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
         b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(end - counters), no))
+        # What a lane posted last in another block is nothing to this one: which one ran before may be open.
+        snaps = b.shl(b.zext(self.count, I64), i64(3))
+        b.call(fill, (row(b, self.context, "snap", i32(0)), ir.Constant(I8, 0), snaps, no))
 
     def _reset_or_resume(self, b: ir.IRBuilder) -> None:
         self.turns = Cell(b, i64(0))

@@ -1,0 +1,91 @@
+"""The kernels of kernels/ on several cores: which are cut, and that their bytes are those of one core.
+
+The parts run one after the other, the last one first: what depends on their order shows every time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from gpuregress import plan, project, toolchain
+from gpuregress.devices import registry
+from gpuregress.devices.cpu import cores, split
+from gpuregress.devices.cpu.machine.layout import Machine
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Case
+from gpuregress.runner import run_case
+
+ROOT = Path(__file__).parents[3]
+UNCUT = dict.fromkeys(("compact", "dot", "histogram", "langdon_counter", "nearest"), "atomics in global memory")
+UNCUT |= dict.fromkeys(("langdon_no_threads", "langdon_stride"), "one block")
+UNCUT |= {"cluster": "blocks of a cluster wait for each other"}
+
+
+def _jobs() -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in plan.make(project.find(ROOT), []).cases:
+        if case.expect_fault is None:
+            found.setdefault(case.job, []).append(case)
+    return found
+
+
+JOBS = _jobs()
+
+
+def backwards(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
+    """Runs the parts in the wrong order; none must fail."""
+    for machine in reversed(machines):
+        assert function(ctypes.addressof(machine)) == 0
+    return 0, machines[0]
+
+
+def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
+    """The digests of a case's dumps, and into how many parts each launch was cut."""
+    whole, cut = split.parts, list[int]()
+
+    def watch(*arguments: object) -> list[tuple[int, int]]:
+        found = whole(*arguments)  # type: ignore[arg-type]  # handed through
+        cut.append(len(found))
+        return found
+
+    plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "SMALLEST", 1)
+        patch.setattr(split, "parts", watch)
+        patch.setattr(split, "run", backwards)
+        patch.setenv(cores.VARIABLE, str(count))
+        with registry.open_device("cpu") as device:
+            log = LaunchLog(Path(folder) / "launch.log")
+            outcome = run_case(
+                device, plain, toolchain.compile(case.source), log=log, first_launch=1, dumps=folder, known={}
+            )
+    assert outcome.state == "done", outcome.message
+    return {dump.buffer: dump.digest for dump in outcome.dumps}, cut
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_cut_with_the_same_bytes(job: str) -> None:
+    for case in (JOBS[job][0], JOBS[job][-1]):
+        alone, cut = run(case, 1)
+        assert set(cut) == {1}
+        for count in (2, 3, 5):
+            found, cut = run(case, count)
+            assert found == alone, f"{case.name} in {count} parts"
+            if job in UNCUT:
+                assert set(cut) == {1}
+    assert job in UNCUT or max(cut) > 1, f"no launch of {job} was cut"
+
+
+def test_every_launch_of_more_than_one_block_is_cut() -> None:
+    for job in sorted(JOBS.keys() - UNCUT.keys()):
+        case = JOBS[job][-1]
+        grids = [launch.grid for launch in case.launches]
+        _, cut = run(case, 2)
+        alone = sum(grid[0] * grid[1] * grid[2] == 1 for grid in grids)
+        assert cut.count(1) <= alone, f"{job}: {cut}"
