@@ -9,6 +9,8 @@ from gpuregress.records import Buffer, Texture
 
 FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
 """What a channel can be."""
+_LAYERED_ROW = 2
+"""Axes of a shape: layers and width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class TextureDescription:
     Attributes:
         format: of a channel, one of `FORMATS`.
         channels: 1, 2 or 4.
-        extents: width, height, depth in elements; 0 where there is no such axis, as the driver counts.
+        extents: width, height, depth in elements; 0 where there is no such axis, as the driver counts. The layers, and
+            the faces of cubes, are the depth, of a layered row too.
         sampler: how it is read.
     """
 
@@ -29,8 +32,18 @@ class TextureDescription:
 
     @property
     def axes(self) -> int:
-        """1, 2 or 3."""
-        return sum(extent > 0 for extent in self.extents)
+        """1, 2 or 3: those of one layer, or of a face."""
+        return sum(extent > 0 for extent in self.extents) - (self.sampler.kind != "plain")
+
+    @property
+    def layered(self) -> bool:
+        """Whether an instruction names a layer, or a cube of several."""
+        return self.sampler.kind.endswith("layered")
+
+    @property
+    def cube(self) -> bool:
+        """Whether it is sampled by a direction."""
+        return self.sampler.kind.startswith("cube")
 
     @property
     def element_size(self) -> int:
@@ -52,5 +65,14 @@ def describe(buffer: Buffer) -> TextureDescription | None:
     if buffer.texture is None:
         return None
     parts = dtypes.parse(buffer.dtype).parts
-    width, height, depth = (*reversed(buffer.shape), 0, 0)[:3]
-    return TextureDescription(parts[0].scalar.name, len(parts), (width, height, depth), buffer.texture)
+    return TextureDescription(parts[0].scalar.name, len(parts), _extents(buffer.shape, buffer.texture), buffer.texture)
+
+
+def _extents(shape: tuple[int, ...], texture: Texture) -> tuple[int, int, int]:
+    if texture.kind == "cube-layered":
+        cubes, faces, height, width = shape
+        return (width, height, cubes * faces)
+    if texture.kind == "layered" and len(shape) == _LAYERED_ROW:
+        return (shape[1], 0, shape[0])
+    width, height, depth = (*reversed(shape), 0, 0)[:3]
+    return (width, height, depth)

@@ -91,13 +91,14 @@ def _texture(buffer: Buffer) -> str:
     texture = buffer.texture
     if texture is None:
         return ""
+    kind = [] if texture.kind == "plain" else [texture.kind]
     if texture.surface:
-        return ", surface"
-    modes = " ".join(texture.address[: len(buffer.shape)])
+        return ", ".join(["", *kind, "surface"]).replace("layered, ", "layered ")
+    modes = " ".join(texture.address[: 1 if texture.kind.startswith("cube") else len(buffer.shape) - len(kind)])
     normalized = ["normalized coordinates"] if texture.normalized else []
     read = ["read as normalized_float"] if texture.read != "element" else []
     memory = ["linear memory"] if texture.memory == "linear" else [texture.filter, modes]
-    return f", texture ({', '.join([*memory, *normalized, *read])})"
+    return f", texture ({', '.join([*kind, *memory, *normalized, *read])})"
 
 
 def _launch(launch: Launch, buffers: Mapping[str, Buffer]) -> str:

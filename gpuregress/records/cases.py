@@ -34,7 +34,9 @@ class Texture:
         normalized: whether coordinates go from 0 to 1, not from 0 to the extent.
         read: `normalized_float` turns integers into 0 … 1 or -1 … 1.
         memory: `array`, or `linear` for tex1Dfetch.
-        surface: whether it is a surface: then nothing else here is used.
+        surface: whether it is a surface: then of the others only `kind` is used, which is `plain` or `layered`.
+        kind: `layered`: the slowest axis counts images of their own; `cube`: six square faces, sampled by a direction;
+            `cube-layered`: several such cubes.
     """
 
     filter: Literal["point", "linear"] = "point"
@@ -43,6 +45,7 @@ class Texture:
     read: Literal["element", "normalized_float"] = "element"
     memory: Literal["array", "linear"] = "array"
     surface: bool = False
+    kind: Literal["plain", "layered", "cube", "cube-layered"] = "plain"
 
 
 @dataclass(frozen=True, slots=True)

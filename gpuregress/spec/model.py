@@ -35,7 +35,7 @@ from gpuregress.spec.scalars import (
     Text,
 )
 from gpuregress.spec.strict import Model
-from gpuregress.spec.textured import Flag, Texture
+from gpuregress.spec.textured import Surface, Texture
 
 # --- buffers ----------------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,9 @@ class Buffer(Model):
         None, description="the __constant__ or __device__ variable that this buffer is"
     )
     texture: Texture | None = Field(None, description="kernels are given a texture object, and sample it so")
-    surface: Flag = Field(False, description="kernels are given a surface object (cudaSurfaceObject_t)")
+    surface: Surface = Field(
+        False, description="true: kernels are given a surface object (cudaSurfaceObject_t); layered: one with layers"
+    )
 
 
 # --- limits and the rest ----------------------------------------------------------------------------------------------

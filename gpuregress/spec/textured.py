@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
@@ -37,13 +38,35 @@ def _flag(value: Any) -> bool:
 _MODES_SCHEMA = {
     "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(MODES)}, "minItems": 1, "maxItems": 3}]
 }
+
+
+def _surface(value: Any) -> bool | str:
+    if isinstance(value, bool) or value == "layered":
+        return cast("bool | str", value)
+    raise ValueError(f"is {show(value)}: true, false or layered is needed")
+
+
 Modes = Annotated[list[str], PlainValidator(_modes), WithJsonSchema(_MODES_SCHEMA)]
 Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+
+Surface = Annotated[bool | str, PlainValidator(_surface), WithJsonSchema({"enum": [True, False, "layered"]})]
 
 # The largest extents along x, y, z: CUDA programming guide, "Technical Specifications", the same from sm_70 on.
 _ARRAYS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
 _SURFACES = {**_ARRAYS, 1: (32768,)}
 _LINEAR = {1: (1 << 28,)}
+_LAYERED: dict[int, tuple[int, ...]] = {2: (32768, 2048), 3: (32768, 32768, 2048)}
+_CUBES: dict[str, dict[int, tuple[int, ...]]] = {
+    "cube": {3: (32768, 32768, 6)},
+    "cube-layered": {4: (32768, 32768, 6, 341)},
+}
+_FACES = 6
+_SHAPES = {
+    "plain": "[w], [h, w] or [d, h, w]",
+    "layered": "[layers, w] or [layers, h, w]",
+    "cube": "[6, w, w]",
+    "cube-layered": "[cubes, 6, w, w]",
+}
 
 
 class Texture(Model):
@@ -54,6 +77,9 @@ class Texture(Model):
     normalized: Flag = Field(False, description="coordinates go from 0 to 1 (wrap and mirror need it)")
     read: Literal["element", "normalized_float"] = Field(
         "element", description="normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"
+    )
+    kind: Literal["plain", "layered", "cube", "cube-layered"] = Field(
+        "plain", description="layered for tex1DLayered, tex2DLayered; cube for texCubemap, with six faces"
     )
     memory: Literal["array", "linear"] = Field(
         "array", description="array for tex1D, tex2D, tex3D; linear for tex1Dfetch"
@@ -68,7 +94,7 @@ class Texture(Model):
 
 
 def texture(
-    scope: Scope, given: Texture | None, buffer: records.Buffer, key: Key, *, surface: bool
+    scope: Scope, given: Texture | None, buffer: records.Buffer, key: Key, *, surface: bool | str
 ) -> records.Texture | None:
     """How a buffer is sampled; errors are noted.
 
@@ -77,7 +103,7 @@ def texture(
         given: `texture:`, if it is there.
         buffer: what it is said of.
         key: the buffer's.
-        surface: whether `surface: true` is there.
+        surface: what `surface:` says.
     """
     if given is None and not surface:
         return None
@@ -85,7 +111,7 @@ def texture(
     if given is not None and surface:
         scope.error(place, "a buffer is a texture or a surface: kernels are given one object for it")
         return None
-    found = records.Texture(surface=True) if given is None else _sampler(scope, given, buffer, place)
+    found = _surface_of(surface) if given is None else _sampler(scope, given, buffer, place)
     if buffer.symbol is not None:
         scope.error(place, f"the buffer is the variable {buffer.symbol}: it cannot be a texture or surface, too")
     if given is not None and buffer.fill is None:
@@ -95,10 +121,15 @@ def texture(
     return found
 
 
+def _surface_of(said: bool | str) -> records.Texture:  # noqa: FBT001 - what the key holds
+    return records.Texture(surface=True, kind="layered" if said == "layered" else "plain")
+
+
 def _sampler(scope: Scope, given: Texture, buffer: records.Buffer, key: Key) -> records.Texture:
-    many = given.address * len(buffer.shape) if len(given.address) == 1 else given.address
-    axes = len(buffer.shape)
-    if len(many) != axes and axes <= len(_ARRAYS):
+    axes = len(buffer.shape) - (given.kind == "layered") if not given.kind.startswith("cube") else 1
+    many = given.address * axes if len(given.address) == 1 else given.address
+    _check_kind(scope, given, key)
+    if len(many) != axes and 0 < axes <= len(_ARRAYS):
         scope.error(
             (*key, "address"), f"{len(many)} modes are given and the buffer has {axes} ax{'i' if axes == 1 else 'e'}s"
         )
@@ -109,7 +140,18 @@ def _sampler(scope: Scope, given: Texture, buffer: records.Buffer, key: Key) -> 
             scope.error((*key, "address"), text)
     _check_read(scope, given, buffer, key)
     address = cast("tuple[str, str, str]", modes)
-    return records.Texture(given.filter, address, given.normalized, given.read, given.memory)
+    return records.Texture(given.filter, address, given.normalized, given.read, given.memory, kind=given.kind)
+
+
+def _check_kind(scope: Scope, given: Texture, key: Key) -> None:
+    if given.kind != "plain" and given.memory == "linear":
+        scope.error((*key, "memory"), f"linear memory is one row: nothing in it is {given.kind}")
+    if not given.kind.startswith("cube"):
+        return
+    if given.normalized:
+        scope.error((*key, "normalized"), "a cube is sampled by a direction, whatever its length")
+    if set(given.address) != {"clamp"}:
+        scope.error((*key, "address"), "a cube is sampled by a direction: nothing is outside")
 
 
 def _check_read(scope: Scope, given: Texture, buffer: records.Buffer, key: Key) -> None:
@@ -134,13 +176,32 @@ def _check_dtype(scope: Scope, buffer: records.Buffer, key: Key) -> None:
 
 
 def _check_shape(scope: Scope, given: records.Texture, buffer: records.Buffer, key: Key) -> None:
-    linear = given.memory == "linear"
-    table = _LINEAR if linear else _SURFACES if given.surface else _ARRAYS
-    limits = table.get(len(buffer.shape))
+    linear = given.memory == "linear" and given.kind == "plain"
+    limits = _limits(given).get(len(buffer.shape))
     if limits is None:
-        wanted = "[w], for tex1Dfetch" if linear else "[w], [h, w] or [d, h, w]"
+        wanted = "[w], for tex1Dfetch" if linear else _SHAPES[given.kind]
         scope.error(key, f"has {len(buffer.shape)} axes: {wanted} is possible")
         return
-    for axis, (extent, most) in enumerate(zip(reversed(buffer.shape), limits, strict=True)):
+    if given.kind.startswith("cube") and (buffer.shape[-3] != _FACES or buffer.shape[-1] != buffer.shape[-2]):
+        scope.error(key, f"a {given.kind} texture has six square faces: {_SHAPES[given.kind]}")
+        return
+    for extent, most, axis in zip(reversed(buffer.shape), limits, _axes(given.kind, len(limits)), strict=True):
         if extent > most:
-            scope.error(key, f"{extent} along {'xyz'[axis]}: a GPU takes at most {most} there", extent)
+            scope.error(key, f"{extent} {axis}: a GPU takes at most {most} there", extent)
+
+
+def _limits(given: records.Texture) -> Mapping[int, tuple[int, ...]]:
+    """The axes of a shape that are possible → the largest extent along each, fastest first."""
+    if given.kind != "plain":
+        return _CUBES.get(given.kind, _LAYERED)
+    if given.memory == "linear":
+        return _LINEAR
+    return _SURFACES if given.surface else _ARRAYS
+
+
+def _axes(kind: str, count: int) -> list[str]:
+    """What messages call the axes of a shape, fastest first."""
+    names = ["along x", "along y", "along z", ""][:count]
+    if kind == "layered":
+        names[-1] = "layers"
+    return [*names[:2], "faces", "cubes"][:count] if kind.startswith("cube") else names

@@ -262,7 +262,10 @@ __global__ void bytes_near(cudaSurfaceObject_t s, int at, int row)
 {
     surf2Dwrite(7, s, at, row, cudaBoundaryModeClamp);
 }
-__global__ void layers(float* out, cudaTextureObject_t t) { out[0] = tex2DLayered<float>(t, 0.5f, 0.5f, 1); }
+__global__ void whole(float* out, cudaTextureObject_t t)
+{
+    asm("tex.2d.v4.f32.s32 {%0, %0, %0, %0}, [%1, {%2, %2}];" : "=f"(out[0]) : "l"(t), "r"(1));
+}
 __global__ void extents(int* out, cudaTextureObject_t t, cudaSurfaceObject_t s)
 {
     asm("txq.width.b32 %0, [%1];" : "=r"(out[0]) : "l"(t));
@@ -282,10 +285,55 @@ __global__ void extents(int* out, cudaTextureObject_t t, cudaSurfaceObject_t s)
                 "bricks",
                 "bytes_of",
                 "bytes_near",
-                "layers",
+                "whole",
                 "extents",
             ),
             *("shift<float2, cudaBoundaryModeClamp>", "shift<float2, cudaBoundaryModeZero>"),
+        ),
+    ),
+    "layers": Text(
+        """
+template <class T> __global__ void row(T* out, cudaTextureObject_t t, const int* layer, const float* x)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = tex1DLayered<T>(t, x[i], layer[i]);
+}
+template <class T>
+__global__ void plane(T* out, cudaTextureObject_t t, const int* layer, const float* x, const float* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = i % 2 ? tex2DLayered<T>(t, x[i], y[i], layer[i]) : tex2DLayeredLod<T>(t, x[i], y[i], layer[i], 1.5f);
+}
+template <class T>
+__global__ void cube(T* out, cudaTextureObject_t t, const float* x, const float* y, const float* z)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = i % 2 ? texCubemap<T>(t, x[i], y[i], z[i]) : texCubemapLod<T>(t, x[i], y[i], z[i], 1.5f);
+}
+template <class T>
+__global__ void cubes(T* out, cudaTextureObject_t t, const int* which, const float* x, const float* y, const float* z)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = texCubemapLayered<T>(t, x[i], y[i], z[i], which[i]);
+}
+// Every element goes to the place that is `by` further along each axis, in the next layer.
+template <class T> __global__ void move(cudaSurfaceObject_t s, cudaSurfaceObject_t t, int by)
+{
+    int x = threadIdx.x, y = threadIdx.y, layer = blockIdx.x, size = sizeof(T);
+    T value = surf2DLayeredread<T>(s, x * size, y, layer);
+    surf2DLayeredwrite(value, t, (x + by) * size, y + by, layer + 1, cudaBoundaryModeZero);
+}
+__global__ void lines(cudaSurfaceObject_t s, float* out)
+{
+    int x = threadIdx.x, layer = blockIdx.x;
+    out[x + blockDim.x * layer] = surf1DLayeredread<float>(s, 4 * (x - 2), layer, cudaBoundaryModeClamp);
+    surf1DLayeredwrite(float(x), s, 4 * (int(blockDim.x) - 5 - x), layer, cudaBoundaryModeZero);
+}
+__global__ void one(cudaSurfaceObject_t s, int x, int y, int layer) { surf2DLayeredwrite(7, s, x, y, layer); }
+""",
+        (
+            *("row<float>", "row<uchar2>", "plane<float>", "plane<short4>", "cube<float>", "cube<uchar4>"),
+            *("cubes<float>", "cubes<uint2>", "move<float2>", "move<unsigned char>", "lines", "one"),
         ),
     ),
     "clusters": Text(

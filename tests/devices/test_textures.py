@@ -89,10 +89,10 @@ class TestCpu(TextureContract):
         with pytest.raises(KernelFault, match="no texture or surface"):
             bench.launch("bytes_of", 1, 1, np.uint64(handle), np.int32(0), np.int32(0))
 
-    def test_layers_are_refused_with_instruction_and_line(self, device: Device, tmp_path: Path) -> None:
+    def test_what_is_not_there_is_refused_with_instruction_and_line(self, device: Device, tmp_path: Path) -> None:
         bench = Bench(device, tmp_path, "textures")
-        mangled = bench.program.entries["layers"].mangled
-        with pytest.raises(UnsupportedError, match=r"tex\.a2d\.v4\.f32\.f32 at textures\.cu:\d+ is not supported"):
+        mangled = bench.program.entries["whole"].mangled
+        with pytest.raises(UnsupportedError, match=r"tex\.2d\.v4\.f32\.s32 at textures\.cu:\d+ is not supported"):
             bench.module.kernel(mangled)
 
     def test_a_coordinate_that_is_no_number_counts_as_zero(self, device: Device, tmp_path: Path) -> None:

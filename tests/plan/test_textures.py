@@ -48,6 +48,23 @@ def _x(folder: Path, key: str, dtype: str = "float32", shape: str = "[4, 8]") ->
             "texture (point, wrap mirror clamp, normalized coordinates, read as normalized_float)",
         ),
         ("texture: {memory: linear}", "float4", "[99]", Texture(memory="linear"), "texture (linear memory)"),
+        (
+            "texture: {kind: layered, address: [border, clamp]}",
+            "uchar4",
+            "[3, 4, 8]",
+            Texture(address=("border", "clamp", "clamp"), kind="layered"),
+            "texture (layered, point, border clamp)",
+        ),
+        ("texture: {kind: layered}", "float16", "[3, 8]", Texture(kind="layered"), "texture (layered, point, clamp)"),
+        ("texture: {kind: cube}", "float2", "[6, 4, 4]", Texture(kind="cube"), "texture (cube, point, clamp)"),
+        (
+            "texture: {kind: cube-layered, filter: linear}",
+            "float32",
+            "[2, 6, 4, 4]",
+            Texture("linear", kind="cube-layered"),
+            "texture (cube-layered, linear, clamp)",
+        ),
+        ("surface: layered", "float32", "[3, 4, 8]", Texture(surface=True, kind="layered"), "layered surface"),
         ("surface: true", "complex64", "[2, 2]", Texture(surface=True), "surface"),
     ],
 )

@@ -27,7 +27,7 @@ _FORMATS = {
 _ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 _FILTERS = {"point": 0, "linear": 1}
 _READ_AS_INTEGER, _NORMALIZED_COORDINATES = 0x01, 0x02
-_SURFACE, _GATHER = 0x02, 0x08
+_LAYERED, _SURFACE, _CUBEMAP, _GATHER = 0x01, 0x02, 0x04, 0x08
 _GATHER_EXTENT = 32768
 """The largest extent of an array from which tex2Dgather reads (CUDA programming guide, "Technical Specifications")."""
 _RESOURCE_ARRAY, _RESOURCE_LINEAR = 0, 2
@@ -176,8 +176,9 @@ class CudaTexture:
             resource.of.linear = _Linear(self._memory.address, _FORMATS[asked.format], asked.channels, size)
             return resource
         width, height, depth = asked.extents
-        gathers = asked.axes == 2 and max(width, height) <= _GATHER_EXTENT and not self._surface
+        gathers = height > 0 and depth == 0 and max(width, height) <= _GATHER_EXTENT and not self._surface
         flags = _SURFACE if self._surface else _GATHER if gathers else 0
+        flags |= asked.layered * _LAYERED | asked.cube * _CUBEMAP
         form = _ArrayDescriptor(width, height, depth, _FORMATS[asked.format], asked.channels, flags)
         self._call("cuArray3DCreate_v2", ctypes.byref(self._array), ctypes.byref(form))
         resource.kind = _RESOURCE_ARRAY
@@ -205,7 +206,7 @@ def _sampler(description: TextureDescription) -> _Sampler:
     asked = description.sampler
     integers = not description.format.startswith("float")
     flags = _READ_AS_INTEGER if integers and asked.read == "element" else 0
-    flags |= _NORMALIZED_COORDINATES if asked.normalized else 0
+    flags |= _NORMALIZED_COORDINATES if asked.normalized or description.cube else 0
     # A row is sampled as an image one row high, at y = 0: with a border there, linear filtering halves every value.
     absent = ("clamp",) * (3 - description.axes)
     modes = (ctypes.c_int * 3)(*(_ADDRESS_MODES[mode] for mode in (*asked.address[: description.axes], *absent)))

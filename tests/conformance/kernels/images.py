@@ -1,8 +1,9 @@
 """Images that kernels of the suite sample: what they hold, and how they are read.
 
 Above a kernel, behind `// images:`, one entry for each, separated by semicolons: the element's type and channels, the
-extents along x, y, z, and words: address modes (`wrap`, or `wrap/mirror` along x, y), `normalized` coordinates,
-`share` (integers as parts of their largest), `memory` (linear memory, for tex1Dfetch), `surface`. For instance
+extents along x, y, z (the layers, or faces, last), and words: address modes (`wrap`, or `wrap/mirror` along x, y),
+`normalized` coordinates, `share` (integers as parts of their largest), `memory` (linear memory, for tex1Dfetch),
+`surface`, `layered`, `cube`, `cube-layered`. For instance
 
     // images: uint8*4 19x13 border; float32*1 16x16x4 wrap/mirror/clamp normalized; uint16*2 8x8 surface
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,9 @@ from gpuregress.records import Texture
 Image = npt.NDArray[Any]
 _ENTRY = re.compile(r"(?P<dtype>\w+)\*(?P<channels>[124]) (?P<extents>\d+(?:x\d+)*)(?P<words>(?: \S+)*)")
 _MODES = ("clamp", "wrap", "mirror", "border")
+_Kind = Literal["plain", "layered", "cube", "cube-layered"]
+_KINDS: tuple[_Kind, ...] = ("layered", "cube", "cube-layered")
+_LAYERED_ROW = 2
 
 
 def parse(text: str) -> tuple[TextureDescription, ...]:
@@ -35,18 +39,22 @@ def _entry(text: str) -> TextureDescription:
     match = _ENTRY.fullmatch(text)
     assert match is not None, f"no image: {text!r}"
     sides = [int(side) for side in match["extents"].split("x")]
-    x, y, z = (*sides, 0, 0)[:3]
     words = match["words"].split()
     modes = next((word.split("/") for word in words if word.split("/")[0] in _MODES), ["clamp"])
-    first, second, third = (modes * len(sides) if len(modes) == 1 else modes) + ["clamp"] * (3 - len(sides))
-    rest = [word for word in words if word.split("/")[0] not in _MODES]
-    assert set(rest) <= {"normalized", "share", "memory", "surface"}, f"no words for an image: {rest}"
+    rest = {word for word in words if word.split("/")[0] not in _MODES}
+    kind: _Kind = next((item for item in _KINDS if item in rest), "plain")
+    assert rest <= {"normalized", "share", "memory", "surface", kind}, f"no words for an image: {rest}"
+    if kind == "layered" and len(sides) == _LAYERED_ROW:
+        sides.insert(1, 0)
+    x, y, z = (*sides, 0, 0)[:3]
+    first, second, third = ((modes * 3 if len(modes) == 1 else modes) + ["clamp"] * 3)[:3]
     sampler = Texture(
         address=(first, second, third),
         normalized="normalized" in rest,
         read="normalized_float" if "share" in rest else "element",
         memory="linear" if "memory" in rest else "array",
         surface="surface" in rest,
+        kind=kind,
     )
     return TextureDescription(match["dtype"], int(match["channels"]), (x, y, z), sampler)
 

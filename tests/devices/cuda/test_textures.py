@@ -71,6 +71,27 @@ def test_structures_are_as_large_as_those_of_the_header() -> None:
     assert sizes == [40, 144, 104, 200]
 
 
+@pytest.mark.parametrize(
+    ("texture", "extents", "flags", "sampled"),
+    [
+        (Texture(kind="layered"), (5, 3, 4), 0x01, 0),
+        (Texture(kind="layered"), (5, 0, 4), 0x01, 0),
+        (Texture(kind="layered", surface=True), (5, 3, 4), 0x03, None),
+        (Texture(kind="cube"), (4, 4, 6), 0x04, 2),
+        (Texture(kind="cube-layered"), (4, 4, 18), 0x05, 2),
+    ],
+)
+def test_layers_and_cubes_are_said_to_the_driver(
+    texture: Texture, extents: tuple[int, int, int], flags: int, sampled: int | None
+) -> None:
+    api = FakeApi()
+    call, memory = FakeDriver(api), _memory(api)
+    CudaTexture(memory, TextureDescription("float32", 1, extents, texture), call)
+    form = call.given["cuArray3DCreate_v2"][1]
+    assert (form.width, form.height, form.depth, form.flags) == (*extents, flags)
+    assert sampled is None or call.given["cuTexObjectCreate"][2].flags == sampled
+
+
 def test_a_texture_samples_an_array_that_follows_its_buffer() -> None:
     api = FakeApi()
     call, memory = FakeDriver(api), _memory(api)

@@ -44,7 +44,7 @@ SECTIONS = {
 
 TOLERANCE = {
     "mma": "integers, f64 and sums that are exact: every bit; other floating point: by tolerance; dense, not fp8",
-    "tex": "1d, 2d, 3d: the nearest element: every bit; linear filtering: by tolerance; no mipmap, layer or cube",
+    "tex": "1d, 2d, 3d, layers, cubes: the nearest element: every bit; linear filtering: by tolerance; no mipmap",
     "wmma": "as mma; elements of eight bits and more",
 }
 """Instructions of which some results are promised within a tolerance only."""
@@ -64,9 +64,9 @@ REMARKS = {
     "shfl": "the .sync forms",
     "st": "async: to another block's shared memory",
     "stmatrix": "m8n8 of b16",
-    "suld": "b, in 1d, 2d, 3d",
+    "suld": "b, in 1d, 2d, 3d, layers",
     "suq": "width, height, depth",
-    "sust": "b, in 1d, 2d, 3d",
+    "sust": "b, in 1d, 2d, 3d, layers",
     "tld4": "2d, no offsets",
     "txq": "width, height, depth",
     "vote": "the .sync forms",

@@ -131,6 +131,8 @@ class _Collector:
         handle = self._values.read(address.base, index)
         if item.opcode != "sust":
             return ["texture", handle]
+        if "a1d" in item.modifiers or "a2d" in item.modifiers:
+            return None  # The layer comes first among the coordinates.
         places = address.coordinates.elements if isinstance(address.coordinates, Vector) else (address.coordinates,)
         bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
         count = lanes(item) * size(element_type(item))

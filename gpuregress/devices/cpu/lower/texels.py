@@ -26,6 +26,7 @@ from gpuregress.devices.textures import FORMATS
 TEXEL = ir.ArrayType(I32, 4)
 """Four channels, as the bits that registers get."""
 _EXTENTS = ("width", "height", "depth")
+_FACES = 6
 _FARTHEST = float(1 << 40)
 _Values = tuple[ir.Value, ...]
 
@@ -44,15 +45,83 @@ def sample(emitter: Services, axes: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, *places, out = arguments
-        scaled = _scaled(emitter, b, row, places[:axes])
-        with b.if_else(_flag(b, row, LINEAR_FILTER)) as (linear, point):
-            with linear:
-                _mix(emitter, b, row, scaled, out)
-            with point:
-                _take(emitter, b, row, [_floor(emitter, b, place) for place in scaled], out)
+        _filter(emitter, b, row, _scaled(emitter, b, row, places[:axes]), out)
         return i32(0)
 
     return emitter.subroutine(f"texture.sample.{axes}", I32, (POINTER, F64, F64, F64, POINTER), build)
+
+
+def sample_layer(emitter: Services, axes: int) -> ir.Function:
+    """`(row, x, y: double, layer: i32, texel) → 0`: the same in one of the layers; in the last, if there is none."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, *places, layer, out = arguments
+        last = b.sub(word(b, row, "depth"), i64(1))
+        _filter(emitter, b, row, _scaled(emitter, b, row, places[:axes]), out, _at_most(b, b.zext(layer, I64), last))
+        return i32(0)
+
+    return emitter.subroutine(f"texture.sample_layer.{axes}", I32, (POINTER, F64, F64, I32, POINTER), build)
+
+
+def sample_cube(emitter: Services) -> ir.Function:
+    """`(row, x, y, z: double, cube: i32, texel) → 0`: the texel of a cube's face to which a direction points.
+
+    CUDA programming guide, "Cubemap Textures": the greatest coordinate names the face. It does not say which of two
+    equal ones is the greater; here z before y before x.
+    """
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, x, y, z, cube, out = arguments
+        face, s, t, m = _face(emitter, b, x, y, z)
+        extent = b.uitofp(word(b, row, "width"), F64)
+        places = []
+        for place in (s, t):
+            share = b.fmul(b.fadd(b.fdiv(place, m), F64(1.0)), F64(0.5))
+            share = b.select(b.fcmp_unordered("uno", share, share), F64(0.0), share)
+            places.append(b.fmul(share, extent))
+        last = b.sub(b.udiv(word(b, row, "depth"), i64(_FACES)), i64(1))
+        number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
+        _filter(emitter, b, row, places, out, number)
+        return i32(0)
+
+    return emitter.subroutine("texture.sample_cube", I32, (POINTER, F64, F64, F64, I32, POINTER), build)
+
+
+def _face(emitter: Services, b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> _Values:
+    """The face's number, and the guide's s, t and m."""
+    sizes = [_call(emitter, b, "llvm.fabs.f64", place) for place in (x, y, z)]
+    back = [b.fcmp_ordered("<", place, F64(0.0)) for place in (x, y, z)]
+    turned = [b.fneg(place) for place in (x, y, z)]
+    along_z = b.and_(b.fcmp_ordered(">=", sizes[2], sizes[0]), b.fcmp_ordered(">=", sizes[2], sizes[1]))
+    along_y = b.fcmp_ordered(">=", sizes[1], sizes[0])
+
+    def chosen(of_x: ir.Value, of_y: ir.Value, of_z: ir.Value) -> ir.Value:
+        return b.select(along_z, of_z, b.select(along_y, of_y, of_x))
+
+    numbers = [b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)]
+    s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
+    t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
+    return (chosen(*numbers), s, t, chosen(*sizes))
+
+
+def _at_most(b: ir.IRBuilder, number: ir.Value, last: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", number, last), last, number)
+
+
+def _filter(
+    emitter: Services,
+    b: ir.IRBuilder,
+    row: ir.Value,
+    scaled: list[ir.Value],
+    out: ir.Value,
+    layer: ir.Value | None = None,
+) -> None:
+    """The texel at a place in elements, or its neighbours mixed, as the texture says."""
+    with b.if_else(_flag(b, row, LINEAR_FILTER)) as (linear, point):
+        with linear:
+            _mix(emitter, b, row, scaled, out, layer)
+        with point:
+            _take(emitter, b, row, [_floor(emitter, b, place) for place in scaled], out, layer)
 
 
 def gather(emitter: Services, channel: int) -> ir.Function:
@@ -116,14 +185,24 @@ def _floor(emitter: Services, b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return b.fptosi(_call(emitter, b, "llvm.floor.f64", value), I64)
 
 
-def _take(emitter: Services, b: ir.IRBuilder, row: ir.Value, indices: list[ir.Value], out: ir.Value) -> None:
+def _take(
+    emitter: Services,
+    b: ir.IRBuilder,
+    row: ir.Value,
+    indices: list[ir.Value],
+    out: ir.Value,
+    layer: ir.Value | None = None,
+) -> None:
     """The texel at whole indices, after the address modes."""
     address = _address(emitter)
     kept = [
         b.call(address, (word(b, row, f"mode{axis}"), index, word(b, row, _EXTENTS[axis])))
         for axis, index in enumerate(indices)
     ]
-    b.call(fetch(emitter), (row, *kept, *[i64(0)] * (3 - len(kept)), out))
+    places = [*kept, *[i64(0)] * (3 - len(kept))]
+    if layer is not None:
+        places[2] = layer
+    b.call(fetch(emitter), (row, *places, out))
 
 
 def _address(emitter: Services) -> ir.Function:
@@ -153,7 +232,14 @@ def _modulo(b: ir.IRBuilder, index: ir.Value, extent: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, extent), rest)
 
 
-def _mix(emitter: Services, b: ir.IRBuilder, row: ir.Value, scaled: list[ir.Value], out: ir.Value) -> None:
+def _mix(
+    emitter: Services,
+    b: ir.IRBuilder,
+    row: ir.Value,
+    scaled: list[ir.Value],
+    out: ir.Value,
+    layer: ir.Value | None = None,
+) -> None:
     """Linear filtering: the 2, 4 or 8 texels around a place, weighted; one of weight 0 is not looked at."""
     first, weights = [], []
     for place in scaled:
@@ -171,7 +257,7 @@ def _mix(emitter: Services, b: ir.IRBuilder, row: ir.Value, scaled: list[ir.Valu
             weight = b.fmul(weight, weights[axis][step])
         with b.if_then(b.fcmp_unordered("!=", weight, F64(0.0))):
             corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            _take(emitter, b, row, corner, found)
+            _take(emitter, b, row, corner, found, layer)
             for place, total in enumerate(sums):
                 value = b.fpext(b.load(at(b, found, 4 * place), typ=F32), F64)
                 total.set(b.fadd(total.get(), b.fmul(weight, value)))

@@ -1,10 +1,12 @@
 """Textures and surfaces: tex, tld4, txq, suld, sust, suq through 64-bit handles. PTX ISA manual, 9.7.10 and 9.7.11.
 
 A handle is looked up in the machine's table at each instruction; one that is not there, or is no texture of the
-instruction's kind, is a fault. Mipmaps, layers, cubes and integer coordinates in two and three axes are refused.
+instruction's kind, is a fault. Mipmaps and integer coordinates in two and three axes are refused.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -13,31 +15,53 @@ from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.memory import element_type, lanes
 from gpuregress.devices.cpu.lower.resolve import field, set_field
 from gpuregress.devices.cpu.lower.services import Services
-from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i64
+from gpuregress.devices.cpu.lower.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.lower.types import F64, I32, I64, POINTER, convert, is_type, llvm_type, size
 from gpuregress.devices.cpu.machine.layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
 from gpuregress.devices.cpu.machine.textures import SURFACE_KEY, key
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, Vector
 
-_AXES = {"1d": 1, "2d": 2, "3d": 3}
+_AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2}
+_LAYERED, _CUBES = frozenset(["a1d", "a2d", "acube"]), frozenset(["cube", "acube"])
 _WHOLE_KEY = (1 << 16) - 1
 _BOUNDS = ("trap", "clamp", "zero")
 _QUERIES = ("width", "height", "depth")
 _NOT_THERE = frozenset(
-    ["a1d", "a2d", "acube", "cube", "2dms", "a2dms", "p", "base", "f16x2", "f16", "mipmap", "unified", "array_size"]
+    ["2dms", "a2dms", "p", "base", "f16x2", "f16", "mipmap", "unified", "array_size"]
 )
 _NULL = ir.Constant(POINTER, None)
 _Values = tuple[ir.Value, ...]
 
 
-def _axes(instruction: Instruction) -> int:
+@dataclass(frozen=True, slots=True)
+class _Geometry:
+    """What an instruction's coordinates are in: axes of an image, or of a face; layers, or cubes, to be named first."""
+
+    axes: int
+    layered: bool
+    cube: bool
+
+    def key(self, *, surface: bool = False) -> int:
+        """What the object must be."""
+        return key(self.axes, surface=surface, layered=self.layered, cube=self.cube)
+
+
+def _geometry(instruction: Instruction) -> _Geometry:
     for word in instruction.modifiers:
         if word in _NOT_THERE:
             raise unsupported(instruction, f".{word} is not there")
-    found = [_AXES[word] for word in instruction.modifiers if word in _AXES]
-    if not found:
+    found = next((word for word in instruction.modifiers if word in _AXES), None)
+    if found is None:
+        raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
+    return _Geometry(_AXES[found], found in _LAYERED, found in _CUBES)
+
+
+def _axes(instruction: Instruction) -> int:
+    """The axes of a plain image."""
+    found = _geometry(instruction)
+    if found.layered or found.cube:
         raise unsupported(instruction, "only 1d, 2d and 3d are there")
-    return found[0]
+    return found.axes
 
 
 def _parts(instruction: Instruction, operand: Operand) -> tuple[Register, tuple[Operand, ...]]:
@@ -95,20 +119,33 @@ def _find(emitter: Services) -> ir.Function:
 
 
 def _tex(emitter: Services, instruction: Instruction) -> None:
-    axes = _axes(instruction)
+    geometry = _geometry(instruction)
     if len(instruction.operands) != 2 + ("level" in instruction.modifiers) + 2 * ("grad" in instruction.modifiers):
         raise unsupported(instruction, "offsets and depth comparison are not there")
     result, coordinate = _types(instruction)
     handle, places = _parts(instruction, instruction.operands[1])
     out = entry_alloca(emitter.view.entry.function, texels.TEXEL)
     if coordinate == "f32":
-        row = _row(emitter, instruction, handle, _WHOLE_KEY, key(axes))
-        b = emitter.builder
-        given = [b.fpext(emitter.read(item, "f32"), F64) for item in places[:axes]]
-        b.call(texels.sample(emitter, axes), (row, *given, *[F64(0.0)] * (3 - axes), out))
+        row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key())
+        _sample(emitter, geometry, row, places, out)
     else:
-        _fetch_linear(emitter, instruction, axes, handle, places[0], out)
+        _fetch_linear(emitter, instruction, _axes(instruction), handle, places[0], out)
     _deliver(emitter, instruction, out, result)
+
+
+def _sample(
+    emitter: Services, geometry: _Geometry, row: ir.Value, places: tuple[Operand, ...], out: ir.Value
+) -> None:
+    layer = emitter.read(places[0], "u32") if geometry.layered else i32(0)
+    count = 3 if geometry.cube else geometry.axes
+    b = emitter.builder
+    given = [b.fpext(emitter.read(item, "f32"), F64) for item in places[geometry.layered :][:count]]
+    if geometry.cube:
+        b.call(texels.sample_cube(emitter), (row, *given, layer, out))
+    elif geometry.layered:
+        b.call(texels.sample_layer(emitter, count), (row, *given, *[F64(0.0)] * (2 - count), layer, out))
+    else:
+        b.call(texels.sample(emitter, count), (row, *given, *[F64(0.0)] * (3 - count), out))
 
 
 def _types(instruction: Instruction) -> tuple[str, str]:
@@ -200,16 +237,21 @@ def _sust(emitter: Services, instruction: Instruction) -> None:
 
 def _surface(emitter: Services, instruction: Instruction, operand: Operand, action: str) -> ir.Value:
     """A pointer to the bytes; null where a read or write outside is to be dropped (`.zero`)."""
-    axes = _axes(instruction)
+    geometry = _geometry(instruction)
+    if geometry.cube:
+        raise unsupported(instruction, "a cube's faces are the layers of a surface")
     bounds = next((word for word in instruction.modifiers if word in _BOUNDS), "trap")
     if "b" not in instruction.modifiers:
         raise unsupported(instruction, "only the .b form is there")
     handle, places = _parts(instruction, operand)
-    row = _row(emitter, instruction, handle, _WHOLE_KEY, key(axes, surface=True))
+    row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key(surface=True))
     count = size(element_type(instruction)) * lanes(instruction)
     site = i64(emitter.unit.site(instruction, action, "surface", count))
     b = emitter.builder
-    given = [b.sext(emitter.read(item, "s32"), I64) for item in places[:axes]] + [i64(0)] * (3 - axes)
+    inside = places[geometry.layered :][: geometry.axes]
+    given = [b.sext(emitter.read(item, "s32"), I64) for item in inside] + [i64(0)] * (3 - geometry.axes)
+    if geometry.layered:
+        given[2] = b.zext(emitter.read(places[0], "u32"), I64)
     place = _place(emitter, bounds)
     pointer = b.call(place, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), site))
     if bounds == "trap":

@@ -242,13 +242,17 @@ def _surface(machine: Machine, scene: Scene, site: Site) -> KernelFault:
     x, y, z = (_signed(int(getattr(machine, f"fault_{name}"))) for name in "xyz")
     row_bytes = width * description.element_size
     inside = 0 <= x <= row_bytes - site.size and 0 <= y < max(1, height) and 0 <= z < max(1, depth)
-    places = {"x": f"byte {x}", "y": str(y), "z": str(z)}
-    place = ", ".join(f"{name} = {value}" for name, value in list(places.items())[: description.axes])
-    extents = " x ".join(str(extent) for extent in (f"{row_bytes} bytes", height, depth) if extent)
+    places = [f"x = byte {x}", f"y = {y}", f"z = {z}"][: description.axes]
+    extents = [f"{row_bytes} bytes", str(height), str(depth)][: description.axes]
+    if description.layered:
+        # A layer's number is an unsigned one; a negative one is meant as such.
+        places.append(f"layer = {z - (1 << 32) if z >> 31 else z}")
+        extents.append(f"{depth} layers")
+    place, shape = ", ".join(places), " x ".join(extents)
     kind = "misaligned" if inside else "out-of-bounds"
     name = plain(found.region.name)
     what = f"{kind} {site.action} of {site.size} byte{'s' if site.size != 1 else ''} at {name}({place})"
-    return KernelFault(kind, f"{what} ({name} has {extents}), {thread_of(machine)}, {site.where}")
+    return KernelFault(kind, f"{what} ({name} has {shape}), {thread_of(machine)}, {site.where}")
 
 
 def _signed(value: int) -> int:

@@ -12,7 +12,7 @@ from gpuregress.devices.textures import FORMATS, TextureDescription
 
 MODES = ("clamp", "wrap", "mirror", "border")
 LINEAR_FILTER, NORMALIZED_COORDINATES, NORMALIZED_READ = 1, 2, 4
-SURFACE_KEY, LINEAR_MEMORY_KEY = 1 << 8, 1 << 9
+SURFACE_KEY, LINEAR_MEMORY_KEY, LAYERED_KEY, CUBE_KEY = (1 << place for place in range(8, 12))
 WORDS = {
     name: 8 * place
     for place, name in enumerate(
@@ -22,9 +22,12 @@ WORDS = {
 """A row's words, by their first byte; `key` is what `key` gives."""
 
 
-def key(axes: int, *, surface: bool = False, linear_memory: bool = False) -> int:
+def key(
+    axes: int, *, surface: bool = False, linear_memory: bool = False, layered: bool = False, cube: bool = False
+) -> int:
     """What an instruction needs an object to be, as one number."""
-    return axes | surface * SURFACE_KEY | linear_memory * LINEAR_MEMORY_KEY
+    kind = surface * SURFACE_KEY | linear_memory * LINEAR_MEMORY_KEY
+    return axes | kind | layered * LAYERED_KEY | cube * CUBE_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,13 @@ class TextureObject:
 
     @property
     def what(self) -> str:
-        """`a texture of 2 axes`."""
-        sampler = self.description.sampler
+        """`a texture of 2 axes`, `a layered cube texture`."""
+        sampler, layered = self.description.sampler, "layered " * self.description.layered
+        if self.description.cube:
+            return f"a {layered}cube texture"
         if sampler.surface:
-            return f"a surface of {self._axes()}"
-        return f"a texture of {self._axes()}{' in linear memory' if sampler.memory == 'linear' else ''}"
+            return f"a {layered}surface of {self._axes()}"
+        return f"a {layered}texture of {self._axes()}{' in linear memory' if sampler.memory == 'linear' else ''}"
 
     def _axes(self) -> str:
         axes = self.description.axes
@@ -94,5 +99,11 @@ def _row(region: Region, description: TextureDescription) -> list[int]:
         FORMATS.index(description.format),
         flags,
         *modes,
-        key(description.axes, surface=sampler.surface, linear_memory=sampler.memory == "linear"),
+        key(
+            description.axes,
+            surface=sampler.surface,
+            linear_memory=sampler.memory == "linear",
+            layered=description.layered,
+            cube=description.cube,
+        ),
     ]

@@ -221,3 +221,107 @@ extern "C" __global__ void surface_in_place(const unsigned* x, unsigned* y, I1 i
     surf2Dwrite(value * 0.5f + a, images.t[0], 4 * a, b);
     y[a + 20 * b] = __float_as_uint(value);
 }
+
+// --- layers and cubes ---------------------------------------------------------------------------------------------------
+
+// images: float32*1 37x5 layered clamp; uint8*4 37x5 layered border; int16*2 37x5 layered wrap normalized;
+//         float32*2 37x5 layered mirror normalized
+extern "C" __global__ void layered_rows(const unsigned* x, unsigned* y, I4 images)
+{
+    int i = thread_of_grid(), layer = x[i + 2048] % 5;
+    unsigned* to = y + 8 * i;
+    emit(to, tex1DLayered<float>(images.t[0], place(x[i], 37), layer));
+    emit(to, tex1DLayered<uchar4>(images.t[1], place(x[i], 37), layer));
+    emit(to, tex1DLayered<short2>(images.t[2], share(x[i], 37), layer));
+    emit(to, tex1DLayeredLod<float2>(images.t[3], share(x[i], 37), layer, 2.0f));
+}
+
+// images: float32*1 19x13x4 layered clamp; uint16*4 19x13x4 layered border; int8*2 19x13x4 layered wrap/mirror normalized;
+//         float16*2 19x13x4 layered mirror/border normalized
+extern "C" __global__ void layered_planes(const unsigned* x, unsigned* y, I4 images)
+{
+    int i = thread_of_grid(), layer = x[i + 2048] % 4;
+    unsigned* to = y + 8 * i;
+    emit(to, tex2DLayered<float>(images.t[0], place(x[i], 19), place(x[i + 1024], 13), layer));
+    emit(to, tex2DLayered<ushort4>(images.t[1], place(x[i], 19), place(x[i + 1024], 13), layer));
+    emit(to, tex2DLayered<char2>(images.t[2], share(x[i], 19), share(x[i + 1024], 13), layer));
+    emit(to, tex2DLayered<float2>(images.t[3], share(x[i], 19), share(x[i + 1024], 13), layer));
+}
+
+/// Layers that are not there: the documents say nothing.
+// images: float32*1 37x5 layered; float32*1 19x13x4 layered; float32*1 8x8x18 cube-layered
+extern "C" __global__ void layers_outside(const unsigned* x, unsigned* y, Images<3> images)
+{
+    int i = thread_of_grid(), layers[] = {-1, 5, 6, 255, 256, 65535, 65536, -70000, 1 << 30, 18, 3, 4, 17};
+    unsigned* to = y + 4 * i;
+    int layer = layers[i % 13];
+    emit(to, tex1DLayered<float>(images.t[0], 7.5f, layer));
+    emit(to, tex2DLayered<float>(images.t[1], 7.5f, 3.5f, layer));
+    emit(to, texCubemapLayered<float>(images.t[2], 1.0f, 0.3f, 0.2f, layer));
+}
+
+/// A direction, no nearer than an eighth of an element to a boundary or to an edge of the cube.
+__device__ inline float3 direction(const unsigned* x, int i, int extent)
+{
+    float s = (x[i] % extent + (1 + (x[i] >> 16) % 7) * 0.125f) / extent * 2 - 1;
+    float t = (x[i + 1024] % extent + (1 + (x[i + 1024] >> 16) % 7) * 0.125f) / extent * 2 - 1;
+    float m = 0.25f + unit(x[i + 2048]) * 8;
+    s *= m, t *= m;
+    if (x[i + 2048] & 1) m = -m;
+    switch (x[i + 3072] % 3) {
+    case 0: return make_float3(m, s, t);
+    case 1: return make_float3(s, m, t);
+    default: return make_float3(s, t, m);
+    }
+}
+
+// images: float32*1 8x8x6 cube; uint8*4 13x13x6 cube; int16*2 5x5x6 cube; float16*4 32x32x6 cube
+extern "C" __global__ void cubes(const unsigned* x, unsigned* y, I4 images)
+{
+    int i = thread_of_grid();
+    unsigned* to = y + 12 * i;
+    float3 a = direction(x, i, 8), b = direction(x, i, 13), c = direction(x, i, 5), d = direction(x, i, 32);
+    emit(to, texCubemap<float>(images.t[0], a.x, a.y, a.z)); emit(to, texCubemap<uchar4>(images.t[1], b.x, b.y, b.z));
+    emit(to, texCubemap<short2>(images.t[2], c.x, c.y, c.z)); emit(to, texCubemap<float4>(images.t[3], d.x, d.y, d.z));
+    emit(to, texCubemapLod<float>(images.t[0], a.x, a.y, a.z, 1.5f));
+}
+
+// images: float32*1 8x8x18 cube-layered; uint32*2 13x13x12 cube-layered
+extern "C" __global__ void cubes_in_layers(const unsigned* x, unsigned* y, I2 images)
+{
+    int i = thread_of_grid();
+    unsigned* to = y + 4 * i;
+    float3 a = direction(x, i, 8), b = direction(x, i, 13);
+    emit(to, texCubemapLayered<float>(images.t[0], a.x, a.y, a.z, x[i + 4096] % 3));
+    emit(to, texCubemapLayered<uint2>(images.t[1], b.x, b.y, b.z, x[i + 4096] % 2));
+}
+
+/// Edges and corners, where two coordinates are as large: the documents say nothing.
+// grid 1, block 27, images: float32*1 8x8x6 cube
+extern "C" __global__ void cube_edges(const unsigned* x, unsigned* y, I1 images)
+{
+    int i = threadIdx.x;
+    float a = i % 3 - 1, b = i / 3 % 3 - 1, c = i / 9 - 1;
+    y[i] = __float_as_uint(texCubemap<float>(images.t[0], a, b, c));
+}
+
+// images: float32*2 19x13x4 layered surface; uint8*4 19x13x4 layered surface; int16*1 37x5 layered surface;
+//         float32*4 37x5 layered surface
+extern "C" __global__ void layered_surfaces_read(const unsigned* x, unsigned* y, I4 images)
+{
+    int i = thread_of_grid(), a = int(x[i] % 40) - 10, b = int(x[i + 1024] % 30) - 8, layer = x[i + 2048] % 4;
+    unsigned* to = y + 20 * i;
+    BOTH(surf2DLayeredread<float2>, images.t[0], 8 * a, b, layer); BOTH(surf2DLayeredread<uchar4>, images.t[1], 4 * a, b, layer);
+    BOTH(surf1DLayeredread<short>, images.t[2], 2 * a, layer); BOTH(surf1DLayeredread<float4>, images.t[3], 16 * a, layer);
+}
+
+// grid 4, block 16 8, images: float32*1 12x5x4 layered surface; uint8*4 12x5x4 layered surface; uint32*2 12x5 layered surface
+extern "C" __global__ void layered_surfaces_written(const unsigned* x, unsigned* y, Images<3> images)
+{
+    int a = int(threadIdx.x) - 2, b = int(threadIdx.y) - 1, layer = blockIdx.x, i = threadIdx.x + 16 * (threadIdx.y + 8 * layer);
+    surf2DLayeredwrite(unit(x[i]), images.t[0], 4 * a, b, layer, cudaBoundaryModeZero);
+    if (a >= 0 && a < 12 && b >= 0 && b < 5)
+        surf2DLayeredwrite(make_uchar4(x[i], x[i + 512], 7, layer), images.t[1], 4 * a, b, layer);
+    if (b == 0) surf1DLayeredwrite(make_uint2(x[i], layer), images.t[2], 8 * a, layer, cudaBoundaryModeZero);
+    y[i] = i;
+}
