@@ -132,6 +132,7 @@ class CpuDevice:
     def __init__(self) -> None:
         self._space = AddressSpace()
         self._textures = Textures()
+        self._heap: dict[int, int] = {}
         self._modules: list[CpuModule] = []
         self._cuts = split.Cuts(self._space, self._textures)
         self._arenas = [Arena()]
@@ -192,6 +193,7 @@ class CpuDevice:
             module.close()
         self._modules.clear()
         self._space.clear()
+        self._heap.clear()
         self._textures.clear()
         self._cuts.clear()
         for arena in self._arenas:
@@ -285,7 +287,7 @@ class CpuDevice:
     ) -> LaunchReport:
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
         machine = machines[0]
-        calls = Syscalls(machine, self._space, facts.local_bytes)
+        calls = Syscalls(machine, self._space, facts.local_bytes, self._heap)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
         function = module.function(facts)
         start = time.perf_counter_ns()

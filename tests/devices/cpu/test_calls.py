@@ -46,6 +46,8 @@ extern "C" __global__ void heap(int* y, int n) {
   y[threadIdx.x] = p[n - 1];
   free(p);
 }
+extern "C" __global__ void keep(int** place, int n) { *place = (int*)malloc(4); **place = n; }
+extern "C" __global__ void give_back(int** place, int* y) { *y = **place; free(*place); }
 extern "C" __global__ void overrun(int n) { int* p = (int*)malloc(4 * n); p[n] = 1; }
 extern "C" __global__ void twice_freed() { void* p = malloc(8); free(p); free(p); }
 """
@@ -111,6 +113,15 @@ def test_heap(program: Running) -> None:
     assert ints(y) == [4 + t for t in range(8)]
     program.launch("heap", 1, 8, y, np.int32(1 << 24))
     assert ints(y) == [-1] * 8
+
+
+def test_the_heap_outlives_a_launch(program: Running) -> None:
+    place, y = program.put("place", np.zeros(1, np.int64)), program.put("y", np.zeros(1, np.int32))
+    program.launch("keep", 1, 1, place, np.int32(42))
+    program.launch("give_back", 1, 1, place, y)
+    assert ints(y) == [42]
+    with pytest.raises(KernelFault, match=r"free of|read of 4 bytes"):
+        program.launch("give_back", 1, 1, place, y)
 
 
 def test_heap_faults(program: Running) -> None:

@@ -23,12 +23,12 @@ class Syscalls:
         machine: the launch's.
         space: all regions.
         local_bytes: of a thread's local memory.
+        heap: address → bytes of what kernels hold by malloc; outlives the launch, as the memory does.
     """
 
-    def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int) -> None:
-        self._machine, self._space, self._local_bytes = machine, space, local_bytes
+    def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int, heap: dict[int, int]) -> None:
+        self._machine, self._space, self._local_bytes, self._heap = machine, space, local_bytes, heap
         self._local = 0
-        self._heap: dict[int, int] = {}
         self._output = bytearray()
         self._lost = 0
         self.failure: tuple[str, str] | None = None
