@@ -12,6 +12,7 @@ from tests.devices.cpu.running import Running, ints
 
 SOURCE = r"""
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
 __device__ unsigned where(void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
@@ -177,6 +178,17 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) sent(const int* x, int* y)
     cluster.sync();
 }
 
+extern "C" __global__ void __cluster_dims__(2, 1, 1) wide_groups(const int* x, int* y)
+{
+    auto cluster = cg::this_cluster();
+    auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+    int sum = cg::reduce(tile, x[cluster.thread_rank()], cg::plus<int>());
+    if (tile.thread_rank() == 0) y[cluster.block_rank() * tile.meta_group_size() + tile.meta_group_rank()] = sum;
+    cluster.sync();
+    if (cluster.block_rank() == 0) return;
+    sum = cg::reduce(tile, sum, cg::plus<int>());
+    if (tile.thread_rank() == 0) y[2 + tile.meta_group_rank()] = sum;
+}
 extern "C" __global__ void __cluster_dims__(1, 1, 1) alone(int* y)
 {
     __shared__ int box;
@@ -224,8 +236,8 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) wrong(int* y, int how)
 }
 """
 KERNELS = (
-    "ring", "histogram", "numbers", "spaces", "halves", "uneven", "flags", "pointers", "grids", "sent", "alone",
-    "plain", "wide", "wrong",
+    "ring", "histogram", "numbers", "spaces", "halves", "uneven", "flags", "pointers", "grids", "sent",
+    "wide_groups", "alone", "plain", "wide", "wrong",
 )  # fmt: skip
 
 
@@ -309,6 +321,14 @@ def test_what_is_sent_to_another_block_and_told_to_its_barrier_object(program: R
     assert (stored == 100 + other[:, ::-1]).all()
     assert (added == other.sum(1)[:, None]).all()
     assert (copied == other).all()
+
+
+def test_groups_of_several_warps_meet_in_the_block_s_own_memory(program: Running) -> None:
+    words = np.arange(256, dtype=np.int32)
+    out = program.put("y", np.zeros(4, np.int32))
+    program.launch("wide_groups", 2, 128, program.put("x", words), out)
+    first, second, third, fourth = words.reshape(4, 64).sum(1).tolist()
+    assert ints(out) == [first, second, 64 * third, 64 * fourth]
 
 
 def test_clusters_of_one_block_beside_larger_ones(program: Running) -> None:

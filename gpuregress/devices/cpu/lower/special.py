@@ -26,6 +26,7 @@ _CONSTANTS = {
     "%reserved_smem_offset_1": 512,
     **{f"%envreg{number}": 0 for number in range(32) if number not in (1, 2)},
 }  # fmt: skip
+_RESERVED_ADDRESSES = {f"%reserved_smem_offset_{which}" for which in ("begin", "end", "0", "1")}
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 
 
@@ -40,6 +41,8 @@ def special_register(emitter: Services, name: str) -> ir.Value:
         return thread.coordinate(builder, _COORDINATES[name])
     if name in _DIMENSIONS:
         return dimension(view, _DIMENSIONS[name])
+    if name in _RESERVED_ADDRESSES and view.clustered:
+        return builder.trunc(builder.add(view.field("shared_base"), i64(_CONSTANTS[name])), I32)
     if name in _CONSTANTS:
         return i32(_CONSTANTS[name])
     if name in clusters.REGISTERS:
