@@ -23,6 +23,21 @@ _Interval = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """What addresses, handles and names stand for.
+
+    Attributes:
+        space: where the buffers are.
+        textures: of textures and surfaces.
+        symbols: the program's variables' addresses.
+    """
+
+    space: AddressSpace
+    textures: Textures
+    symbols: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class _Access:
     """Bytes that every thread, or some, may touch: `count` from `first` on."""
 
@@ -47,18 +62,15 @@ class Apart:
         footprint: the kernel's.
         ranges: each coordinate's least and greatest value in the whole launch.
         parameters: the argument bytes.
-        space: where the buffers are.
-        textures: what handles stand for.
+        places: what addresses, handles and names stand for.
 
     Raises:
         NotUnderstoodError: a write may go anywhere.
     """
 
-    def __init__(
-        self, footprint: Footprint, ranges: Ranges, parameters: bytes, space: AddressSpace, textures: Textures
-    ) -> None:
+    def __init__(self, footprint: Footprint, ranges: Ranges, parameters: bytes, places: Places) -> None:
         self._footprint, self._ranges, self._parameters = footprint, ranges, parameters
-        self._space, self._textures = space, textures
+        self._places = places
         self._known: dict[Any, list[Instance]] = {}
         self._regions: dict[int, _Touched] = {}
         for kind, *rest in footprint["accesses"]:
@@ -85,11 +97,12 @@ class Apart:
         return self._known[key]
 
     def _read_instances(self, nodes: Sequence[int], conditions: Sequence[Sequence[Any]]) -> list[Instance]:
+        given = self._ranges, self._parameters, self._places.symbols
         try:
-            return instances(self._footprint, nodes, conditions, self._ranges, self._parameters)
+            return instances(self._footprint, nodes, conditions, *given)
         except NotUnderstoodError:
             # It may be the conditions that are too much.
-            return instances(self._footprint, nodes, [], self._ranges, self._parameters)
+            return instances(self._footprint, nodes, [], *given)
 
     def _write(self, count: int, node: int, offset: int, conditions: Sequence[Sequence[Any]]) -> None:
         for instance in self._instances([node], conditions):
@@ -103,7 +116,7 @@ class Apart:
         node: int | None,
         offset: int,
         conditions: Sequence[Sequence[Any]],
-        buffers: Sequence[int] | None,
+        buffers: Sequence[int | str] | None,
     ) -> None:
         where = None if buffers is None else self._buffers(buffers)
         if where is not None and self._regions.keys().isdisjoint(where):
@@ -137,8 +150,15 @@ class Apart:
             raise NotUnderstoodError
         return region_of(low)
 
-    def _buffers(self, offsets: Iterable[int]) -> list[int]:
-        return [region_of(int.from_bytes(self._parameters[item : item + 8], "little")) for item in offsets]
+    def _buffers(self, buffers: Iterable[int | str]) -> list[int]:
+        return [region_of(self._address(item)) for item in buffers]
+
+    def _address(self, buffer: int | str) -> int:
+        if isinstance(buffer, int):
+            return int.from_bytes(self._parameters[buffer : buffer + 8], "little")
+        if buffer not in self._places.symbols:
+            raise NotUnderstoodError
+        return self._places.symbols[buffer]
 
     def _touch_anywhere(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -148,7 +168,7 @@ class Apart:
     # --- textures and surfaces ----------------------------------------------------------------------------------------
 
     def _texture(self, offset: int) -> Region:
-        found = self._textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
+        found = self._places.textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
         if found is None:
             raise NotUnderstoodError
         return found.region
@@ -157,7 +177,7 @@ class Apart:
         self, count: int, offset: int, nodes: Sequence[int], bounds: str, conditions: Sequence[Sequence[Any]]
     ) -> None:
         region = self._texture(offset)
-        found = self._textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
+        found = self._places.textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
         assert found is not None
         width, *others = (max(1, extent) for extent in found.description.extents)
         width *= found.description.element_size

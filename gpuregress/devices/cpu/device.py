@@ -18,6 +18,7 @@ import numpy as np
 from gpuregress.devices import base
 from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu import cores, engine, order, split
+from gpuregress.devices.cpu.apart import Places
 from gpuregress.devices.cpu.arena import Arena
 from gpuregress.devices.cpu.compiled import compiled
 from gpuregress.devices.cpu.machine import faults, layout
@@ -67,6 +68,7 @@ class CpuModule:
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self.variables = place_variables(built, space)
+        self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
         self._tables = [table(name) for name in built.tables]
@@ -134,7 +136,7 @@ class CpuDevice:
         self._textures = Textures()
         self._heap: dict[int, int] = {}
         self._modules: list[CpuModule] = []
-        self._cuts = split.Cuts(self._space, self._textures)
+        self._cuts = split.Cuts()
         self._arenas = [Arena()]
         self._info: DeviceInfo | None = None
 
@@ -217,7 +219,8 @@ class CpuDevice:
         parameters = module.pack(kernel, args)
         sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster))
         most = cores.for_one_launch() if sequence is None else 1
-        parts = self._cuts.parts(f"{id(module)} {kernel}", facts.footprint, grid, block, parameters, most)
+        places = Places(self._space, self._textures, module.addresses)
+        parts = self._cuts.parts(f"{id(module)} {kernel}", facts.footprint, grid, block, parameters, places, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):

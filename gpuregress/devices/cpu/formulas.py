@@ -56,6 +56,7 @@ def instances(
     conditions: Sequence[Sequence[Any]],
     ranges: Mapping[str, tuple[int, int]],
     parameters: bytes,
+    symbols: Mapping[str, int],
 ) -> list[Instance]:
     """All ways in which an access may happen.
 
@@ -65,6 +66,7 @@ def instances(
         conditions: what must hold for the access.
         ranges: each coordinate's least and greatest value.
         parameters: the argument bytes.
+        symbols: the variables' addresses.
 
     Raises:
         NotUnderstoodError: the address is no sum over the coordinates and rounds, or may wrap around.
@@ -77,7 +79,7 @@ def instances(
         if readings > _MOST_READINGS:
             raise NotUnderstoodError
         choices = pending.pop()
-        reader = _Reader(footprint, ranges, parameters, choices)
+        reader = _Reader(footprint, ranges, parameters, symbols, choices)
         try:
             for node, wanted in conditions:
                 reader.assume(node, wanted=wanted)
@@ -103,10 +105,11 @@ class _Reader:
         footprint: Footprint,
         ranges: Mapping[str, tuple[int, int]],
         parameters: bytes,
+        symbols: Mapping[str, int],
         choices: Mapping[str, int],
     ) -> None:
         self._nodes, self._loops, self._joins = footprint["nodes"], footprint["loops"], footprint["joins"]
-        self._parameters, self._choices = parameters, choices
+        self._parameters, self._symbols, self._choices = parameters, symbols, choices
         self.known = Knowledge(ranges)
         self.mixed: dict[str, tuple[Sum, int]] = {}
         self._values: dict[int, Sum] = {}
@@ -140,6 +143,8 @@ class _Reader:
             return Sum(low) if low == high else Sum(0, {row[1]: 1})
         if kind == "p":
             return Sum(int.from_bytes(self._parameters[row[1] : row[1] + row[2]], "little", signed=True))
+        if kind == "s" and row[1] in self._symbols:
+            return Sum(self._symbols[row[1]] + row[2])
         if kind in ("+", "-"):
             return self.value(row[1]).plus(self.value(row[2]), 1 if kind == "+" else -1)
         if kind == "*":
@@ -155,7 +160,7 @@ class _Reader:
             return self.value(row[2] if wanted else row[3])
         if kind in ("<<", "&", "|", "^"):
             return self._bitwise(row, node)
-        if kind in (">>", "/", "%", "min", "max"):
+        if kind in (">>", "/", "%", "hi", "min", "max"):
             return self._signed(row, node)
         raise NotUnderstoodError
 
@@ -209,6 +214,8 @@ class _Reader:
             return Sum({"&": first & second, "|": first | second, "^": first ^ second}[kind])
         if first is not None:
             left, right, second = right, left, first
+        if kind == "|" and second is not None:
+            return self.value(left).add(second).plus(self._masked(left, second, bits, node), -1)
         if kind == "|":
             return self._disjoint(left, right, bits)
         if second is None:
@@ -263,9 +270,15 @@ class _Reader:
         item = self._exact(node, bits, signed=True)
         if any(atom in item.factors for atom in self._open) or self.known.least(item) < 0 or mask >> (bits - 1):
             raise NotUnderstoodError
+        for power in reversed(range(mask.bit_length())):
+            step = 1 << power
+            if not any(number % step for number in (mask, item.constant, *item.factors.values())):
+                break
+        mask >>= power
+        item = Sum(item.constant >> power, {atom: factor >> power for atom, factor in item.factors.items()})
         group = 1 << mask.bit_length()
         self.mixed[f"^{name}"] = item, group
-        return self._atom(f"^{name}", *mixed_range(self.known, item, group))
+        return self._atom(f"^{name}", *mixed_range(self.known, item, group)).times(1 << power)
 
     def _disjoint(self, left: int, right: int, bits: int) -> Sum:
         """`x | y` where no bit is in both."""
@@ -286,6 +299,8 @@ class _Reader:
                 raise NotUnderstoodError
             return self._quotient(first, 1 << min(by, bits), f">{node}")
         second = self._exact(right, bits, signed=signed)
+        if kind == "hi":
+            return self._quotient(self._product(first, second), 1 << bits, f"h{node}")
         if kind in ("min", "max"):
             return self._extreme(kind, first, second, node)
         if second.factors or second.constant <= 0 or self.known.least(first) < 0:
@@ -394,7 +409,9 @@ class _Reader:
     def _greater_than_mixed(self, greater: Sum, less: Sum) -> None:
         """`(x ^ mask) > x`: the mask's highest bit is not in x."""
         for atom, (item, group) in self.mixed.items():
-            if greater == Sum(0, {atom: 1}) and less == item and self.known.most(item) < group:
+            factor = greater.factors.get(atom, 0)
+            same = factor and greater == Sum(0, {atom: factor}) and less == item.times(factor)
+            if same and self.known.most(item) < group:
                 self._constrain(item.add(1 - group // 2))
 
     def _constrain(self, item: Sum) -> None:

@@ -15,15 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
-from gpuregress.devices.cpu.apart import Apart
+from gpuregress.devices.cpu.apart import Apart, Places
 from gpuregress.devices.cpu.formulas import Footprint, NotUnderstoodError
 from gpuregress.devices.cpu.machine.layout import Machine
-from gpuregress.devices.cpu.machine.memory import AddressSpace
-from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.records import Dim3
 
 SMALLEST = 1 << 14
 """Threads in a launch from which on a further core pays; a 16th of them where the kernel has a loop."""
+_LARGE = 16
+"""Times as many from which on it pays to work out the cut, 1/2 ms or so, for a launch that may not come again."""
 _MOST_KEPT = 4096
 
 
@@ -32,8 +32,7 @@ def parts(
     grid: Dim3,
     block: Dim3,
     parameters: bytes,
-    space: AddressSpace,
-    textures: Textures,
+    places: Places,
     most: int,
 ) -> list[tuple[int, int]]:
     """Cuts a launch.
@@ -43,8 +42,7 @@ def parts(
         grid: blocks along x, y, z.
         block: threads along x, y, z.
         parameters: the argument bytes.
-        space: where the buffers are.
-        textures: what handles of textures and surfaces stand for.
+        places: what addresses, handles and names stand for.
         most: parts, at most.
 
     Returns:
@@ -56,7 +54,7 @@ def parts(
     if footprint is None or min(most, grid[axis]) < 2 or not _pays(footprint, total, block):
         return whole
     try:
-        apart = Apart(footprint, _ranges(grid, block), parameters, space, textures)
+        apart = Apart(footprint, _ranges(grid, block), parameters, places)
     except (NotUnderstoodError, RecursionError):
         return whole
     each = total // grid[axis]
@@ -68,36 +66,47 @@ def parts(
 
 
 class Cuts:
-    """How the launches of loaded programs are cut, each worked out once.
+    """How the launches of loaded programs are cut, each worked out once."""
 
-    Args:
-        space: where the buffers are.
-        textures: what handles of textures and surfaces stand for.
-    """
-
-    def __init__(self, space: AddressSpace, textures: Textures) -> None:
-        self._space, self._textures = space, textures
-        self._known: dict[Any, list[tuple[int, int]]] = {}
+    def __init__(self) -> None:
+        self._known: dict[Any, list[tuple[int, int]] | None] = {}
 
     def clear(self) -> None:
         """Forgets all."""
         self._known.clear()
 
     def parts(
-        self, kernel: str, footprint: Footprint | None, grid: Dim3, block: Dim3, parameters: bytes, most: int
+        self,
+        kernel: str,
+        footprint: Footprint | None,
+        grid: Dim3,
+        block: Dim3,
+        parameters: bytes,
+        places: Places,
+        most: int,
     ) -> list[tuple[int, int]]:
-        """As `parts`; `kernel` tells the kernels of all loaded programs apart."""
+        """As `parts`; `kernel` tells the kernels of all loaded programs apart.
+
+        A launch that is not large is cut when it comes the second time.
+        """
+        total = grid[0] * grid[1] * grid[2]
+        if footprint is None or not _pays(footprint, total, block):
+            return [(0, total)]
         key = (kernel, grid, block, parameters, most)
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()
-            self._known[key] = parts(footprint, grid, block, parameters, self._space, self._textures, most)
-        return self._known[key]
+            if key not in self._known and not _pays(footprint, total, block, _LARGE):
+                self._known[key] = None
+                return [(0, total)]
+            found = self._known[key] = parts(footprint, grid, block, parameters, places, most)
+        return found
 
 
-def _pays(footprint: Footprint, blocks: int, block: Dim3) -> bool:
+def _pays(footprint: Footprint, blocks: int, block: Dim3, times: int = 1) -> bool:
     threads = blocks * block[0] * block[1] * block[2]
-    return threads * (16 if footprint["has_loops"] else 1) >= SMALLEST
+    return threads * (16 if footprint["has_loops"] else 1) >= times * SMALLEST
 
 
 def _counts(most: int) -> list[int]:

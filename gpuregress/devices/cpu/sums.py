@@ -81,7 +81,24 @@ class Knowledge:
         for atom, (low, high) in ranges.items():
             least, most = self.ranges[atom]
             found.ranges[atom] = max(low, least), min(high, most)
+        for _ in range(2):
+            for constraint in found.constraints:
+                found.narrow(constraint)
         return found
+
+    def narrow(self, constraint: Sum) -> None:
+        """Cuts the ranges of a constraint's atoms to what it leaves of them."""
+        least = -self.box(constraint.times(-1))
+        for atom, factor in constraint.factors.items():
+            low, high = self.ranges[atom]
+            if low > high:
+                return
+            # factor * atom is at most what is left when all others are at their least.
+            left = factor * (low if factor > 0 else high) - least
+            if factor > 0 and left // factor < high:
+                self.ranges[atom] = low, left // factor
+            elif factor < 0 and -(left // -factor) > low:
+                self.ranges[atom] = -(left // -factor), high
 
     def constrain(self, item: Sum) -> None:
         """Adds that a sum is at most 0; of one atom alone it narrows its range."""
@@ -115,17 +132,18 @@ class Knowledge:
         if depth == 0 or len(item.factors) < 2:
             return best
         for constraint in self.constraints:
-            for times in self._multiples(item, constraint):
-                rest = item.plus(constraint, -times)
+            for times, scale in self._multiples(item, constraint):
+                rest = item.times(scale).plus(constraint, -times)
                 if len(rest.factors) < len(item.factors):
-                    best = min(best, self._most(rest, depth - 1))
+                    best = min(best, self._most(rest, depth - 1) // scale)
         return best
 
-    def _multiples(self, item: Sum, constraint: Sum) -> Iterable[int]:
-        """How many times a constraint may be taken off, so that an atom goes."""
+    def _multiples(self, item: Sum, constraint: Sum) -> Iterable[tuple[int, int]]:
+        """How many times a constraint may be taken off how many times the sum, so that an atom goes."""
         found = set()
         for atom, factor in constraint.factors.items():
             wanted = item.factors.get(atom, 0)
-            if wanted and wanted % factor == 0 and wanted // factor > 0:
-                found.add(wanted // factor)
+            if wanted * factor > 0:
+                common = math.gcd(wanted, factor)
+                found.add((abs(wanted) // common, abs(factor) // common))
         return found

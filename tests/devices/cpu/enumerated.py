@@ -122,7 +122,7 @@ class Thread:
 
 def _operands(row: Sequence[Any]) -> list[int]:
     skip = {"+": 1, "-": 1, "*": 1, "and": 1, "or": 1, "not": 1, "?:": 1, "widen": 2, "cmp": 4}
-    skip |= dict.fromkeys(("<<", "&", "|", "^"), 2) | dict.fromkeys((">>", "/", "%", "min", "max"), 3)
+    skip |= dict.fromkeys(("<<", "&", "|", "^"), 2) | dict.fromkeys((">>", "/", "%", "hi", "min", "max"), 3)
     return list(row[skip.get(row[0], len(row)) :])
 
 
@@ -143,6 +143,8 @@ def _result(row: Sequence[Any], values: list[int]) -> int:
     if kind == "cmp":
         orders = {"==": left == right, "!=": left != right, "<": left < right, "<=": left <= right}
         return int((orders | {">": left > right, ">=": left >= right})[row[1]])
+    if kind == "hi":
+        return (left * right) >> int(bits)
     if kind == ">>":
         return left >> min(right % (1 << 32), int(bits))
     if kind in ("/", "%"):

@@ -10,7 +10,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import split
-from gpuregress.devices.cpu.apart import Apart
+from gpuregress.devices.cpu.apart import Apart, Places
 from gpuregress.devices.cpu.formulas import NotUnderstoodError
 from gpuregress.devices.cpu.machine.memory import AddressSpace
 from gpuregress.devices.cpu.machine.textures import Textures
@@ -56,7 +56,9 @@ class Formulas:
         if depth == 0 or draw(st.integers(0, 3)) == 0:
             return self.leaf()
         kind = draw(
-            st.sampled_from(["+", "+", "+", "-", "*", "*", "<<", ">>", "&", "|", "^", "/", "%", "min", "max", "?:"])
+            st.sampled_from(
+                ["+", "+", "+", "-", "*", "*", "<<", ">>", "&", "|", "^", "/", "%", "hi", "min", "max", "?:"]
+            )
         )
         left = self.index(depth - 1)
         if kind in ("+", "-", "min", "max"):
@@ -149,7 +151,7 @@ def test_what_is_called_apart_is(
     cuts = [number * grid[axis] // count for number in range(count + 1)]
     assume(count <= grid[axis])
     try:
-        apart = Apart(footprint, split._ranges(grid, block), parameters, space, Textures())
+        apart = Apart(footprint, split._ranges(grid, block), parameters, Places(space, Textures(), {}))
     except NotUnderstoodError:
         event("not understood")
         return

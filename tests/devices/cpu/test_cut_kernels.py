@@ -47,7 +47,7 @@ def backwards(function: Callable[[int], int], machines: Sequence[Machine]) -> tu
 
 def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     """The digests of a case's dumps, and into how many parts each launch was cut."""
-    whole, cut = split.parts, list[int]()
+    whole, cut = split.Cuts.parts, list[int]()
 
     def watch(*arguments: object) -> list[tuple[int, int]]:
         found = whole(*arguments)  # type: ignore[arg-type]  # handed through
@@ -57,7 +57,7 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(split, "SMALLEST", 1)
-        patch.setattr(split, "parts", watch)
+        patch.setattr(split.Cuts, "parts", watch)
         patch.setattr(split, "run", backwards)
         patch.setenv(cores.VARIABLE, str(count))
         with registry.open_device("cpu") as device:

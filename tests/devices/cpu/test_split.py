@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import cores, split
+from gpuregress.devices.cpu.apart import Places
+from gpuregress.devices.cpu.machine.memory import AddressSpace
+from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
 from tests.devices.cpu.running import Running
 
 SOURCE = """
-__device__ int total;
+__device__ int total, primes[4] = {{2, 3, 5, 7}};
 struct Size {{ int a, b; }};
 extern "C" __global__ void k(int* y, const int* x, int n, int a, Size s) {{
   __shared__ int box[64];
@@ -42,7 +45,7 @@ class _Outcome:
         shift: int | None = None,
     ) -> None:
         self.parts, self.message = 0, ""
-        whole = split.parts
+        whole = split.Cuts.parts
 
         def watch(*arguments: object) -> list[tuple[int, int]]:
             found = whole(*arguments)  # type: ignore[arg-type]  # handed through
@@ -51,7 +54,7 @@ class _Outcome:
 
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setattr(split, "SMALLEST", 1)
-            patch.setattr(split, "parts", watch)
+            patch.setattr(split.Cuts, "parts", watch)
             patch.setenv(cores.VARIABLE, str(count))
             running = Running(Path(folder), SOURCE.format(body=body))
             data = running.put("data", np.random.default_rng(5).integers(0, 99, 2 * SIZE).astype(np.int32))
@@ -81,6 +84,9 @@ class _Outcome:
         "int u = t; for (int j = 0; j < 4; ++j) { u += 16; box[t] += u; } y[i] = box[t];",
         "int many[64]; many[x[i] & 63] = i; y[i] = many[i & 63];",
         "y[(short)i] = 1;",
+        "y[i] = total + (&total)[i - i];",
+        "y[i] = primes[x[i] & 3];",
+        "y[i] = __dp4a(box[t], i, 7); __threadfence_block();",
         "if (t & 1) return; y[i] = __shfl_down_sync(~0u, i, 1);",
         "if (t < 8) box[t] = __shfl_up_sync(255u, i, 1); __syncthreads(); y[i] = box[t ^ 8];",
     ],
@@ -112,7 +118,7 @@ def test_rows_of_a_matrix() -> None:
         'if (i == 3) printf("%d\\n", i);',
         "y[i] = clock();",
         "total += i;",
-        "y[i] = total;",
+        "primes[i & 3] = primes[x[i] & 3];",
         "y[(short)(i * 300)] = 1;",
         "y[i * i] = 1;",
         "int* p = x[i] & 1 ? y : y + 256; *p = 1;",
@@ -141,6 +147,66 @@ def test_the_lowest_blocks_fault_is_told() -> None:
     assert several.message == one.message
     assert "data[5037]" in several.message
     assert "thread (5,0,0) of block (2,0,0)" in several.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int j = i; j < n; j += gridDim.x * blockDim.x) y[j] = a * x[j] + y[j];",
+        "for (int j = t; j < 48; j += blockDim.x) y[blockIdx.x * 48 + j] = j;",
+        "for (int j = i * 4; j < i * 4 + 4 && j < n; ++j) y[j] = x[j] + y[j];",
+        "int* p = y + i; for (int j = 0; j < 3; ++j, p += n) *p = j;",
+        "for (int j = 3; j >= 0; --j) y[i * 4 + j] = j;",
+        "for (int j = 0; j < 3; ++j) for (int k = 0; k < 2; ++k) y[(i * 3 + j) * 2 % 768 + k] = j + k;",
+        "if (i >= 64) return; y[2 * i + (x[i] & 1)] = 1;",
+        "y[i ^ 3] = x[i];",
+        "const int p = i ^ 4; if (p > i) { y[i] = x[p]; y[p] = x[i]; }",
+        "y[(i & ~15) + 15 - (i & 15)] = 1;",
+        "y[i / 16 * 16 + (i % 16 + 1) % 16] = i;",
+        "y[min(i, n - 1)] = i;",
+        "int own[8]; for (int j = 0; j < 8; ++j) own[(j * t) & 7] = j; y[i] = own[x[i] & 7];",
+        "if (i < n / 2) y[i] = 1; else y[i + n] = 2;",
+        "unsigned u = i; while (u < 600u) { y[u] = 1; u += 128u; }",
+        "long long j = (long long)i * 2; y[j] = 1; y[j + 1] = 2;",
+        "if (y[i] > 50) for (int j = i; j < n; j += 128) y[j] += 1;",
+        "y[i * 2 + (x[i] > 50 ? 1 : 0)] = 1;",
+    ],
+)
+def test_loops_strides_and_pairs_are_split(body: str) -> None:
+    several, one = _Outcome(body, 2), _Outcome(body, 1)
+    assert (several.parts, one.parts) == (2, 1)
+    assert several.data == one.data
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y[i] = i; y[i + 1] = i;",
+        "y[i * 3 + 4] = 1; y[i * 3] = 2;",
+        "y[i] = y[i ^ 64];",
+        "y[i ^ 64] = y[i];",
+        "if (blockIdx.x) y[i] = y[i - 16];",
+        "y[n - i] = 1; y[i] = 2;",
+        "y[(i * a) & 63] = 1;",
+        "y[i % 100] = 1;",
+        "y[i / 2 + t] = 1;",
+        "for (int j = i; j < n; j += 64) y[j] = i;",
+        "for (int j = i; j < i + 20; ++j) y[j] = i;",
+        "for (int j = t; j < 49; j += blockDim.x) y[blockIdx.x * 48 + j] = j;",
+        "for (int j = i * 4; j <= i * 4 + 4; ++j) y[j] = i;",
+        "for (int j = 0; j < x[i]; ++j) y[i + j] = 1;",
+        "for (int j = i; y[j] > 3 && j < n; ++j) y[j] = 1;",
+        "int* p = y + i; while (*p > 50) { *p = 1; ++p; }",
+        "int* p = y; for (int j = 0; j < i; ++j) ++p; *p = 1; y[n] = 2; y[n + (i & 1)] = 1;",
+        "const int p = i ^ 64; y[p] = x[i]; y[i] = x[p];",
+        "y[min(i, 60)] = i;",
+        "int j = i; if (x[i] > 50) j += 16; y[j] = 1;",
+        "unsigned u = i; for (int j = 0; j < 4; ++j) { if (u < 600u) y[u] = i; u += 1431655766u; }",
+        "((char*)y)[4 * i] = 1; *(int*)((char*)y + 4 * (i & ~3)) = 2; y[i & ~127] = 3;",
+    ],
+)
+def test_what_reaches_into_the_next_blocks_part_is_not_split(body: str) -> None:
+    assert _Outcome(body, 2).parts == 1
 
 
 _INDEXES = st.sampled_from(
@@ -177,3 +243,27 @@ def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cores.share(20) == {cores.VARIABLE: "1"}
     monkeypatch.setenv(cores.VARIABLE, "4")
     assert cores.share(3) == {}
+
+
+def test_a_launch_that_is_not_large_is_cut_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Dim3] = []
+
+    def in_two(_footprint: object, grid: Dim3, *_rest: object) -> list[tuple[int, int]]:
+        asked.append(grid)
+        return [(0, 1), (1, grid[0])]
+
+    monkeypatch.setattr(split, "parts", in_two)
+    cuts, places = split.Cuts(), Places(AddressSpace(), Textures(), {})
+    footprint = {"has_loops": False}
+
+    def parts(grid: Dim3) -> int:
+        return len(cuts.parts("k", footprint, grid, (128, 1, 1), b"", places, 2))
+
+    smallest = split.SMALLEST // 128
+    assert [parts((smallest - 1, 1, 1)) for _ in range(3)] == [1, 1, 1]
+    assert [parts((smallest, 1, 1)) for _ in range(3)] == [1, 2, 2]
+    assert [parts((16 * smallest, 1, 1)) for _ in range(2)] == [2, 2]
+    assert asked == [(smallest, 1, 1), (16 * smallest, 1, 1)]
+    footprint = {"has_loops": True}
+    assert parts((smallest - 1, 1, 1)) == 1
+    assert parts((smallest - 1, 1, 1)) == 2

@@ -26,14 +26,17 @@ loops: by the block of each loop's head, what must hold at the end of a round fo
 joins: by block, by the block before: what must hold for a thread to come this way.
 has_loops: whether the kernel has any.
 accesses: ["write", bytes, node of the address, offset, conditions];
-    ["read", bytes, node or null, offset, conditions, first bytes of the parameters whose buffers are read, or null];
+    ["read", bytes, node or null, offset, conditions, what is read, or null];
+        that is: variables, and first bytes of the parameters whose buffers are read;
     ["texture", first byte of the handle's parameter];
     ["surface", bytes, first byte of the handle's parameter, nodes of the coordinates, bounds, conditions].
 """
 
 _HARMLESS = PURE | frozenset((
     "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect",
-    "txq", "suq",
+    "txq", "suq", "mma", "ldmatrix", "stmatrix", "movmatrix", "dp2a", "dp4a", "fns", "szext", "prefetch", "prefetchu",
+    "vabsdiff2", "vabsdiff4", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmax2", "vmax4", "vmin2", "vmin4", "vset2",
+    "vset4", "vsub2", "vsub4",
 ))  # fmt: skip
 _ORDERED = frozenset(["volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"])
 _BOUNDS = ("trap", "clamp", "zero")
@@ -72,6 +75,8 @@ def _is_plain(statement: Statement) -> bool:
         return space_of(statement) == "shared"
     if opcode in ("ld", "st"):
         return _ORDERED.isdisjoint(statement.modifiers)
+    if opcode in ("membar", "fence"):
+        return "cta" in statement.modifiers
     return opcode in _HARMLESS or opcode in ("tex", "tld4", "suld", "sust")
 
 

@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.body import Body
 from gpuregress.devices.cpu.lower.cluster_size import cluster_size
+from gpuregress.devices.cpu.lower.effects import is_exchange
 from gpuregress.devices.cpu.lower.environment import wrap
 from gpuregress.devices.cpu.lower.footprint import Footprint, footprint
 from gpuregress.devices.cpu.lower.liveness import AtWait
@@ -26,7 +27,7 @@ from gpuregress.devices.cpu.lower.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.uniform import Uniformity
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
 from gpuregress.devices.cpu.machine.layout import LOCAL_START, SHARED_START, local_stride
-from gpuregress.devices.cpu.ptx.tree import Function
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 from gpuregress.records import Dim3
 
 
@@ -94,9 +95,14 @@ class _KernelBuilder:
         )
 
     def _footprint(self) -> Footprint | None:
+        flow = self.emitter.flow
         if self.body.has_calls or self.body.takes_turns:
             return None
-        return footprint(self.emitter.flow, self.emitter.frame.parameter_offsets)
+        if isinstance(self.steps, Passes) and any(
+            isinstance(item, Instruction) and is_exchange(item) for item in flow.statements
+        ):
+            return None  # The part of a matrix that a lane which has left showed last is another block's.
+        return footprint(flow, self.emitter.frame.parameter_offsets)
 
     def _shared_keys(self) -> list[tuple[str, str]]:
         used = names_used(self.function)

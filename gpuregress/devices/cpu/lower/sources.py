@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuregress.devices.cpu.lower import effects
 from gpuregress.devices.cpu.lower.values import COORDINATES, parameter_byte
-from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Statement
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Statement, Symbol
 
 _BITS = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
 _NUMBERS = frozenset(["mul", "shl", "shr", "div", "rem"])
@@ -26,12 +26,14 @@ class Sources:
             for name in effects.sets(statement):
                 self._definitions.setdefault(name, []).append(statement)
 
-    def of(self, operand: Operand) -> list[int] | None:
-        """The first bytes of the parameters that an address may come from; None where it may come from anywhere."""
+    def of(self, operand: Operand) -> list[int | str] | None:
+        """What an address may come from: the first bytes of parameters, and variables; None: from anywhere."""
         found = self._of(operand, set())
-        return sorted(found) if found else None
+        return sorted(found, key=str) if found else None
 
-    def _of(self, operand: Operand, seen: set[str]) -> set[int] | None:
+    def _of(self, operand: Operand, seen: set[str]) -> set[int | str] | None:
+        if isinstance(operand, Symbol):
+            return {operand.name}
         if isinstance(operand, Integer):
             return set()
         if not isinstance(operand, Register):
@@ -43,15 +45,15 @@ class Sources:
             [self._of_statement(item, operand.name, seen) for item in self._definitions.get(operand.name, [])]
         )
 
-    def _union(self, parts: list[set[int] | None]) -> set[int] | None:
-        found: set[int] = set()
+    def _union(self, parts: list[set[int | str] | None]) -> set[int | str] | None:
+        found: set[int | str] = set()
         for part in parts:
             if part is None:
                 return None
             found |= part
         return found
 
-    def _of_statement(self, statement: Statement, name: str, seen: set[str]) -> set[int] | None:
+    def _of_statement(self, statement: Statement, name: str, seen: set[str]) -> set[int | str] | None:
         if not isinstance(statement, Instruction) or not statement.modifiers:
             return None
         opcode, kind = statement.opcode, statement.modifiers[-1]

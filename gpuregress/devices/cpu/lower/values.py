@@ -4,10 +4,11 @@ Built as static single assignment (Braun and others, "Simple and Efficient Const
 Form", 2013), but only for the registers that are asked for. Nodes are numbers of rows in `Values.nodes`:
 
     ["c", value]   ["x", coordinate]   ["p", first byte, bytes]   a launch's numbers
+    ["s", name, offset]                                            a variable's address
     ["+", a, b]   ["-", a, b]   ["*", a, b]                        modulo 2^32 or 2^64
     ["widen", signed, a]                                           32 bits made 64
     ["<<" | "&" | "|" | "^", bits, a, b]
-    [">>" | "/" | "%" | "min" | "max", signed, bits, a, b]
+    [">>" | "/" | "%" | "hi" | "min" | "max", signed, bits, a, b]    "hi": the high half of a product
     ["?:", condition, a, b]
     ["cmp", order, signed, bits, a, b]   ["and", a, b]   ["or", a, b]   ["not", a]
     ["join", block, [[block before, a], …]]                        by which way the thread came
@@ -30,7 +31,7 @@ COORDINATES = frozenset(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "
 _BITS = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
 _SUMS = {"add": "+", "sub": "-", "mul": "*"}
 _BITWISE = {"shl": "<<", "and": "&", "or": "|", "xor": "^"}
-_SIGNED = {"shr": ">>", "div": "/", "rem": "%", "min": "min", "max": "max"}
+_SIGNED = {"shr": ">>", "div": "/", "rem": "%", "mul": "hi", "min": "min", "max": "max"}
 _ORDERS = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">=",
 }  # fmt: skip
@@ -68,6 +69,8 @@ class Values:
         """The node of an operand of a statement; `settle` completes it."""
         if isinstance(operand, Integer):
             return self._node(("c", operand.value), ["c", operand.value])
+        if isinstance(operand, Symbol):
+            return self._node(("s", operand), ["s", operand.name, operand.offset])
         if not isinstance(operand, Register):
             return 0
         if operand.name in COORDINATES:
@@ -157,7 +160,7 @@ class Values:
         if words[-1] == "pred":
             return self._of_logic(item, place)
         bits = _BITS.get(words[-1], 0)
-        if not bits or not {"cc", "hi", "sat"}.isdisjoint(words):
+        if not bits or not {"cc", "sat"}.isdisjoint(words):
             return ["?"]
         if opcode == "cvt":
             return self._conversion(item, bits, place)
@@ -172,6 +175,8 @@ class Values:
             return ["=", parts[0]]
         if opcode in ("mul", "mad") and "wide" in words:
             parts[:2] = [self._new(["widen", signed, part]) for part in parts[:2]]
+        if "hi" in words:
+            return self._high_half(opcode, signed, bits, parts)
         if opcode == "mad":
             return ["+", self._new(["*", *parts[:2]]), parts[2]]
         if opcode in _SUMS:
@@ -180,9 +185,30 @@ class Values:
             return [_BITWISE[opcode], bits, *parts]
         if opcode in _SIGNED:
             return [_SIGNED[opcode], signed, bits, *parts]
+        if opcode in ("bfe", "bfi"):
+            return self._bit_field(item, bits, parts)
         if opcode in ("not", "neg"):
             return ["-", self._new(["c", -1 if opcode == "not" else 0]), parts[0]]
         return ["?:", parts[2], parts[0], parts[1]] if opcode == "selp" else ["?"]
+
+    def _high_half(self, opcode: str, signed: bool, bits: int, parts: list[int]) -> Node:  # noqa: FBT001 - of a type
+        product: Node = ["hi", signed, bits, *parts[:2]]
+        if opcode == "mad":
+            return ["+", self._new(product), parts[2]]
+        return product if opcode == "mul" else ["?"]
+
+    def _bit_field(self, item: Instruction, bits: int, parts: list[int]) -> Node:
+        """`bfi` that fills all bits above a place, and `bfe` of an unsigned number."""
+        place, length = item.operands[-2:]
+        if not isinstance(place, Integer) or not isinstance(length, Integer) or not 0 <= place.value < bits:
+            return ["?"]
+        if item.opcode == "bfe" and not item.modifiers[-1].startswith("s") and 0 < length.value <= bits:
+            mask = self._new(["c", (1 << length.value) - 1])
+            return ["&", bits, self._new([">>", False, bits, parts[0], parts[1]]), mask]
+        if item.opcode == "bfi" and place.value + length.value == bits:
+            mask = self._new(["c", (1 << place.value) - 1])
+            return ["+", self._new(["&", bits, parts[1], mask]), self._new(["<<", bits, parts[0], parts[2]])]
+        return ["?"]
 
     def _new(self, row: Node) -> int:
         self.nodes.append(row)
@@ -278,7 +304,7 @@ class Values:
 def operands(row: Node) -> list[int]:
     """The nodes that a node names."""
     kind = row[0]
-    if kind in ("c", "x", "p", "?"):
+    if kind in ("c", "x", "p", "s", "?"):
         return []
     if kind == "join":
         return [value for _, value in row[2]]
