@@ -123,7 +123,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def dependencies(source: Path, include: Sequence[Path] = ()) -> tuple[Path, ...]:
     """The source and every project file it includes, the source first."""
-    if source.suffix != ".cu":
+    if source.suffix not in includes.SUFFIXES:
         return (source,)
     return includes.dependencies(source, include)
 

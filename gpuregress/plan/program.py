@@ -10,7 +10,7 @@ from gpuregress.document import reader
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
 from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
-from gpuregress.toolchain import signature
+from gpuregress.toolchain import includes, signature
 
 
 def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
@@ -202,7 +202,7 @@ def shown(source: Source, kernel: str, entry: Entry) -> str:
     """A kernel as its source declares it: `saxpy(int n, float a, const float* x, float* y)`."""
     path = Path(source.path)
     plain = signature.strip_template_arguments(kernel)
-    if path.suffix == ".cu":
+    if path.suffix in includes.SUFFIXES:
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError:

@@ -14,9 +14,9 @@ from gpuregress.spec import paths
 from gpuregress.spec.compiling import Compile, PlainText
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.scope import Scope
-from gpuregress.toolchain import signature
+from gpuregress.toolchain import includes, signature
 
-SUFFIXES = (".cu", ".ptx", ".cubin")
+SUFFIXES = (*includes.SUFFIXES, ".ptx", ".cubin")
 _OWNED = {
     "-arch": "compile.arch",
     "--gpu-architecture": "compile.arch",
@@ -106,7 +106,7 @@ def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None
             problems.add(key, f"{option!r} is no option: it must begin with -")
         elif owner:
             problems.add(key, f"{option!r} is set by gpuregress: say it in {owner}")
-    if path is not None and path.suffix != ".cu":
+    if path is not None and path.suffix not in includes.SUFFIXES:
         for name in ("options", "include", "defines", "arch"):
             if name in given.model_fields_set and not file.is_broken("compile"):
                 problems.add(("compile", name), f"has no effect: {path.name} is taken as it is, not compiled")

@@ -38,7 +38,7 @@ def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFi
 
 
 def _text(source: Path) -> str:
-    if source.suffix != ".cu":
+    if source.suffix not in includes.SUFFIXES:
         return ""
     try:
         return source.read_text(encoding="utf-8", errors="replace")

@@ -62,7 +62,9 @@ _STDINT = "#pragma once\n#include <cuda/std/cstdint>\n"
 # The real one declares host functions, which NVRTC refuses; sources include it out of habit or for these.
 _CUDA = """\
 #pragma once
+#include <stdint.h>
 #define CUDA_VERSION 13050
+typedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;
 typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;
 """
 
@@ -72,6 +74,17 @@ _STDIO = _STDDEF
 _STRING = _STDDEF
 # NVRTC has assert built in, but, as in C, NDEBUG may change between two inclusions: NVRTC's own macro honours it.
 _ASSERT = "#pragma once\n"
+
+# The real one refuses NVRTC for the sake of cub's host functions. The rest of what it includes is for kernels.
+_CUB = """
+block/block_adjacent_difference block/block_discontinuity block/block_exchange block/block_histogram block/block_load
+block/block_merge_sort block/block_radix_rank block/block_radix_sort block/block_reduce block/block_scan
+block/block_store
+thread/thread_load thread/thread_operators thread/thread_reduce thread/thread_scan thread/thread_store
+warp/warp_exchange warp/warp_load warp/warp_merge_sort warp/warp_reduce warp/warp_scan warp/warp_store
+iterator/arg_index_input_iterator iterator/cache_modified_input_iterator iterator/cache_modified_output_iterator
+iterator/tex_obj_input_iterator util_ptx util_type
+"""
 
 _LIBCUXX = """
 algorithm array atomic bit chrono complex concepts functional initializer_list iterator limits memory numeric
@@ -104,6 +117,7 @@ HEADERS: dict[str, str] = {
     "cstdio": _in_std("stdio.h", ("size_t", "printf")),
     "cstdlib": _in_std("stdlib.h", ("size_t", "malloc", "free", "abs")),
     "cstring": _in_std("string.h", ("size_t", "memcpy", "memset")),
+    "cub/cub.cuh": "#pragma once\n" + "".join(f"#include <cub/{name}.cuh>\n" for name in _CUB.split()),
     "cuda.h": _CUDA,
     "float.h": _FLOAT,
     "inttypes.h": "#pragma once\n#include <stdint.h>\n",

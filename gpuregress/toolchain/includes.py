@@ -12,6 +12,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+SUFFIXES = (".cu", ".cuh")
+"""Of sources that are compiled: many projects keep kernels in headers, with the host code elsewhere."""
+
 _COMMENTS = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')', re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 

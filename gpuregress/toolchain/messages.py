@@ -25,6 +25,7 @@ _HOST_HINT = (
 _OPTION_HINT = (
     "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
 )
+_DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
 _HOST_ONLY = """
 condition_variable cstdarg ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
 iomanip iostream list map mutex omp.h ostream random regex set sstream stdarg.h stdexcept string sys/time.h
@@ -70,9 +71,21 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
         return f"{text}\n{_missing_header(missing[1], folders)}"
     if any(sign in text for sign in _HOST_SIGNS):
         return f"{text}\n{_HOST_HINT}"
+    if _looks_defined_elsewhere(text, source):
+        return f"{text}\n{_DEFINE_HINT}"
     if "unrecognized option" in text:
         return f"{text}\n{_OPTION_HINT}"
     return text
+
+
+def _looks_defined_elsewhere(text: str, source: Source) -> bool:
+    """Whether a name that nobody declared is written as macros are, or stands in the source twice: no typing error."""
+    missed = set(re.findall(r'error: identifier "(\w+)" is undefined', text))
+    try:
+        words = re.findall(r"\w+", Path(source.path).read_text(encoding="utf-8", errors="replace")) if missed else []
+    except OSError:
+        words = []
+    return any(words.count(name) > 1 or (len(name) > 1 and name == name.upper()) for name in missed)
 
 
 def places(log: str, source: Source) -> str:

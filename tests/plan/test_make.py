@@ -44,6 +44,13 @@ def only(place: Project, *selectors: str) -> Case:
     return case
 
 
+def test_kernels_may_stand_in_a_header(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB.replace("reduce.cu", "reduce.cuh"))
+    source = tmp_path / "kernels" / "reduce.cuh"
+    (tmp_path / "kernels" / "reduce.cu").rename(source)
+    assert {case.source.path for case in plan.make(place, []).cases} == {str(source)}
+
+
 def test_the_example_of_the_contract(tmp_path: Path) -> None:
     place = project(tmp_path, reduce=FULL)
     cases = plan.make(place, []).cases

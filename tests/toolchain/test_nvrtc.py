@@ -60,7 +60,8 @@ def test_float_functions_stay_float(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["cooperative_groups.h", "cub/block/block_reduce.cuh", "curand_kernel.h", "mma.h", "cuda.h"]
+    "header",
+    ["cooperative_groups.h", "cub/block/block_reduce.cuh", "curand_kernel.h", "mma.h", "cuda.h", "cub/cub.cuh"],
 )
 def test_nvidias_headers_are_there(write: Write, header: str) -> None:
     _compile(write, f"#include <{header}>\n__global__ void k() {{}}", kernels=("k",))
@@ -106,6 +107,19 @@ def test_host_code_is_explained(write: Write) -> None:
     assert "k.cu:2: error" in message
     assert "#ifndef __CUDACC_RTC__" in message
     assert "<vector> is a host header" in _refusal(write, "#include <vector>\n")
+
+
+def test_a_constant_of_the_build_is_looked_for_in_the_job(write: Write) -> None:
+    hint = "goes into compile.defines"
+    assert hint in _refusal(write, "__global__ void k(int* x) { x[0] = TILE; }")
+    twice = "__global__ void k(int* x) { __shared__ int s[block_size_x]; s[0] = x[block_size_x]; x[0] = s[0]; }"
+    assert hint in _refusal(write, twice)
+    assert hint not in _refusal(write, "__global__ void k(int* x) { x[0] = y; }")
+
+
+def test_cudas_header_brings_what_it_brings_to_nvcc(write: Write) -> None:
+    text = "#include <cuda.h>\n__global__ void k(uint8_t* x, CUtexObject t) { x[0] = sizeof(t); }"
+    assert _compile(write, text, kernels=("k",)).kernels == {"k": "_Z1kPhy"}
 
 
 def test_guarded_host_code_is_no_obstacle(write: Write) -> None:
