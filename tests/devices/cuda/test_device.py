@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.devices.cuda import canary, cooperative, driver, hold, nvml, redzone
+from gpuregress.devices.cuda import canary, card, cooperative, driver, hold, nvml, redzone
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, KernelFault
@@ -66,6 +66,7 @@ KERNELS = {
 def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     fake = FakeApi(KERNELS)  # type: ignore[arg-type] # functions of the right shape
     monkeypatch.setattr(driver, "api", lambda: fake)
+    monkeypatch.setattr(card, "_release", lambda: "")  # a host with a GPU has its own
     monkeypatch.setattr(nvml, "cards", lambda _bus: ({"uuid": "GPU-1", "driver": "580.1"},))
     monkeypatch.setattr(toolchain, "resources", lambda _program: {"fill": {"spill": 12}})
     return fake
