@@ -15,13 +15,6 @@ from pathlib import Path
 PRELUDE = "gpuregress/prelude.h"
 """Included before every source: what nvcc defines without any `#include` on Linux."""
 
-_PRELUDE_TEXT = """\
-#pragma once
-typedef unsigned int uint;
-typedef unsigned short ushort;
-typedef unsigned long ulong;
-"""
-
 _MATH = """\
 #pragma once
 #ifndef INFINITY
@@ -45,6 +38,11 @@ _MATH = """\
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
 #endif
+"""
+
+_PRELUDE_TEXT = f"""{_MATH}typedef unsigned int uint;
+typedef unsigned short ushort;
+typedef unsigned long ulong;
 """
 
 _MATH_FUNCTIONS = """

@@ -52,6 +52,10 @@ def test_ordinary_host_headers_are_there(write: Write) -> None:
     assert "__assertfail" in ptx
 
 
+def test_nvcc_knows_the_constants_of_math_without_an_include(write: Write) -> None:
+    _compile(write, "__global__ void k(double* x) { x[0] = INFINITY; x[1] = M_PI; x[2] = NAN; uint n = 1; x[n] = n; }")
+
+
 def test_float_functions_stay_float(write: Write) -> None:
     text = (
         "#include <cmath>\n__global__ void k(float* x) { x[0] = std::sqrt(x[0]) + std::fabs(x[1]) + std::floor(x[2]); }"
