@@ -40,6 +40,7 @@ _HARMLESS = PURE | frozenset((
 ))  # fmt: skip
 _ORDERED = frozenset(["volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"])
 _BOUNDS = ("trap", "clamp", "zero")
+_PLAIN_SURFACES = frozenset(["1d", "2d", "3d"])
 _MOST_BLOCKS = 600
 _MOST_CONDITIONS = 12
 
@@ -136,6 +137,8 @@ class _Collector:
         handle = self._values.read(address.base, index)
         if item.opcode != "sust":
             return ["texture", handle]
+        if "b" not in item.modifiers or _PLAIN_SURFACES.isdisjoint(item.modifiers):
+            return None
         if "a1d" in item.modifiers or "a2d" in item.modifiers:
             return None  # The layer comes first among the coordinates.
         places = address.coordinates.elements if isinstance(address.coordinates, Vector) else (address.coordinates,)
