@@ -2,8 +2,8 @@
 
     def block_sums(inputs: Mapping[str, Array], case: Case) -> Array
 
-`inputs` holds the filled buffers (read-only, in their storage dtypes); the result has the buffer's shape, in any
-numeric dtype: it is rounded once to the buffer's own.
+`inputs` holds the filled buffers (read-only; bfloat16 as float32, which holds them exactly); the result has the
+buffer's shape, in any numeric dtype: it is rounded once to the buffer's own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     """
     call = _load(function)
     try:
-        result = call({name: _locked(array) for name, array in inputs.items()}, case)
+        result = call({name: _given(array, case.buffers[name].dtype) for name, array in inputs.items()}, case)
     except (Exception, SystemExit) as error:
         raise ReferenceFailed(f"{_shown(function)} raised {type(error).__name__}: {_first_line(error)}") from error
     return _shaped(result, case, buffer, function)
@@ -102,8 +102,10 @@ def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
     return call
 
 
-def _locked(array: Array) -> Array:
-    view = array.view()
+def _given(array: Array, dtype: str) -> Array:
+    """A buffer as the user's function gets it."""
+    element = dtypes.parse(dtype)
+    view = dtypes.to_float(array, element.parts[0].scalar) if element.name == "bfloat16" else array.view()
     view.flags.writeable = False
     return view
 
