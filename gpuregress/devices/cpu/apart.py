@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 from gpuregress.devices.cpu.formulas import Footprint, Instance, NotUnderstoodError, instances, mixed_range
@@ -84,9 +85,15 @@ class Apart:
             elif kind == "texture":
                 self._touch_anywhere([self._texture(rest[0]).number])
 
-    def parts(self, boxes: Sequence[Ranges]) -> bool:
-        """Whether no box of blocks touches what another one writes."""
-        return all(_are_apart(touched, boxes) for touched in self._regions.values())
+    def parts(self, parts: Sequence[Sequence[Ranges]]) -> bool:
+        """Whether no part, of several boxes of blocks each, touches what another one writes."""
+        seen = [[[_views(touched, box) for box in part] for part in parts] for touched in self._regions.values()]
+        return all(
+            _are_apart(touched, box, other)
+            for touched, views in zip(self._regions.values(), seen, strict=True)
+            for first, second in combinations(views, 2)
+            for box, other in product(first, second)
+        )
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -203,25 +210,29 @@ class Apart:
         known.constrain(place.add(1 - extent))
 
 
-def _are_apart(touched: _Touched, boxes: Sequence[Ranges]) -> bool:
+def _views(touched: _Touched, box: Ranges) -> list[_View]:
+    return [_View(item.instance, box) for item in (*touched.written, *touched.read)]
+
+
+def _are_apart(touched: _Touched, box: Sequence[_View], other: Sequence[_View]) -> bool:
+    """Whether of two boxes of blocks neither touches what the other one writes."""
     if touched.read_anywhere:
         return False
-    views = [[_View(item.instance, box) for item in (*touched.written, *touched.read)] for box in boxes]
     accesses = [*touched.written, *touched.read]
     writes = len(touched.written)
     strides = {abs(factor) for item in touched.written for factor in item.first.factors.values()}
-    return any(_are_apart_modulo(item, accesses, writes, views) for item in (0, *sorted(strides, reverse=True)))
+    return any(_are_apart_modulo(item, accesses, writes, (box, other)) for item in (0, *sorted(strides, reverse=True)))
 
 
 def _are_apart_modulo(stride: int, accesses: Sequence[_Access], writes: int, views: Sequence[Sequence[_View]]) -> bool:
-    """Whether the parts are apart where addresses that differ by multiples of a stride are one; 0: no stride."""
+    """Whether boxes are apart where addresses that differ by multiples of a stride are one; 0: no stride."""
     middle = accesses[0].first.constant
     sums = [_modulo(item.first.add(-middle), stride) for item in accesses]
     found: list[tuple[list[_Interval], list[_Interval]]] = []
-    for part in views:
+    for box in views:
         intervals = [
             view.interval(item, access.count) if view.possible else None
-            for view, item, access in zip(part, sums, accesses, strict=True)
+            for view, item, access in zip(box, sums, accesses, strict=True)
         ]
         written = [item for item in intervals[:writes] if item is not None]
         found.append((written, written + [item for item in intervals[writes:] if item is not None]))

@@ -1,16 +1,17 @@
 """Which blocks of a launch may run side by side, and the parts that several cores take.
 
-A launch is cut along its slowest axis into boxes of blocks. The formulas of the kernel's footprint say which bytes each
-box may touch, exactly or more than it does. Where no box touches what another one writes, the order of the boxes cannot
-matter.
+A launch is cut, along its slowest axis if that is even, into runs of blocks: boxes. The formulas of the kernel's
+footprint say which bytes each box may touch, exactly or more than it does. Where no part touches what another one
+writes, their order cannot matter.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -25,6 +26,8 @@ SMALLEST = 1 << 14
 _LARGE = 16
 """Times as many from which on it pays to work out the cut, 1/2 ms or so, for a launch that may not come again."""
 _MOST_KEPT = 4096
+_EVEN = 9, 8
+"""The longest of the parts may have so many times its share of the blocks before planes are cut through."""
 
 
 def parts(
@@ -51,17 +54,16 @@ def parts(
     total = grid[0] * grid[1] * grid[2]
     whole = [(0, total)]
     axis = max(number for number in range(3) if grid[number] > 1 or number == 0)
-    if footprint is None or min(most, grid[axis]) < 2 or not _pays(footprint, total, block):
+    if footprint is None or min(most, total) < 2 or not _pays(footprint, total, block):
         return whole
     try:
         apart = Apart(footprint, _ranges(grid, block), parameters, places)
     except (NotUnderstoodError, RecursionError):
         return whole
-    each = total // grid[axis]
-    for count in _counts(min(most, grid[axis])):
-        cuts = [number * grid[axis] // count for number in range(count + 1)]
-        if apart.parts([{f"ctaid.{'xyz'[axis]}": (first, end - 1)} for first, end in pairwise(cuts)]):
-            return [(first * each, end * each) for first, end in pairwise(cuts)]
+    for count in _counts(min(most, total)):
+        for found in _cuts(grid, axis, count):
+            if apart.parts([_boxes(first, end, grid) for first, end in found]):
+                return found
     return whole
 
 
@@ -107,6 +109,44 @@ class Cuts:
 def _pays(footprint: Footprint, blocks: int, block: Dim3, times: int = 1) -> bool:
     threads = blocks * block[0] * block[1] * block[2]
     return threads * (16 if footprint["has_loops"] else 1) >= times * SMALLEST
+
+
+def _cuts(grid: Dim3, axis: int, count: int) -> Iterator[list[tuple[int, int]]]:
+    """Ways to cut a grid into parts of its blocks: even ones first, then between the planes of its slowest axis."""
+    total = grid[0] * grid[1] * grid[2]
+    each, planes = total // grid[axis], grid[axis]
+    most = -(-planes // count)
+    if most * count * _EVEN[1] > planes * _EVEN[0]:
+        yield list(pairwise(number * total // count for number in range(count + 1)))
+    if planes >= count:
+        yield list(pairwise(number * planes // count * each for number in range(count + 1)))
+
+
+def _boxes(first: int, end: int, grid: Dim3) -> list[dict[str, tuple[int, int]]]:
+    """The blocks `first` to `end` (exclusive) as boxes: each coordinate's least and greatest value."""
+    return [
+        {f"ctaid.{axis}": place for axis, place in zip("zyx", box, strict=True)}
+        for box in _covered(first, end, (grid[2], grid[1], grid[0]))
+    ]
+
+
+def _covered(first: int, end: int, sizes: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
+    if len(sizes) == 1:
+        return [((first, end - 1),)]
+    inner = sizes[1:]
+    each = math.prod(inner)
+    (low, start), (high, rest) = divmod(first, each), divmod(end, each)
+    if low == high:
+        return [((low, low), *box) for box in _covered(start, rest, inner)]
+    found = []
+    if start:
+        found += [((low, low), *box) for box in _covered(start, each, inner)]
+        low += 1
+    if low < high:
+        found.append(((low, high - 1), *((0, size - 1) for size in inner)))
+    if rest:
+        found += [((high, high), *box) for box in _covered(0, rest, inner)]
+    return found
 
 
 def _counts(most: int) -> list[int]:

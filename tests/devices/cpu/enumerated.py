@@ -171,8 +171,8 @@ def threads(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3) ->
             yield (place[0], place[1], place[2]), Thread(footprint, parameters, sizes | coordinates)
 
 
-def clash(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts: Sequence[int], axis: int) -> bool:
-    """Whether a part of a launch touches a byte that another part writes.
+def clash(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts: Sequence[int]) -> bool:
+    """Whether a part of a launch, cut at these linear numbers of blocks, touches a byte that another part writes.
 
     Raises:
         EndlessError: a loop has too many rounds.
@@ -180,7 +180,8 @@ def clash(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts
     written: dict[int, set[int]] = {}
     touched: dict[int, set[int]] = {}
     for place, thread in threads(footprint, parameters, grid, block):
-        part = sum(place[axis] >= cut for cut in cuts[1:-1])
+        number = place[0] + grid[0] * (place[1] + grid[1] * place[2])
+        part = sum(number >= cut for cut in cuts[1:-1])
         for access in footprint["accesses"]:
             for byte in thread.touched(access):
                 touched.setdefault(byte, set()).add(part)

@@ -6,7 +6,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import assume, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import split
@@ -136,7 +136,7 @@ def footprints(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=400, deadline=None)
 @given(
     footprint=footprints(),
-    grid=st.sampled_from([(4, 1, 1), (6, 1, 1), (2, 3, 1), (3, 2, 1), (8, 1, 1)]),
+    grid=st.sampled_from([(4, 1, 1), (6, 1, 1), (2, 3, 1), (3, 2, 1), (8, 1, 1), (3, 3, 1), (2, 1, 3)]),
     block=st.sampled_from([(4, 1, 1), (2, 1, 1), (8, 1, 1)]),
     numbers=st.tuples(*[st.sampled_from([0, 1, 2, 4, 8, 9, 16, 30, 32, -1, 1 << 29, (1 << 32) // 3 + 1])] * 3),
     count=st.sampled_from([2, 3]),
@@ -147,19 +147,18 @@ def test_what_is_called_apart_is(
     space = AddressSpace()
     buffers = [space.allocate(name, 4096).address for name in "ab"]
     parameters = struct.pack("<QQiii", *buffers, *numbers)
-    axis = 1 if grid[1] > 1 else 0
-    cuts = [number * grid[axis] // count for number in range(count + 1)]
-    assume(count <= grid[axis])
+    total = grid[0] * grid[1] * grid[2]
+    cuts = [number * total // count for number in range(count + 1)]
     try:
         apart = Apart(footprint, split._ranges(grid, block), parameters, Places(space, Textures(), {}))
     except NotUnderstoodError:
         event("not understood")
         return
-    called_apart = apart.parts([{f"ctaid.{'xy'[axis]}": (first, end - 1)} for first, end in pairwise(cuts)])
+    called_apart = apart.parts([split._boxes(first, end, grid) for first, end in pairwise(cuts)])
     event("called apart" if called_apart else "not apart")
     if called_apart:
         try:
-            assert not enumerated.clash(footprint, parameters, grid, block, cuts, axis)
+            assert not enumerated.clash(footprint, parameters, grid, block, cuts)
         except enumerated.EndlessError:
             event("endless")
 
@@ -196,3 +195,21 @@ def _at(row: tuple[int, ...], values: tuple[int, ...]) -> int:
 
 def _product(ranges: list[range]) -> list[tuple[int, ...]]:
     return [(a, b, c) for a in ranges[0] for b in ranges[1] for c in ranges[2]]
+
+
+@given(
+    grid=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
+    ends=st.tuples(st.integers(0, 80), st.integers(0, 80)),
+)
+def test_boxes_are_the_blocks_of_a_part(grid: tuple[int, int, int], ends: tuple[int, int]) -> None:
+    first, end = sorted(min(item, grid[0] * grid[1] * grid[2]) for item in ends)
+    if first == end:
+        return
+    found = [
+        x + grid[0] * (y + grid[1] * z)
+        for box in split._boxes(first, end, grid)
+        for z in range(box["ctaid.z"][0], box["ctaid.z"][1] + 1)
+        for y in range(box["ctaid.y"][0], box["ctaid.y"][1] + 1)
+        for x in range(box["ctaid.x"][0], box["ctaid.x"][1] + 1)
+    ]
+    assert found == list(range(first, end))

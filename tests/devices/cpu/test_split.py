@@ -44,12 +44,12 @@ class _Outcome:
         a: int = 1,
         shift: int | None = None,
     ) -> None:
-        self.parts, self.message = 0, ""
+        self.parts, self.cuts, self.message = 0, list[tuple[int, int]](), ""
         whole = split.Cuts.parts
 
         def watch(*arguments: object) -> list[tuple[int, int]]:
             found = whole(*arguments)  # type: ignore[arg-type]  # handed through
-            self.parts = len(found)
+            self.parts, self.cuts = len(found), found
             return found
 
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -102,6 +102,15 @@ def test_rows_of_a_matrix() -> None:
     several, one = (_Outcome(body, count, (2, 6, 1), (8, 2, 1), n=16) for count in (3, 1))
     assert (several.parts, several.data) == (3, one.data)
     assert _Outcome(body, 3, (2, 6, 1), (8, 2, 1), n=15).parts == 1  # rows overlap
+
+
+def test_planes_are_cut_through_where_that_is_more_even() -> None:
+    body = "y[row * n + i] = x[row] + box[t];"
+    several, one = (_Outcome(body, count, (4, 3, 1), (8, 1, 1), n=32) for count in (2, 1))
+    assert (several.cuts, several.data) == ([(0, 6), (6, 12)], one.data)
+    # The halves of a row that is cut through come to the same places: only whole rows are apart.
+    several, one = (_Outcome("y[row * n + (t ^ 3)] = 1;", count, (4, 3, 1), (8, 1, 1), n=32) for count in (2, 1))
+    assert (several.cuts, several.data) == ([(0, 4), (4, 12)], one.data)
 
 
 @pytest.mark.parametrize(
