@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
-from gpuregress.devices import registry
+from gpuregress.devices import registry, textures
 from gpuregress.devices.base import Device
+from gpuregress.devices.cpu.device import CpuModule
 from gpuregress.errors import KernelFault
+from gpuregress.records import Buffer, Texture
 from tests.devices.bench import Bench
 from tests.devices.layer_contract import LayerContract, describe
 from tests.devices.texture_contract import COUNT, values
@@ -68,6 +71,34 @@ class TestCpu(LayerContract):
         bench = Bench(device, tmp_path, "layers")
         found = self.sampled(bench, "row<float>", image, describe(image, "layered"), layer, places)
         assert (found == image[2, 2]).all()
+
+    def test_a_surface_with_layers_is_not_cut_for_several_cores(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "layers")
+        assert isinstance(bench.module, CpuModule)
+        assert bench.module.facts(bench.program.entries["move<float2>"].mangled).footprint is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "extents", "axes"),
+    [
+        ("plain", (4, 5, 6), (6, 5, 4), 3),
+        ("plain", (5,), (5, 0, 0), 1),
+        ("layered", (4, 6), (6, 0, 4), 1),
+        ("layered", (4, 5, 6), (6, 5, 4), 2),
+        ("cube", (6, 5, 5), (5, 5, 6), 2),
+        ("cube-layered", (3, 6, 5, 5), (5, 5, 18), 2),
+    ],
+)
+def test_a_shape_becomes_extents(
+    kind: Literal["plain", "layered", "cube", "cube-layered"],
+    shape: tuple[int, ...],
+    extents: tuple[int, int, int],
+    axes: int,
+) -> None:
+    found = textures.describe(Buffer("image", "float2", shape, texture=Texture(kind=kind)))
+    assert found is not None
+    assert (found.extents, found.axes, found.channels) == (extents, axes, 2)
+    assert extents[0] * found.rows == np.prod(shape)
 
 
 @pytest.mark.gpu

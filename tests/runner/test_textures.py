@@ -90,3 +90,35 @@ def test_an_object_for_a_pointer_is_an_error_of_the_job(tmp_path: Path) -> None:
     assert "the buffer b is a surface object and parameter 'to' is a pointer" in str(first)
     assert "the buffer by is a texture object and parameter 'from' is a pointer" in str(second)
     assert "job.yaml:13: launches[0].args[0]" in str(first)
+
+
+LAYERS = """
+__global__ void pick(cudaSurfaceObject_t to, cudaTextureObject_t layers, cudaTextureObject_t cube)
+{
+    int x = threadIdx.x, layer = blockIdx.x;
+    float side[] = {1, -1};
+    int value = tex1DLayered<int>(layers, x, layer) + texCubemap<int>(cube, side[layer % 2], 0, 0);
+    surf1DLayeredwrite(value, to, 4 * x, layer);
+}
+"""
+LAYERS_JOB = """
+source: k.cu
+buffers:
+  to:     {dtype: int32, shape: [3, 8], surface: layered}
+  layers: {dtype: int32, shape: [3, 8], fill: arange, texture: {kind: layered}}
+  cube:   {dtype: int32, shape: [6, 2, 2], fill: arange, texture: {kind: cube}}
+launches:
+  - {kernel: pick, grid: [3], block: [8], args: [to, layers, cube]}
+"""
+
+
+def test_layers_and_the_faces_of_a_cube(tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "k.cu").write_text(LAYERS)
+    (tmp_path / "configs" / "job.yaml").write_text(LAYERS_JOB)
+    outcome = _run(tmp_path, _plan(find(tmp_path)))
+    assert outcome.state == "done", outcome
+    (dump,) = outcome.dumps
+    # The middle of a face of two by two is the corner of its fourth element: faces 0, 1, 0.
+    faces = np.array([3, 7, 3])[:, None]
+    assert np.array_equal(reader.read(Path(dump.path)).array, np.arange(24).reshape(3, 8) + faces)

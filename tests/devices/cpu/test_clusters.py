@@ -114,6 +114,18 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) flags(int* y)
     cluster.sync();
 }
 
+extern "C" __global__ void __cluster_dims__(2, 1, 1) late(int* y)
+{
+    __shared__ volatile int box;
+    auto cluster = cg::this_cluster();
+    if (threadIdx.x == 0) box = 0;
+    cluster.sync();
+    if (cluster.block_rank() == 0 && threadIdx.x == 3) while (box < 1000) box = box + 1;
+    cluster.sync();
+    if (cluster.block_rank() == 1) y[threadIdx.x] = *cluster.map_shared_rank((int*)&box, 0);
+    cluster.sync();
+}
+
 extern "C" __global__ void __cluster_dims__(2, 1, 1) pointers(int* y)
 {
     __shared__ int value; __shared__ int* other;
@@ -236,7 +248,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) wrong(int* y, int how)
 }
 """
 KERNELS = (
-    "ring", "histogram", "numbers", "spaces", "halves", "uneven", "flags", "pointers", "grids", "sent",
+    "ring", "histogram", "numbers", "spaces", "halves", "uneven", "flags", "late", "pointers", "grids", "sent",
     "wide_groups", "alone", "plain", "wide", "wrong",
 )  # fmt: skip
 
@@ -298,6 +310,12 @@ def test_a_block_may_spin_on_what_another_writes_into_its_memory(program: Runnin
     out = program.put("y", np.zeros(1, np.int32))
     program.launch("flags", 2, 32, out)
     assert ints(out) == [42]
+
+
+def test_a_block_waits_for_one_that_takes_long(program: Running) -> None:
+    out = program.put("y", np.zeros(32, np.int32))
+    program.launch("late", 2, 32, out)
+    assert ints(out) == [1000] * 32
 
 
 def test_a_generic_address_of_own_memory_is_good_in_the_other_blocks(program: Running) -> None:
