@@ -304,6 +304,7 @@ class CpuDevice:
             status, machine = order.run(function, machine, sequence)
         else:
             status, machine = split.run(function, machines)
+            scene = dataclasses.replace(scene, context=self._arenas[machines.index(machine)].context)
         elapsed = (time.perf_counter_ns() - start) / 1e6
         if status:
             raise self._fault(machine, scene, calls)

@@ -6,6 +6,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -161,6 +162,55 @@ def test_what_is_called_apart_is(
             assert not enumerated.clash(footprint, parameters, grid, block, cuts)
         except enumerated.EndlessError:
             event("endless")
+
+
+@pytest.mark.parametrize(
+    ("step", "end", "is_apart"), [(1 << 28, 1 << 30, True), (1 << 28, (1 << 31) - 1, False), (5, 70, False)]
+)
+def test_a_counter_that_wraps_bounds_no_rounds(step: int, end: int, is_apart: bool) -> None:  # noqa: FBT001 - a parameter
+    """One counter must stay below an end, which it does once it wraps; another one is written at."""
+    nodes: list[list[Any]] = [
+        ["x", "ctaid.x"],
+        ["c", step],
+        ["round", LOOP, 0, [[1, 1]]],
+        ["+", 2, 1],
+        ["c", end],
+        ["cmp", "<", True, 32, 3, 4],
+        ["c", 1],
+        ["c", 0],
+        ["round", LOOP, 7, [[1, 6]]],
+        ["c", 20],
+        ["cmp", "<", True, 32, 8, 9],
+        ["*", 0, 12],
+        ["c", 12],
+        ["+", 11, 8],
+        ["widen", True, 13],
+        ["c", 4],
+        ["*", 14, 15],
+        ["p", FIRST, 8],
+        ["+", 17, 16],
+    ]
+    footprint = {
+        "nodes": nodes,
+        "loops": {str(LOOP): [[[5, True], [10, True]], []]},
+        "joins": {},
+        "accesses": [["write", 4, 18, 0, []]],
+        "has_loops": True,
+    }
+    space, grid, block = AddressSpace(), (4, 1, 1), (1, 1, 1)
+    parameters = struct.pack("<QQiii", space.allocate("a", 4096).address, 0, 0, 0, 0)
+    assert enumerated.clash(footprint, parameters, grid, block, [0, 2, 4]) is not is_apart
+    assert _called_apart(footprint, parameters, grid, block, [0, 2, 4], space) is is_apart
+
+
+def _called_apart(
+    footprint: dict[str, Any], parameters: bytes, grid: Dim3, block: Dim3, cuts: list[int], space: AddressSpace
+) -> bool:
+    try:
+        apart = Apart(footprint, split._ranges(grid, block), parameters, Places(space, Textures(), {}))
+    except NotUnderstoodError:
+        return False
+    return apart.parts([split._boxes(first, end, grid) for first, end in pairwise(cuts)])
 
 
 @settings(max_examples=300, deadline=None)

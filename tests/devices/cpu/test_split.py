@@ -44,7 +44,8 @@ class _Outcome:
         a: int = 1,
         shift: int | None = None,
     ) -> None:
-        self.parts, self.cuts, self.message = 0, list[tuple[int, int]](), ""
+        self.parts, self.cuts = 0, list[tuple[int, int]]()
+        self.message, self.details = "", tuple[str, ...]()
         whole = split.Cuts.parts
 
         def watch(*arguments: object) -> list[tuple[int, int]]:
@@ -66,7 +67,7 @@ class _Outcome:
             try:
                 running.launch("k", grid, block, data, x.to_bytes(8, "little"), np.int32(n), np.int32(a), size)
             except KernelFault as fault:
-                self.message = str(fault)
+                self.message, self.details = str(fault), fault.details
             self.data = data.read().tobytes()
 
 
@@ -102,6 +103,18 @@ def test_rows_of_a_matrix() -> None:
     several, one = (_Outcome(body, count, (2, 6, 1), (8, 2, 1), n=16) for count in (3, 1))
     assert (several.parts, several.data) == (3, one.data)
     assert _Outcome(body, 3, (2, 6, 1), (8, 2, 1), n=15).parts == 1  # rows overlap
+
+
+def test_a_deadlock_is_told_by_the_threads_of_its_own_block() -> None:
+    body = """
+      if (blockIdx.x < 5) { y[i] = 1; return; }
+      if (t < 32) asm volatile("barrier.sync 1, 64;"); else if (t < 40) asm volatile("barrier.sync 2, 64;");
+      y[i] = 2;
+    """
+    several, one = (_Outcome(body, count, (8, 1, 1), (64, 1, 1)) for count in (3, 1))
+    assert (several.parts, several.message) == (3, one.message)
+    assert "block (5,0,0)" in one.message
+    assert several.details == one.details
 
 
 def test_planes_are_cut_through_where_that_is_more_even() -> None:
