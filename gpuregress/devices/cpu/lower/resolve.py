@@ -48,14 +48,13 @@ def build_resolve(
     machine, local, address, size, _ = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     search = _Search(builder, address, size)
-    ranges = [*((i64(start), i64(count)) for start, count in shared)]
-    ranges.append((i64(dynamic_start), field(builder, machine, "dynamic_size")))
     if clustered:
-        search.cluster(machine, ranges)
+        search.cluster(machine, shared, dynamic_start)
     else:
         shared_host = builder.inttoptr(field(builder, machine, "shared"), POINTER)
-        for start, count in ranges:
-            search.window(SHARED_WINDOW, start, count, shared_host)
+        for start, count in shared:
+            search.window(SHARED_WINDOW, i64(start), i64(count), shared_host)
+        search.window(SHARED_WINDOW, i64(dynamic_start), field(builder, machine, "dynamic_size"), shared_host)
     search.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
     params = builder.inttoptr(field(builder, machine, "params"), POINTER)
     search.window(PARAM_WINDOW, i64(0), field(builder, machine, "params_size"), params)
@@ -105,8 +104,8 @@ class _Search:
         offset = self._builder.sub(self._address, i64(base))
         self._return_if_inside(self._builder.sub(offset, start), count, at(self._builder, host, offset))
 
-    def cluster(self, machine: ir.Value, ranges: list[tuple[ir.Value, ir.Value]]) -> None:
-        """Returns the host pointer if the access lies in one of the ranges of a block that is there."""
+    def cluster(self, machine: ir.Value, shared: list[tuple[int, int]], dynamic_start: int) -> None:
+        """Returns the host pointer if the access lies in a shared variable of a block that is there."""
         builder = self._builder
         offset = builder.sub(self._address, i64(SHARED_WINDOW))
         rank = builder.lshr(offset, i64(CLUSTER_SHIFT))
@@ -115,8 +114,9 @@ class _Search:
             host = builder.load(at(builder, table, builder.shl(rank, i64(3))), typ=POINTER)
             inside = builder.and_(offset, i64((1 << CLUSTER_SHIFT) - 1))
             with builder.if_then(builder.icmp_unsigned("!=", host, ir.Constant(POINTER, None))):
-                for start, count in ranges:
-                    self._return_if_inside(builder.sub(inside, start), count, at(builder, host, inside))
+                ranges = [(start, i64(count)) for start, count in shared]
+                for start, count in (*ranges, (dynamic_start, field(builder, machine, "dynamic_size"))):
+                    self._return_if_inside(builder.sub(inside, i64(start)), count, at(builder, host, inside))
 
     def table(self, machine: ir.Value) -> None:
         """Returns the host pointer if the access lies within a region of the table."""
