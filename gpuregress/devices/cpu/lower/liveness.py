@@ -81,6 +81,8 @@ class Liveness:
         self.dirty_before: dict[int, frozenset[str]] = {}
         self.needed_after: dict[int, frozenset[str]] = {}
         self.live_in = self._find_live()
+        # Whatever no wait saves need not be followed: in debug builds those are thousands of registers.
+        self._saved = frozenset().union(*self.live_after.values(), *(self._reads[position] for position in self._waits))
         self.dirty_in = self._find_dirty()
         self._find_needed()
 
@@ -108,17 +110,19 @@ class Liveness:
     def _find_dirty(self) -> list[frozenset[str]]:
         dirty_in = [frozenset[str]()] * len(self._blocks)
         # What is read before it is set is 0 at the start, and was never saved.
-        dirty_in[0] = self.live_in[0]
+        dirty_in[0] = self.live_in[0] & self._saved
         steps = [self._changes(block) for block in self._blocks]
-        pending = list(range(len(self._blocks)))
+        pending = set(range(len(self._blocks)))
         while pending:
-            index = pending.pop()
-            changed, saved = steps[index]
-            dirty = changed if saved else dirty_in[index] | changed
-            for target in self._blocks[index].successors:
-                if not dirty <= dirty_in[target]:
-                    dirty_in[target] |= dirty
-                    pending.append(target)
+            # In the order of the code, each loop is gone round a few times; in any other, without end.
+            for index in sorted(pending):
+                pending.discard(index)
+                changed, saved = steps[index]
+                dirty = changed if saved else dirty_in[index] | changed
+                for target in self._blocks[index].successors:
+                    if not dirty <= dirty_in[target]:
+                        dirty_in[target] |= dirty
+                        pending.add(target)
         for block, dirty in zip(self._blocks, dirty_in, strict=True):
             self._changes(block, dirty)
         return dirty_in
@@ -128,11 +132,11 @@ class Liveness:
         dirty, saved = set(before), False
         for position in range(block.start, block.end):
             if position in self._waits:
-                self.dirty_before[position] = frozenset(dirty | self._sets[position])
+                self.dirty_before[position] = frozenset(dirty | (self._sets[position] & self._saved))
                 # A guarded wait may not happen: what was dirty before it stays so.
                 if not self._guarded[position]:
                     dirty, saved = set(), True
-            dirty |= self._sets[position]
+            dirty |= self._sets[position] & self._saved
         return frozenset(dirty), saved
 
     # --- needed before the next wait ----------------------------------------------------------------------------------
