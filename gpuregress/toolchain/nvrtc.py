@@ -33,6 +33,10 @@ class Compiled:
     warnings: str
 
 
+_GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
+"""What every program is compiled with; a second time is an error or a warning."""
+
+
 def options_for(source: Source) -> tuple[str, ...]:
     """NVRTC's options but for the folders, which differ between machines: part of the cache's key.
 
@@ -50,11 +54,12 @@ def options_for(source: Source) -> tuple[str, ...]:
         f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}",
         *standard,
         "--generate-line-info",
+        "--device-int128",  # nvcc's default
         *(
             f"--define-macro={name}={value}" if value else f"--define-macro={name}"
             for name, value in source.defines.items()
         ),
-        *(option for option in rest if option not in ("-lineinfo", "--generate-line-info")),
+        *(option for option in rest if option not in _GIVEN),
     )
 
 
