@@ -138,16 +138,16 @@ def test_freed_buffers_are_gone(program: Running) -> None:
 def test_an_instruction_that_is_not_there_is_named_with_its_line(tmp_path_factory: pytest.TempPathFactory) -> None:
     text = """extern "C" __global__ void odd(int* y) {
       unsigned r;
-      asm("vadd.s32.s32.s32 %0, %1, %1;" : "=r"(r) : "r"(*y));
+      asm("multimem.ld_reduce.relaxed.sys.global.add.u32 %0, [%1];" : "=r"(r) : "l"(y));
       *y = r;
     }"""
-    with pytest.raises(UnsupportedError, match=r"vadd\.s32\.s32\.s32 at k\.cu:3"):
+    with pytest.raises(UnsupportedError, match=r"multimem\.ld_reduce\.\S+ at k\.cu:3"):
         Running(tmp_path_factory.mktemp("odd"), text)
 
 
 def test_only_what_is_launched_must_be_supported(tmp_path_factory: pytest.TempPathFactory) -> None:
     text = """
-    template <int N> __global__ void odd(int* y) { asm("vadd.s32.s32.s32 %0, %1, %1;" : "=r"(*y) : "r"(*y)); }
+    template <int N> __global__ void odd(int* y) { asm("wgmma.fence.sync.aligned;"); }
     template __global__ void odd<3>(int*);
     template <int N> __global__ void fine(int* y) { *y = N; }
     """
@@ -156,5 +156,5 @@ def test_only_what_is_launched_must_be_supported(tmp_path_factory: pytest.TempPa
     program.launch("fine<4>", 1, 1, y)
     assert ints(y) == [4]
     odd = next(entry.mangled for entry in program.program.entries.values() if "odd" in entry.mangled)
-    with pytest.raises(UnsupportedError, match=r"vadd\.s32\.s32\.s32 at k\.cu:2"):
+    with pytest.raises(UnsupportedError, match=r"wgmma\.fence\.sync\.aligned at k\.cu:2"):
         program.module.kernel(odd)

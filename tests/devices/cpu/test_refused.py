@@ -12,11 +12,11 @@ from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
 extern "C" __global__ void fine(int* y) { y[threadIdx.x] = 7; }
-extern "C" __global__ void video(int* y)
+extern "C" __global__ void multicast(int* y)
 {
     int v;
     y[0] = 1;
-    asm("vadd.s32.s32.s32.sat %0, %1.b0, %1.h1;" : "=r"(v) : "r"(y[1]));
+    asm("multimem.ld_reduce.weak.global.add.s32 %0, [%1];" : "=r"(v) : "l"(y));
     y[0] = v;
 }
 extern "C" __global__ void reduced(float* y)
@@ -26,18 +26,18 @@ extern "C" __global__ void reduced(float* y)
 extern "C" __global__ void watched(int* y)
 {
     int v;
-    asm volatile("mov.u32 %0, %%pm3;" : "=r"(v));
+    asm volatile("mov.u32 %0, %%pm9;" : "=r"(v));
     y[0] = v;
 }
 """
-KERNELS = ("fine", "video", "reduced", "watched")
+KERNELS = ("fine", "multicast", "reduced", "watched")
 
 
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        ("video", r"vadd\.s32\.s32\.s32\.sat at k\.cu:7 is not supported by the cpu device"),
-        ("watched", r"mov\.u32 at k\.cu:17 .*: there is no special register %pm3"),
+        ("multicast", r"multimem\.ld_reduce\.\S+ at k\.cu:7 is not supported by the cpu device"),
+        ("watched", r"mov\.u32 at k\.cu:17 .*: there is no special register %pm9"),
         ("reduced", r"cp\.reduce\.async\.bulk\.\S+ at k\.cu:12 is not supported"),
     ],
 )

@@ -6,7 +6,18 @@ chain's.
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.lower import bitfield, carry, compare, convert, floating, half, integer, logic, video
+from gpuregress.devices.cpu.lower import (
+    bitfield,
+    carry,
+    compare,
+    convert,
+    floating,
+    half,
+    integer,
+    logic,
+    video,
+    video_scalar,
+)
 from gpuregress.devices.cpu.lower.emit import Emit, Lowering, unsupported
 from gpuregress.devices.cpu.lower.scalar import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
@@ -19,6 +30,7 @@ _ALONE: dict[str, Lowering] = {
     **convert.TABLE,
     **logic.TABLE,
     **video.TABLE,
+    **video_scalar.TABLE,
 }
 
 

@@ -19,6 +19,7 @@ _LONG = ("u32", "s32", "u64", "s64")
 _HALVES = ("f16", "f16x2", "bf16", "bf16x2")
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 _ORDERS = ("eq", "ne", "lt", "le", "gt", "ge")
+_SECOND = ("add", "min", "max")
 _FLOAT_ORDERS = (*_ORDERS, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 
 
@@ -60,6 +61,43 @@ def _video() -> Iterator[Form]:
             yield form(f"{name}{lanes}.{kinds}{option}", "b32", "b32", "b32", "b32")
     for lanes, kinds, order, option in product((2, 4), ("u32.u32", "s32.s32"), _ORDERS, ("", ".add")):
         yield form(f"vset{lanes}.{kinds}.{order}{option}", "b32", "b32", "b32", "b32")
+
+
+def _scalar_video() -> Iterator[Form]:
+    kinds = ("u32.u32.u32", "s32.s32.s32", "u32.s32.u32", "s32.u32.s32")
+    parts = (("%d", "%a", "%b"), ("%d", "%a.b1", "%b.h1"))
+    for name, kind, option in product(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), kinds, ("", ".sat")):
+        yield from (_scalar(f"{name}.{kind}{option}", *part) for part in parts)
+        yield from (_scalar(f"{name}.{kind}{option}.{second}", "%d", "%a", "%b.h0", "%c") for second in _SECOND)
+        yield from (_scalar(f"{name}.{kind}{option}", f"%d.{part}", "%a", "%b", "%c") for part in ("b2", "h1"))
+    for name, kind, option, mode in product(
+        ("vshl", "vshr"), ("u32.u32.u32", "s32.s32.u32", "s32.u32.u32"), ("", ".sat"), (".clamp", ".wrap")
+    ):
+        yield from (_scalar(f"{name}.{kind}{option}{mode}", *part) for part in parts)
+        yield _scalar(f"{name}.{kind}{option}{mode}.add", "%d", "%a.h1", "%b.b0", "%c")
+        yield _scalar(f"{name}.{kind}{option}{mode}", "%d.h0", "%a", "%b.b0", "%c")
+    for kind, order in product(("u32.u32", "s32.s32", "u32.s32"), _ORDERS):
+        yield from (_scalar(f"vset.{kind}.{order}", *part) for part in parts)
+        yield _scalar(f"vset.{kind}.{order}.max", "%d", "%a.b0", "%b.b2", "%c")
+        yield _scalar(f"vset.{kind}.{order}", "%d.b3", "%a", "%b", "%c")
+    yield from _video_products()
+
+
+def _video_products() -> Iterator[Form]:
+    for option, scale in product(("", ".sat"), ("", ".shr7", ".shr15")):
+        for kind in ("u32.u32.u32", "s32.s32.s32", "s32.u32.s32"):
+            yield _scalar(f"vmad.{kind}{option}{scale}", "%d", "%a", "%b", "%c")
+            yield _scalar(f"vmad.{kind}.po{option}{scale}", "%d", "%a.h0", "%b.h1", "%c")
+        yield _scalar(f"vmad.s32.s32.s32{option}{scale}", "%d", "-%a", "%b", "%c")
+        yield _scalar(f"vmad.s32.u32.u32{option}{scale}", "%d", "%a.h1", "%b.h0", "-%c")
+
+
+def _scalar(mnemonic: str, *operands: str) -> Form:
+    """A form with parts of registers; they make part of the name."""
+    inputs = {f"%{letter}": "b32" for letter in "abc" if any(f"%{letter}" in word for word in operands)}
+    plain = all(word == f"%{letter}" for letter, word in zip("dabc", operands, strict=False))
+    name = mnemonic if plain else f"{mnemonic} ({', '.join(operands)})"
+    return Form(name, f"{mnemonic} {', '.join(operands)}", inputs, {"%d": "b32"})
 
 
 def _carry() -> Iterator[Form]:
@@ -255,6 +293,7 @@ FAMILIES = {
     "integer": _integer,
     "carry": _carry,
     "video": _video,
+    "scalar video": _scalar_video,
     "bits": _bits,
     "logic": _logic,
     "compare": _compare,

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from gpuregress.devices.cpu.lower import catalog, catalog_machine
+from gpuregress.devices.cpu.lower import catalog, catalog_machine, stack
 from gpuregress.devices.cpu.lower.opcodes import table
 
 BEGIN, END = "<!-- checklist: begin -->", "<!-- checklist: end -->"
@@ -50,6 +50,7 @@ TOLERANCE = {
 """Instructions of which some results are promised within a tolerance only."""
 
 REMARKS = {
+    "alloca": "8,192 bytes a call of a function",
     "activemask": "the lanes that stand there together, as many as can be",
     "atom": "one thread after the other",
     "call": "direct, through pointers, vprintf, malloc, free, __assertfail",
@@ -75,7 +76,7 @@ REMARKS = {
 
 def states() -> dict[str, str]:
     """Every instruction → `done`, `by tolerance` or `not`."""
-    there = {*table(), "call"}
+    there = {*table(), *stack.OPCODES, "call"}
     return {
         opcode: "by tolerance" if opcode in TOLERANCE else "done" if opcode in there else "not"
         for words in SECTIONS.values()

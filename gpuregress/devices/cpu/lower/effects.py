@@ -7,6 +7,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Call,
     Instruction,
     Label,
+    Minus,
     Negated,
     Operand,
     Pair,
@@ -101,6 +102,8 @@ def _names(operand: Operand) -> tuple[str, ...]:
         return (operand.operand.name,)
     if isinstance(operand, Selected):
         return (operand.register.name,)
+    if isinstance(operand, Minus):
+        return _names(operand.operand)
     if isinstance(operand, Vector):
         return tuple(name for item in operand.elements for name in _names(item))
     if isinstance(operand, Pair):

@@ -15,6 +15,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Guard,
     Instruction,
     Label,
+    Minus,
     Module,
     Negated,
     Operand,
@@ -194,6 +195,8 @@ class _Copy:
             return Negated(Register(self.name(operand.operand.name)))
         if isinstance(operand, Selected):
             return Selected(Register(self.name(operand.register.name)), operand.part)
+        if isinstance(operand, Minus):
+            return Minus(self._operand(operand.operand))  # type: ignore[arg-type]  # a register stays one
         if isinstance(operand, Address):
             base = operand.base if not isinstance(operand.base, Register | Symbol) else self._operand(operand.base)
             return replace(operand, base=base)  # type: ignore[arg-type]  # a register stays one, a symbol too

@@ -63,10 +63,11 @@ def _check(
 ) -> ir.Value:
     value = address_value(emitter, address)
     region = guessed_region(emitter, address, space, value.type)
-    if region is None:
-        region = emitter.array_region(_generic(emitter.builder, value, space))
     site = access_site(emitter, instruction, address, space, count, action)
     slow_way = slow_resolve(emitter, instruction, space)
+    if region is None or region.base.type != value.type:  # no guess, or a 32-bit address and one that cannot be right
+        value, space = _generic(emitter.builder, value, space), ""
+        region = emitter.array_region(value)
 
     def resolve(builder: ir.IRBuilder) -> ir.Value:
         machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)

@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.ptx.tree import Instruction
 
 MACHINE = (
     *("memory", "atomics", "control", "special", "barriers", "warp", "fences", "mbarrier", "matrix", "fragments"),
-    *("clusters", "textures"),
+    *("clusters", "textures", "stack"),
 )
 VALUES = ("arithmetic",)
 

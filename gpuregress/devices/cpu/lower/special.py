@@ -11,6 +11,7 @@ from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32, i64
 from gpuregress.devices.cpu.lower.threads import dimension, lane, linear_thread
 from gpuregress.devices.cpu.lower.types import I32, convert, llvm_type, width
+from gpuregress.devices.cpu.lower.unit import byte_size
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
 
@@ -25,6 +26,7 @@ _CONSTANTS = {
     # cooperative_groups keeps the barriers of groups of several warps there, and 8 bytes for each warp of a block.
     "%reserved_smem_offset_1": 512,
     **{f"%envreg{number}": 0 for number in range(32) if number not in (1, 2)},
+    **{f"%pm{number}{size}": 0 for number in range(8) for size in ("", "_64")},  # no performance counter runs
 }  # fmt: skip
 _RESERVED_ADDRESSES = {f"%reserved_smem_offset_{which}" for which in ("begin", "end", "0", "1")}
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
@@ -44,7 +46,7 @@ def special_register(emitter: Services, name: str) -> ir.Value:
     if name in _RESERVED_ADDRESSES and view.clustered:
         return builder.trunc(builder.add(view.field("shared_base"), i64(_CONSTANTS[name])), I32)
     if name in _CONSTANTS:
-        return i32(_CONSTANTS[name])
+        return i64(0) if name.endswith("_64") else i32(_CONSTANTS[name])
     if name in clusters.REGISTERS:
         return clusters.special_register(emitter, name)
     if name in ("%envreg1", "%envreg2"):
@@ -141,12 +143,25 @@ def _isspacep(emitter: Services, instruction: Instruction) -> None:
         found = builder.icmp_unsigned("==", number, i64(windows[space] >> layout.REGION_SHIFT))
     elif space == "global":
         found = builder.icmp_unsigned(">=", number, i64(layout.FIRST_REGION))
+    elif space == "const":
+        found = _is_constant(emitter, address)
     else:
-        raise unsupported(instruction, "only global, shared, local and param can be asked for")
+        raise unsupported(instruction, "only global, shared, local, const and param can be asked for")
     if space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers:
         own = builder.icmp_unsigned("==", clusters.rank_of(builder, address), emitter.view.field("cluster_rank"))
         found = builder.and_(found, own)
     emitter.write(target, found, "pred")
+
+
+def _is_constant(emitter: Services, address: ir.Value) -> ir.Value:
+    """Whether an address lies in one of the module's `__constant__` variables."""
+    builder, unit = emitter.builder, emitter.unit
+    found: ir.Value = ir.IntType(1)(0)
+    for name in unit.symbols:
+        if unit.variables[name].space == "const":
+            offset = builder.sub(address, emitter.view.symbol(name)[0])
+            found = builder.or_(found, builder.icmp_unsigned("<", offset, i64(byte_size(unit.variables[name]))))
+    return found
 
 
 def _createpolicy(emitter: Services, instruction: Instruction) -> None:

@@ -52,7 +52,7 @@ SUSPENDED, HELD = 2, 3
 """What a kernel answers when a block has had its turns and is not done, or can go on only behind a cluster's barrier;
 0: done, otherwise a fault."""
 
-SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free")
+SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
 """Functions that the device offers; the number is the place in this tuple."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 """(number, the arguments' bytes, the thread's local memory) → the result; a fault is told by `fault_kind`."""

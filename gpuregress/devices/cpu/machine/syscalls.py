@@ -1,4 +1,4 @@
-"""What kernels ask of the device itself: vprintf, __assertfail, malloc, free. Called from compiled code."""
+"""What kernels ask of the device itself: vprintf, __assertfail, malloc and free. Called from compiled code."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Syscalls:
         self.failure: tuple[str, str] | None = None
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert}
         self._functions |= {"malloc": self._malloc, "free": self._free}
+        # `new` of an over-aligned type; every region starts at an address that is aligned to more than anyone asks for.
+        self._functions |= {"__cuda_syscall_aligned_malloc": self._malloc}
         self.callback = layout.SYSCALL(self._call)
 
     @property

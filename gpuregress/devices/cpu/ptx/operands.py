@@ -9,6 +9,7 @@ from gpuregress.devices.cpu.ptx.scopes import Scopes
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Integer,
+    Minus,
     Negated,
     Operand,
     Pair,
@@ -61,6 +62,8 @@ class OperandParser:
         name = self._scopes.resolve(token.text)
         if sign == "!" and token.kind == "word" and self._scopes.is_register(name):
             return Negated(Register(name))
+        if sign == "-" and token.kind == "word" and self._scopes.is_register(name):
+            return Minus(self._register(name))
         raise PtxError(f"{sign + token.text!r} is no operand", token.line)
 
     def _named(self, text: str) -> Operand:
@@ -70,10 +73,13 @@ class OperandParser:
             return Integer(32)
         name = self._scopes.resolve(text)
         if self._scopes.is_register(name):
-            register = Register(name)
-            selects = self._cursor.here.kind == "directive"
-            return Selected(register, self._cursor.take().text[1:]) if selects else register
+            return self._register(name)
         return Symbol(name, self._offset())
+
+    def _register(self, name: str) -> Register | Selected:
+        register = Register(name)
+        selects = self._cursor.here.kind == "directive"
+        return Selected(register, self._cursor.take().text[1:]) if selects else register
 
     def _offset(self) -> int:
         cursor = self._cursor

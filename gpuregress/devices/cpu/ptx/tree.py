@@ -101,6 +101,13 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
+class Minus:
+    """`-%r1`, `-%r2.h0`: a negated operand of vmad."""
+
+    operand: Register | Selected
+
+
+@dataclass(frozen=True, slots=True)
 class TextureAddress:
     """`[texture, {coordinates}]`, as in tex, suld, cp.async.bulk.tensor."""
 
@@ -109,7 +116,7 @@ class TextureAddress:
 
 
 Operand: TypeAlias = (
-    Register | Integer | Float | Symbol | Address | Vector | Pair | Negated | Selected | Sink | TextureAddress
+    Register | Integer | Float | Symbol | Address | Vector | Pair | Negated | Selected | Minus | Sink | TextureAddress
 )
 
 

@@ -23,10 +23,12 @@ from gpuregress.devices.cpu.ptx.tree import (
     Float,
     Instruction,
     Integer,
+    Minus,
     Negated,
     Operand,
     Pair,
     Register,
+    Selected,
     Sink,
 )
 
@@ -34,7 +36,7 @@ Array = npt.NDArray[Any]
 
 
 def operand(text: str) -> Operand:
-    """`%r1`, `!%p`, `%p|%q`, `_`, `0f3F800000`, `0d…`, `12`."""
+    """`%r1`, `%r1.b0`, `-%r1`, `!%p`, `%p|%q`, `_`, `0f3F800000`, `0d…`, `12`."""
     if "|" in text:
         first, second = text.split("|")
         return Pair(operand(first), operand(second))
@@ -42,8 +44,11 @@ def operand(text: str) -> Operand:
         return Sink()
     if text.startswith("!"):
         return Negated(Register(text[1:]))
+    if text.startswith("-%"):
+        return Minus(operand(text[1:]))  # type: ignore[arg-type]  # a register, or a part of one
     if text.startswith("%"):
-        return Register(text)
+        name, _, part = text.partition(".")
+        return Selected(Register(name), part) if part else Register(name)
     if text.startswith(("0f", "0d")):
         return Float(int(f"0x{text[2:]}", 0), 32 if text[1] == "f" else 64)
     return Integer(int(text, 0))

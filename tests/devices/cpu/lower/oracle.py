@@ -9,6 +9,7 @@ from gpuregress.devices.cpu.ptx.tree import Float, Instruction, Integer, Negated
 from tests.devices.cpu.lower import exact
 from tests.devices.cpu.lower.exact import FORMS, Num, decode, encode
 from tests.devices.cpu.lower.harness import parse
+from tests.devices.cpu.lower.oracle_video import SCALAR, scalar_video
 
 _PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16"}
 _BITS = {"pred": 1, "f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "tf32": 32}
@@ -70,6 +71,10 @@ class Oracle:
             assert isinstance(operand, Sink)
 
     def step(self, ins: Instruction) -> None:
+        if ins.opcode in SCALAR:
+            name, result = scalar_video(ins, self.registers)
+            self.registers[name] = result
+            return
         special = getattr(self, f"_op_{ins.opcode}", None)
         kind = next(word for word in reversed(ins.modifiers) if word not in ("relu", "add", "sat", *_COMPARISONS))
         if special:
