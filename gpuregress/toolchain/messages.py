@@ -25,6 +25,11 @@ _HOST_HINT = (
 _OPTION_HINT = (
     "compile.options go to NVRTC as they are; nvcc's own (-O3, -Xptxas, -Xcompiler, -gencode) are none of its options"
 )
+_LAUNCH_HINT = (
+    "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
+)
+    "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
+)
 _DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
 _HOST_ONLY = """
 condition_variable cstdarg ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
@@ -34,10 +39,8 @@ thread time.h unistd.h unordered_map unordered_set vector
 _HOST_SIGNS = (
     "is considered a host function",
     "a __host__ function",
-    'identifier "cudaMalloc',
-    'identifier "cudaMemcpy',
-    'identifier "cudaFree',
-    'identifier "cudaDeviceSynchronize"',
+    'identifier "cuda',
+    'identifier "checkCudaErrors"',
     'identifier "fprintf"',
     'namespace "std" has no member "cout"',
 )
@@ -69,6 +72,8 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
     missing = re.search(r'cannot open source file "([^"]+)"', text)
     if missing is not None:
         return f"{text}\n{_missing_header(missing[1], folders)}"
+    if "device-side kernel launch" in text:
+        return f"{text}\n{_LAUNCH_HINT}"
     if any(sign in text for sign in _HOST_SIGNS):
         return f"{text}\n{_HOST_HINT}"
     if _looks_defined_elsewhere(text, source):

@@ -111,6 +111,12 @@ def test_host_code_is_explained(write: Write) -> None:
     assert "k.cu:2: error" in message
     assert "#ifndef __CUDACC_RTC__" in message
     assert "<vector> is a host header" in _refusal(write, "#include <vector>\n")
+    calls = "__global__ void k(cudaStream_t* s) { cudaStreamCreate(s); cudaStreamDestroy(*s); cudaStreamDestroy(*s); }"
+    assert "#ifndef __CUDACC_RTC__" in _refusal(write, calls)
+
+
+def test_a_launch_by_a_kernel_is_explained(write: Write) -> None:
+    assert "let the job launch them" in _refusal(write, "__global__ void k(int n) { if (n) k<<<1, 1>>>(n - 1); }")
 
 
 def test_a_constant_of_the_build_is_looked_for_in_the_job(write: Write) -> None:
