@@ -28,8 +28,6 @@ _OPTION_HINT = (
 _LAUNCH_HINT = (
     "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
 )
-    "kernels that launch kernels (dynamic parallelism) cannot run here: let the job launch them, one after the other"
-)
 _DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
 _HOST_ONLY = """
 condition_variable cstdarg ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
