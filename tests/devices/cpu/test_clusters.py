@@ -190,6 +190,25 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) sent(const int* x, int* y)
     cluster.sync();
 }
 
+extern "C" __global__ void __cluster_dims__(4, 1, 1) multicast(const int* x, int* y, int mask)
+{
+    __shared__ alignas(16) int beside[16], box[64]; __shared__ unsigned long long gate;
+    auto cluster = cg::this_cluster();
+    int t = threadIdx.x, own = cluster.block_rank();
+    box[t] = -1; beside[t % 16] = t;
+    if (t == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(where(&gate)));
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(where(&gate)), "r"(256));
+    }
+    cluster.sync();
+    if (t == 0 && own == 1)
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                     " [%0], [%1], 256, [%2], %3;"
+                     :: "r"(where(box)), "l"(x), "r"(where(&gate)), "h"((short)mask) : "memory");
+    if (mask >> own & 1) meet(where(&gate), 0);
+    cluster.sync();
+    y[64 * own + t] = box[t] + beside[t % 16] % 16 - t % 16;
+}
 extern "C" __global__ void __cluster_dims__(2, 1, 1) wide_groups(const int* x, int* y)
 {
     auto cluster = cg::this_cluster();
@@ -249,7 +268,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) wrong(int* y, int how)
 """
 KERNELS = (
     "ring", "histogram", "numbers", "spaces", "halves", "uneven", "flags", "late", "pointers", "grids", "sent",
-    "wide_groups", "alone", "plain", "wide", "wrong",
+    "multicast", "wide_groups", "alone", "plain", "wide", "wrong",
 )  # fmt: skip
 
 
@@ -339,6 +358,17 @@ def test_what_is_sent_to_another_block_and_told_to_its_barrier_object(program: R
     assert (stored == 100 + other[:, ::-1]).all()
     assert (added == other.sum(1)[:, None]).all()
     assert (copied == other).all()
+
+
+@pytest.mark.parametrize("mask", [0b1111, 0b1011, 0b0010])
+def test_one_copy_into_several_blocks(program: Running, mask: int) -> None:
+    words = np.arange(100, 164, dtype=np.int32)
+    out = program.put("y", np.zeros(256, np.int32))
+    program.launch("multicast", 4, 64, program.put("x", words), out, np.int32(mask))
+    for rank, found in enumerate(np.array(ints(out)).reshape(4, 64)):
+        assert (found == (words if mask >> rank & 1 else -1)).all()
+    with pytest.raises(KernelFault, match="of block rank 5: the cluster has 4 blocks"):
+        program.launch("multicast", 4, 64, program.put("x", words), out, np.int32(mask | 32))
 
 
 def test_groups_of_several_warps_meet_in_the_block_s_own_memory(program: Running) -> None:

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from gpuregress.errors import UnsupportedError
+from gpuregress.errors import KernelFault, UnsupportedError
 from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
@@ -37,6 +37,13 @@ extern "C" __global__ void generic(int* y, int k) {
   y[0] = p[2]; p[1] = -1; y[1] = box[1] + own[1] + y[9];
   y[2] = __isShared(p) + 2 * __isLocal(p) + 4 * __isGlobal(p);
   y[3] = (int)__cvta_generic_to_shared(box + 3) - (int)__cvta_generic_to_shared(box);
+}
+extern "C" __global__ void unknown(int* y, int wrong) {
+  __shared__ int first[4]; __shared__ int second[4]; __shared__ unsigned where;
+  first[threadIdx.x] = 10 + threadIdx.x; second[threadIdx.x] = 20 + threadIdx.x;
+  where = (unsigned)__cvta_generic_to_shared(y[0] ? first : second) + wrong;
+  __syncthreads();
+  asm volatile("ld.shared.u32 %0, [%1+4];" : "=r"(y[1]) : "r"(*(volatile unsigned*)&where));
 }
 extern "C" __global__ void updates(int* i, unsigned* u, unsigned long long* l, float* f, double* d) {
   int t = threadIdx.x;
@@ -78,6 +85,15 @@ def test_variables_of_the_module(program: Running) -> None:
     program.module.symbol("taps").write(np.array([5, 6, 7, 8], np.int32).view(np.uint8))
     program.launch("symbols", 1, 1, y, np.int32(3 - 1))
     assert ints(y)[0] == 7
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_shared_address_of_which_nothing_is_known(program: Running, which: int) -> None:
+    y = program.put("y", np.array([which, 0], np.int32))
+    program.launch("unknown", 1, 4, y, np.int32(0))
+    assert ints(y)[1] == (11 if which else 21)
+    with pytest.raises(KernelFault, match=r"out-of-bounds read of 4 bytes at (first|second)\[-2\]"):
+        program.launch("unknown", 1, 4, y, np.int32(-12))
 
 
 def test_narrow_loads_extend(program: Running) -> None:

@@ -54,7 +54,7 @@ REMARKS = {
     "activemask": "the lanes that stand there together, as many as can be",
     "atom": "one thread after the other",
     "call": "direct, through pointers, vprintf, malloc, free, __assertfail",
-    "cp": "async and async.bulk between global and shared memory, done at once; not reduce, tensor, multicast",
+    "cp": "async and async.bulk between global and shared memory, done at once; not reduce, not tensor",
     "fence": "threads take turns: nothing to do",
     "griddepcontrol": "nothing to do: grids follow each other",
     "ldmatrix": "m8n8 of b16",

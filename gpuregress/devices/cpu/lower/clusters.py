@@ -13,7 +13,7 @@ from gpuregress.devices.cpu.lower.context import CLUSTER
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32
 from gpuregress.devices.cpu.lower.threads import dimension
-from gpuregress.devices.cpu.lower.types import I1, I32, llvm_type
+from gpuregress.devices.cpu.lower.types import I1, I32
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
@@ -84,14 +84,17 @@ def rank_of(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
 def _mapa(emitter: Services, instruction: Instruction) -> None:
     """The same place in another block's memory; where there is no such block the first access says so."""
     target, source, rank = instruction.operands
-    b, type_name = emitter.builder, instruction.modifiers[-1]
-    type_ = llvm_type(type_name)
-    address, wanted = emitter.read(source, type_name), emitter.read(rank, "u32")
-    most = i32(_RANK_BITS)
-    wanted = b.select(b.icmp_unsigned("<", wanted, most), wanted, most)
-    moved = b.shl(wanted if type_ == I32 else b.zext(wanted, type_), ir.Constant(type_, layout.CLUSTER_SHIFT))
-    kept = b.and_(address, ir.Constant(type_, ~(_RANK_BITS << layout.CLUSTER_SHIFT)))
-    emitter.write(target, b.or_(kept, moved), type_name)
+    type_name = instruction.modifiers[-1]
+    address = emitter.read(source, type_name)
+    emitter.write(target, moved_to(emitter.builder, address, emitter.read(rank, "u32")), type_name)
+
+
+def moved_to(b: ir.IRBuilder, address: ir.Value, rank: ir.Value) -> ir.Value:
+    """The same place in the shared memory of the block of a rank (i32): of the address's own type."""
+    type_, most = address.type, i32(_RANK_BITS)
+    rank = b.select(b.icmp_unsigned("<", rank, most), rank, most)
+    moved = b.shl(rank if type_ == I32 else b.zext(rank, type_), ir.Constant(type_, layout.CLUSTER_SHIFT))
+    return b.or_(b.and_(address, ir.Constant(type_, ~(_RANK_BITS << layout.CLUSTER_SHIFT))), moved)
 
 
 def _getctarank(emitter: Services, instruction: Instruction) -> None:

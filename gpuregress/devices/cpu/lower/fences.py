@@ -11,16 +11,19 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.atomics import reduce
+from gpuregress.devices.cpu.lower.clusters import moved_to
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.mbarrier import arrive_once, complete_bytes
-from gpuregress.devices.cpu.lower.memory import element_type, host_pointer, lanes, store
+from gpuregress.devices.cpu.lower.memory import address_value, element_type, host_pointer, lanes, store
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import at, counted, i32, i64
-from gpuregress.devices.cpu.lower.types import I8, I64, size
+from gpuregress.devices.cpu.lower.types import I1, I8, I32, I64, convert, size
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register
 
 _CHUNK = 16
 """Bytes: sizes and addresses of bulk copies are multiples of it."""
+_RANKS = 16
+"""Bits of a mask of blocks."""
 
 
 def _fence(emitter: Services, instruction: Instruction) -> None:
@@ -97,12 +100,32 @@ def _bulk(emitter: Services, instruction: Instruction) -> None:
     to, source, count, *rest = instruction.operands
     if len(spaces) != 2 or not (isinstance(to, Address) and isinstance(source, Address)) or "cp_mask" in words:
         raise unsupported(instruction, "only copies between global and shared memory are there")
-    if "multicast::cluster" in words:
-        raise unsupported(instruction, "a cluster is one block here")
     size = emitter.builder.zext(emitter.read(count, "u32"), I64)
+    if "multicast::cluster" in words:
+        _multicast(emitter, instruction, (to, source), size, rest)
+        return
     _copy_chunks(emitter, instruction, (to, spaces[0]), (source, spaces[1]), size)
     if "mbarrier::complete_tx::bytes" in words:
         complete_bytes(emitter, instruction, rest[0], size)
+
+
+def _multicast(
+    emitter: Services, instruction: Instruction, ends: tuple[Address, Address], size: ir.Value, rest: list[Operand]
+) -> None:
+    """The copy to the same place in each block that a mask names, told to the barrier object there."""
+    b, (to, source) = emitter.builder, ends
+    gate, mask = rest[:2]
+    if not isinstance(gate, Address):
+        raise unsupported(instruction, "operands")
+    wanted = b.zext(emitter.read(mask, "u16"), I32)
+    places = [(emitter.temporary("u32"), address_value(emitter, item)) for item in (to, gate)]
+    with counted(b, i32(_RANKS)) as rank, b.if_then(b.trunc(b.lshr(wanted, rank), I1)):
+        for register, address in places:
+            emitter.write(register, moved_to(b, convert(b, address, I32), rank), "u32")
+        (target, _), (bar, _) = places
+        _copy_chunks(emitter, instruction, (Address(target), "shared"), (source, "global"), size)
+        complete_bytes(emitter, instruction, Address(bar), size)
+        emitter.forget_pointers()
 
 
 def _copy_chunks(

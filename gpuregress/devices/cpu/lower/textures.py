@@ -26,9 +26,7 @@ _LAYERED, _CUBES = frozenset(["a1d", "a2d", "acube"]), frozenset(["cube", "acube
 _WHOLE_KEY = (1 << 16) - 1
 _BOUNDS = ("trap", "clamp", "zero")
 _QUERIES = ("width", "height", "depth")
-_NOT_THERE = frozenset(
-    ["2dms", "a2dms", "p", "base", "f16x2", "f16", "mipmap", "unified", "array_size"]
-)
+_NOT_THERE = frozenset(["2dms", "a2dms", "p", "base", "f16x2", "f16", "mipmap", "unified", "array_size"])
 _NULL = ir.Constant(POINTER, None)
 _Values = tuple[ir.Value, ...]
 
@@ -133,9 +131,7 @@ def _tex(emitter: Services, instruction: Instruction) -> None:
     _deliver(emitter, instruction, out, result)
 
 
-def _sample(
-    emitter: Services, geometry: _Geometry, row: ir.Value, places: tuple[Operand, ...], out: ir.Value
-) -> None:
+def _sample(emitter: Services, geometry: _Geometry, row: ir.Value, places: tuple[Operand, ...], out: ir.Value) -> None:
     layer = emitter.read(places[0], "u32") if geometry.layered else i32(0)
     count = 3 if geometry.cube else geometry.axes
     b = emitter.builder

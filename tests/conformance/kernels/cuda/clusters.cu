@@ -305,3 +305,25 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) sent(const unsigned* x, uns
     to[0] = turned[t]; to[1] = whole[t]; to[2] = quads[4 * t]; to[3] = quads[4 * t + 3]; to[4] = total; to[5] = least;
     cluster.sync();
 }
+
+extern "C" __global__ void __cluster_dims__(4, 1, 1) multicast(const unsigned* x, unsigned* y)
+{
+    __shared__ alignas(16) unsigned box[128];
+    __shared__ unsigned long long gate;
+    auto cluster = cg::this_cluster();
+    unsigned t = threadIdx.x, own = cluster.block_rank(), mask = 0b1101;
+    box[t] = 0;
+    if (t == 0) {
+        open(where(&gate), 1);
+        asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], 512;" :: "r"(where(&gate)) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    cluster.sync();
+    if (t == 0 && own == 1)
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                     " [%0], [%1], 512, [%2], %3;"
+                     :: "r"(where(box)), "l"(x + 128 * blockIdx.x), "r"(where(&gate)), "h"((short)mask) : "memory");
+    if (mask >> own & 1) meet(where(&gate), 0);
+    cluster.sync();
+    y[thread_of_grid()] = box[t];
+}
