@@ -105,6 +105,18 @@ def test_rows_of_a_matrix() -> None:
     assert _Outcome(body, 3, (2, 6, 1), (8, 2, 1), n=15).parts == 1  # rows overlap
 
 
+def test_a_loop_may_jump_over_the_number_that_ends_it() -> None:
+    body = "for (int j = 0; j != n && j < 20; j += a) y[i * 8 + j] = i;"
+    assert _Outcome(body, 2, n=5, a=1).parts == 2
+    assert _Outcome(body, 2, n=5, a=2).parts == 1
+    assert _Outcome(body, 2, n=6, a=2).parts == 2
+
+
+def test_the_last_partner_below_the_middle_is_seen() -> None:
+    body = "const int p = i ^ 127; if (p > i) y[p] = i; if (i == 0) y[64] = 5;"
+    assert _Outcome(body, 2, (126, 1, 1), (1, 1, 1)).parts == 1  # 63 ^ 127 = 64, of the second part's first block
+
+
 def test_a_deadlock_is_told_by_the_threads_of_its_own_block() -> None:
     body = """
       if (blockIdx.x < 5) { y[i] = 1; return; }
@@ -142,6 +154,8 @@ def test_planes_are_cut_through_where_that_is_more_even() -> None:
         "total += i;",
         "primes[i & 3] = primes[x[i] & 3];",
         "y[(short)(i * 300)] = 1;",
+        'int j; asm("min.relu.s32 %0, %1, %2;" : "=r"(j) : "r"(i - 40), "r"(n)); y[j] = i;',
+        'int j; asm("add.sat.s32 %0, %1, %2;" : "=r"(j) : "r"(i + 0x7fffff9f), "r"(n)); y[j - 0x7ffffff0] = i;',
         "y[i * i] = 1;",
         "int* p = x[i] & 1 ? y : y + 256; *p = 1;",
         "const int* p = x[0] & 1 ? y : x; y[i] = p[i * x[1]];",
@@ -222,6 +236,9 @@ def test_loops_strides_and_pairs_are_split(body: str) -> None:
         "int* p = y; for (int j = 0; j < i; ++j) ++p; *p = 1; y[n] = 2; y[n + (i & 1)] = 1;",
         "const int p = i ^ 64; y[p] = x[i]; y[i] = x[p];",
         "y[min(i, 60)] = i;",
+        "for (int j = 0, v;; ) { v = x[(i + j) & 63] & 3; y[i * 7 + j - v + 3] = i; if (++j >= v + 4) break; }",
+        "y[(i & 15) + 15 * blockIdx.x] = 1;",
+        "for (int j = 0; j < (j > a + 5 ? 3 : 100); ++j) y[i * 6 + j] = i;",
         "int j = i; if (x[i] > 50) j += 16; y[j] = 1;",
         "unsigned u = i; for (int j = 0; j < 4; ++j) { if (u < 600u) y[u] = i; u += 1431655766u; }",
         "((char*)y)[4 * i] = 1; *(int*)((char*)y + 4 * (i & ~3)) = 2; y[i & ~127] = 3;",

@@ -35,6 +35,8 @@ _SIGNED = {"shr": ">>", "div": "/", "rem": "%", "mul": "hi", "min": "min", "max"
 _ORDERS = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">=",
 }  # fmt: skip
+_UNDERSTOOD = frozenset(["lo", "hi", "wide", "to", "global"])
+"""What may stand between an arithmetic instruction and its type: no `cc`, `sat`, `relu`."""
 _LOGIC = {"and": "and", "or": "or", "not": "not", "mov": "="}
 _MOST_NODES = 20_000
 
@@ -160,12 +162,14 @@ class Values:
         if words[-1] == "pred":
             return self._of_logic(item, place)
         bits = _BITS.get(words[-1], 0)
-        if not bits or not {"cc", "sat"}.isdisjoint(words):
+        if not bits:
             return ["?"]
         if opcode == "cvt":
             return self._conversion(item, bits, place)
         if opcode == "setp":
             return self._comparison(item, bits, place)
+        if not _UNDERSTOOD.issuperset(words[:-1]):
+            return ["?"]
         return self._arithmetic(item, bits, [self.read(operand, place) for operand in item.operands[1:]])
 
     def _arithmetic(self, item: Instruction, bits: int, parts: list[int]) -> Node:
