@@ -66,6 +66,7 @@ typedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;
 typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;
 """
 
+_STDARG = "#pragma once\n"  # NVRTC has va_list and its macros built in
 _STDDEF = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef long ptrdiff_t;\n"
 _STDLIB = f"{_STDDEF}#define EXIT_SUCCESS 0\n#define EXIT_FAILURE 1\n"
 _STDIO = _STDDEF
@@ -113,6 +114,7 @@ HEADERS: dict[str, str] = {
     "cstddef": _in_std("stddef.h", ("size_t", "ptrdiff_t")),
     "cstdint": _in_std("stdint.h", [*_INTEGERS, "intptr_t", "uintptr_t", "intmax_t", "uintmax_t"]),
     "cstdio": _in_std("stdio.h", ("size_t", "printf")),
+    "cstdarg": _in_std("stdarg.h", ("va_list",)),
     "cstdlib": _in_std("stdlib.h", ("size_t", "malloc", "free", "abs")),
     "cstring": _in_std("string.h", ("size_t", "memcpy", "memset")),
     "cub/cub.cuh": "#pragma once\n" + "".join(f"#include <cub/{name}.cuh>\n" for name in _CUB.split()),
@@ -126,6 +128,7 @@ HEADERS: dict[str, str] = {
     "stddef.h": _STDDEF,
     "stdint.h": _STDINT,
     "stdio.h": _STDIO,
+    "stdarg.h": _STDARG,
     "stdlib.h": _STDLIB,
     "string.h": _STRING,
     "sys/types.h": _STDDEF,

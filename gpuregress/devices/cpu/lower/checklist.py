@@ -53,7 +53,7 @@ REMARKS = {
     "alloca": "8,192 bytes a call of a function",
     "activemask": "the lanes that stand there together, as many as can be",
     "atom": "one thread after the other",
-    "call": "direct, through pointers, vprintf, malloc, free, __assertfail",
+    "call": "direct, through pointers, variadic (not through pointers), vprintf, malloc, free, __assertfail",
     "cp": "async and async.bulk between global and shared memory, done at once; not reduce, not tensor",
     "fence": "threads take turns: nothing to do",
     "griddepcontrol": "nothing to do: grids follow each other",

@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.lower.inline import inlined
 from gpuregress.devices.cpu.lower.kernel import build_kernel
 from gpuregress.devices.cpu.lower.stack import with_stack
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
+from gpuregress.devices.cpu.lower.variadic import with_addresses
 from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Module
@@ -26,7 +27,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(inlined(meeting(with_stack(tree))))
+    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))))
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)
