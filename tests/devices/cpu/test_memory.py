@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,3 +175,40 @@ def test_only_what_is_launched_must_be_supported(tmp_path_factory: pytest.TempPa
     odd = next(entry.mangled for entry in program.program.entries.values() if "odd" in entry.mangled)
     with pytest.raises(UnsupportedError, match=r"wgmma\.fence\.sync\.aligned at k\.cu:2"):
         program.module.kernel(odd)
+
+
+NARROW = """.version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .b8 elsewhere[16];
+.visible .entry k(.param .u64 y)
+{
+  .shared .align 4 .b8 first[64];
+  .shared .align 4 .b8 second[64];
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [y];
+  mov.u32 %r2, second;
+  ADDRESS
+  st.shared.u32 [%r3+OFFSET], 5;
+  ld.shared.u32 %r4, [second+60];
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+"""
+GUESSES = {
+    "none": "st.global.u32 [%rd1], %r2; ld.global.u32 %r3, [%rd1];",
+    "wrong": "mov.u64 %rd2, elsewhere; cvt.u32.u64 %r1, %rd2; sub.u32 %r1, %r1, %r1; add.u32 %r3, %r1, %r2;",
+}
+
+
+@pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES)
+def test_a_32_bit_shared_address_whose_variable_cannot_be_guessed(guess: str, tmp_path: Path) -> None:
+    text = NARROW.replace("ADDRESS", guess)
+    inside, outside = (Running(tmp_path, text.replace("OFFSET", offset), "k") for offset in ("60", "64"))
+    y = inside.put("y", np.zeros(1, np.int32))
+    inside.launch("k", 1, 1, y)
+    assert ints(y) == [5]
+    y = outside.put("y", np.zeros(1, np.int32))
+    with pytest.raises(KernelFault, match="out-of-bounds write of 4 bytes"):
+        outside.launch("k", 1, 1, y)
