@@ -89,6 +89,7 @@ class _Outcome:
         "y[i] = primes[x[i] & 3];",
         "y[i] = __dp4a(box[t], i, 7); __threadfence_block();",
         "if (t & 1) return; y[i] = __shfl_down_sync(~0u, i, 1);",
+        "if (blockIdx.x & t & 1) return; y[i] = __shfl_down_sync(~0u, i, 1);",
         "if (t < 8) box[t] = __shfl_up_sync(255u, i, 1); __syncthreads(); y[i] = box[t ^ 8];",
     ],
 )
