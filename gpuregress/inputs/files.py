@@ -15,8 +15,8 @@ import numpy.typing as npt
 from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
+from gpuregress.inputs.bounds import bounds_problem
 from gpuregress.inputs.convert import to_scalar
-from gpuregress.inputs.problems import bounds_problem
 from gpuregress.records import Buffer
 
 Array = npt.NDArray[Any]

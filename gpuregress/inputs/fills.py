@@ -14,8 +14,9 @@ from gpuregress import dtypes
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
 from gpuregress.inputs import files, streams
+from gpuregress.inputs.bounds import PARK_MILLER_MODULUS
 from gpuregress.inputs.convert import to_scalar
-from gpuregress.inputs.problems import PARK_MILLER_MODULUS, fill_problem
+from gpuregress.inputs.problems import fill_problem
 from gpuregress.records import Buffer, Fill
 
 Array = npt.NDArray[Any]
