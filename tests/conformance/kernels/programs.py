@@ -41,6 +41,8 @@ OPEN: dict[str, str] = {
 # Changed since the card was last asked, and why: to be recorded again.
 UNASKED: dict[str, str] = {
     "clusters/*": "new",
+    "language/*": "new",
+    "narrow/*": "new",
     "textures/*": "new",
     "jobs/cluster/*": "new",
 }
