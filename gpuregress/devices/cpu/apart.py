@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
-from gpuregress.devices.cpu.formulas import Footprint, Instance, NotUnderstoodError, instances, mixed_range
+from gpuregress.devices.cpu.formulas import Footprint, Instance, instances
 from gpuregress.devices.cpu.machine.layout import region_of
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
 from gpuregress.devices.cpu.machine.textures import Textures
-from gpuregress.devices.cpu.sums import INFINITE, Knowledge, Sum
+from gpuregress.devices.cpu.operations import mixed_range
+from gpuregress.devices.cpu.sums import INFINITE, Knowledge, NotUnderstoodError, Sum
 
 Ranges = Mapping[str, tuple[int, int]]
 _Interval = tuple[int, int]

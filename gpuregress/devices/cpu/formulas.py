@@ -12,15 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuregress.devices.cpu.sums import INFINITE, Knowledge, Sum
+from gpuregress.devices.cpu.comparisons import OPPOSITE, at_most_zero, compared, counted, most_rounds
+from gpuregress.devices.cpu.operations import Operations
+from gpuregress.devices.cpu.sums import INFINITE, Knowledge, NotUnderstoodError, Sum
 
 _MOST_INSTANCES = 24
 _MOST_READINGS = 200
 Footprint = Mapping[str, Any]
-
-
-class NotUnderstoodError(Exception):
-    """A formula is no such sum, or too much would have to be looked at."""
 
 
 class _ForkError(Exception):
@@ -97,7 +95,7 @@ def instances(
     return found
 
 
-class _Reader:
+class _Reader(Operations):
     """Reads nodes under one set of decisions."""
 
     def __init__(
@@ -110,13 +108,9 @@ class _Reader:
     ) -> None:
         self._nodes, self._loops, self._joins = footprint["nodes"], footprint["loops"], footprint["joins"]
         self._parameters, self._symbols, self._choices = parameters, symbols, choices
-        self.known = Knowledge(ranges)
-        self.mixed: dict[str, tuple[Sum, int]] = {}
+        super().__init__(ranges)
         self._values: dict[int, Sum] = {}
         self._assumed: set[tuple[int, bool]] = set()
-        self._open: list[str] = []
-        """Loops whose rounds are being bounded; their values are looked at when that is done."""
-        self._unproven: list[tuple[Sum, int, int]] = []
         self._replaced: dict[str, Sum] = {}
 
     # --- values -------------------------------------------------------------------------------------------------------
@@ -164,164 +158,6 @@ class _Reader:
             return self._signed(row, node)
         raise NotUnderstoodError
 
-    def _product(self, left: Sum, right: Sum) -> Sum:
-        if right.factors:
-            left, right = right, left
-        if right.factors:
-            raise NotUnderstoodError
-        return left.times(right.constant)
-
-    def _exact(self, node: int, bits: int, *, signed: bool) -> Sum:
-        """The value that a register's bits stand for."""
-        return self._in_range(self.value(node), bits, signed=signed)
-
-    def _in_range(self, item: Sum, bits: int, *, signed: bool) -> Sum:
-        least = -(1 << bits - 1) if signed else 0
-        moving = [atom for atom in self._open if atom in item.factors]
-        first = item
-        for atom in moving:
-            first = first.replaced(atom, Sum(0))
-        low, high = self.known.least(first), self.known.most(first)
-        turns = (low - least) >> bits
-        if (high - least) >> bits != turns:
-            raise NotUnderstoodError
-        item = item.add(-turns << bits)
-        if moving:
-            self._unproven.append((item, least, least + (1 << bits) - 1))
-        return item
-
-    def _constant(self, node: int, bits: int) -> int | None:
-        item = self.value(node)
-        return None if item.factors else item.constant % (1 << bits)
-
-    def _atom(self, name: str, low: int, high: int) -> Sum:
-        if low == high:
-            return Sum(low)
-        self.known.ranges[name] = low, high
-        return Sum(0, {name: 1})
-
-    # --- bits ---------------------------------------------------------------------------------------------------------
-
-    def _bitwise(self, row: Sequence[Any], node: int) -> Sum:
-        kind, bits, left, right = row
-        if kind == "<<":
-            by = self._constant(right, 32)
-            if by is None:
-                raise NotUnderstoodError
-            return self.value(left).times(1 << by) if by < bits else Sum(0)
-        first, second = self._known_constant(left, bits), self._known_constant(right, bits)
-        if first is not None and second is not None:
-            return Sum({"&": first & second, "|": first | second, "^": first ^ second}[kind])
-        if first is not None:
-            left, right, second = right, left, first
-        if kind == "|" and second is not None:
-            return self.value(left).add(second).plus(self._masked(left, second, bits, node), -1)
-        if kind == "|":
-            return self._disjoint(left, right, bits)
-        if second is None:
-            raise NotUnderstoodError
-        return self._masked(left, second, bits, node) if kind == "&" else self._mixed(left, second, bits, node)
-
-    def _known_constant(self, node: int, bits: int) -> int | None:
-        """A constant, where a node is one; it need not be understood."""
-        try:
-            return self._constant(node, bits)
-        except NotUnderstoodError:
-            return None
-
-    def _masked(self, node: int, mask: int, bits: int, name: int) -> Sum:
-        """`x & mask`."""
-        power = mask + 1 if mask & (mask + 1) == 0 else 0
-        down = (1 << bits) - mask
-        try:
-            item = self._exact(node, bits, signed=True)
-        except NotUnderstoodError:
-            if mask >> (bits - 1) or self._open:
-                raise
-            return self._atom(f"&{name}", 0, mask)
-        if any(atom in item.factors for atom in self._open):
-            raise NotUnderstoodError
-        if power:
-            return item.plus(self._quotient(item, power, f"&{name}"), -power)
-        if mask and down & (down - 1) == 0:
-            return self._quotient(item, down, f"&{name}").times(down)
-        if mask >> (bits - 1):
-            raise NotUnderstoodError
-        return self._atom(f"&{name}", 0, mask)
-
-    def _quotient(self, item: Sum, divisor: int, name: str) -> Sum:
-        """A sum divided, rounded down."""
-        if any(atom in item.factors for atom in self._open):
-            raise NotUnderstoodError
-        if all(factor % divisor == 0 for factor in item.factors.values()):
-            return Sum(item.constant // divisor, {atom: factor // divisor for atom, factor in item.factors.items()})
-        found = self._atom(f"{name}/", self.known.least(item) // divisor, self.known.most(item) // divisor)
-        rest = item.plus(found, -divisor)
-        self.known.constrain(rest.times(-1))
-        self.known.constrain(rest.add(1 - divisor))
-        return found
-
-    def _mixed(self, node: int, mask: int, bits: int, name: int) -> Sum:
-        """`x ^ mask`."""
-        if mask == 0:
-            return self.value(node)
-        if mask == (1 << bits) - 1:
-            return self.value(node).times(-1).add(-1)
-        item = self._exact(node, bits, signed=True)
-        if any(atom in item.factors for atom in self._open) or self.known.least(item) < 0 or mask >> (bits - 1):
-            raise NotUnderstoodError
-        for power in reversed(range(mask.bit_length())):
-            step = 1 << power
-            if not any(number % step for number in (mask, item.constant, *item.factors.values())):
-                break
-        mask >>= power
-        item = Sum(item.constant >> power, {atom: factor >> power for atom, factor in item.factors.items()})
-        group = 1 << mask.bit_length()
-        self.mixed[f"^{name}"] = item, group
-        return self._atom(f"^{name}", *mixed_range(self.known, item, group)).times(1 << power)
-
-    def _disjoint(self, left: int, right: int, bits: int) -> Sum:
-        """`x | y` where no bit is in both."""
-        first, second = (self._exact(node, bits, signed=True) for node in (left, right))
-        for high, low in ((first, second), (second, first)):
-            power = 1 << max(0, self.known.most(low)).bit_length()
-            numbers = (high.constant, *high.factors.values())
-            if self.known.least(low) >= 0 and all(number % power == 0 for number in numbers):
-                return high.plus(low)
-        raise NotUnderstoodError
-
-    def _signed(self, row: Sequence[Any], node: int) -> Sum:
-        kind, signed, bits, left, right = row
-        first = self._exact(left, bits, signed=signed)
-        if kind == ">>":
-            by = self._constant(right, 32)
-            if by is None:
-                raise NotUnderstoodError
-            return self._quotient(first, 1 << min(by, bits), f">{node}")
-        second = self._exact(right, bits, signed=signed)
-        if kind == "hi":
-            return self._quotient(self._product(first, second), 1 << bits, f"h{node}")
-        if kind in ("min", "max"):
-            return self._extreme(kind, first, second, node)
-        if second.factors or second.constant <= 0 or self.known.least(first) < 0:
-            raise NotUnderstoodError
-        quotient = self._quotient(first, second.constant, f"/{node}")
-        return quotient if kind == "/" else first.plus(quotient, -second.constant)
-
-    def _extreme(self, kind: str, first: Sum, second: Sum, node: int) -> Sum:
-        if any(atom in item.factors for atom in self._open for item in (first, second)):
-            raise NotUnderstoodError
-        difference = first.plus(second, -1) if kind == "min" else second.plus(first, -1)
-        if self.known.most(difference) <= 0:
-            return first
-        if self.known.least(difference) >= 0:
-            return second
-        if self._choose(f"m{node}", (0, 1)) == 0:
-            self._constrain(difference)
-            return first
-        self._constrain(difference.times(-1))
-        return second
-
     # --- decisions ----------------------------------------------------------------------------------------------------
 
     def _choose(self, key: str, ways: Sequence[int]) -> int:
@@ -356,7 +192,7 @@ class _Reader:
         if any(atom in difference.factors for atom in self._open):
             return None
         low, high = self.known.least(difference), self.known.most(difference)
-        return _compared(row[1], low, high)
+        return compared(row[1], low, high)
 
     def _join(self, row: Sequence[Any]) -> Sum:
         ways = dict(row[2])
@@ -389,7 +225,7 @@ class _Reader:
         if (row[0] == "and" and wanted) or (row[0] == "or" and not wanted):
             return [leaf for item in row[1:] for leaf in self._leaves(item, wanted)]
         if row[0] == "cmp":
-            return [(row[1] if wanted else _OPPOSITE[row[1]], row)]
+            return [(row[1] if wanted else OPPOSITE[row[1]], row)]
         return []
 
     def _compare(self, order: str, first: Sum, second: Sum) -> None:
@@ -403,7 +239,7 @@ class _Reader:
         if order == "==":
             self._equal(difference)
             return
-        for item in _at_most_zero(order, difference, self.known):
+        for item in at_most_zero(order, difference, self.known):
             self._constrain(item)
 
     def _greater_than_mixed(self, greater: Sum, less: Sum) -> None:
@@ -474,7 +310,7 @@ class _Reader:
         goes_on = [item for node, wanted in rounds for item in self._going_on(node, wanted, atom)]
         most = INFINITE
         for item in goes_on:
-            most = min(most, _rounds(item, atom, self.known))
+            most = min(most, most_rounds(item, atom, self.known))
         self._open.remove(atom)
         self.known.ranges[atom] = 0, most
         for item, low, high in self._unproven:
@@ -508,61 +344,7 @@ class _Reader:
             if atom not in difference.factors:
                 continue
             if order == "!=":
-                found += _counted(difference, atom, self.known)
+                found += counted(difference, atom, self.known)
             elif order != "==":
-                found += [item for item in _at_most_zero(order, difference, self.known) if item.factors[atom] > 0]
+                found += [item for item in at_most_zero(order, difference, self.known) if item.factors[atom] > 0]
         return found
-
-
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-
-
-def _compared(order: str, low: int, high: int) -> bool | None:
-    """Whether a difference that lies between two numbers is below, at, above 0; None where that is open."""
-    below, above = high < 0, low > 0
-    equal = low == high == 0
-    if order in ("==", "!="):
-        found = True if equal else False if below or above else None
-        return found if order == "==" or found is None else not found
-    if order in ("<", ">="):
-        found = True if below else False if low >= 0 else None
-        return found if order == "<" or found is None else not found
-    found = True if above else False if high <= 0 else None
-    return found if order == ">" or found is None else not found
-
-
-def _at_most_zero(order: str, difference: Sum, known: Knowledge) -> list[Sum]:
-    """What is at most 0 where a difference is so to 0."""
-    if order in ("<", "<="):
-        return [difference.add(order == "<")]
-    if order in (">", ">="):
-        return [difference.times(-1).add(order == ">")]
-    if known.most(difference) <= 0:
-        return [difference.add(1)]
-    if known.least(difference) >= 0:
-        return [difference.times(-1).add(1)]
-    return []
-
-
-def _counted(difference: Sum, atom: str, known: Knowledge) -> list[Sum]:
-    """The same for a loop that ends when a difference is 0: where it comes there in whole steps, it is on one side."""
-    step = difference.factors[atom]
-    first = difference.replaced(atom, Sum(0))
-    if any(number % step for number in (first.constant, *first.factors.values())):
-        return []
-    if step < 0:
-        return [difference.times(-1).add(-step)] if known.least(first) >= 0 else []
-    return [difference.add(step)] if known.most(first) <= 0 else []
-
-
-def _rounds(item: Sum, atom: str, known: Knowledge) -> int:
-    """How many rounds there are at most, where a growing sum is at most 0 in each but the last."""
-    least = known.least(item.replaced(atom, Sum(0)))
-    if least <= -INFINITE:
-        return INFINITE
-    return max(0, -least // item.factors[atom] + 1)
-
-
-def mixed_range(known: Knowledge, item: Sum, group: int) -> tuple[int, int]:
-    """Between what `x ^ mask` lies, the mask below `group`, a power of two."""
-    return known.least(item) // group * group, known.most(item) // group * group + group - 1

@@ -17,8 +17,9 @@ from itertools import pairwise
 from typing import Any
 
 from gpuregress.devices.cpu.apart import Apart, Places
-from gpuregress.devices.cpu.formulas import Footprint, NotUnderstoodError
+from gpuregress.devices.cpu.formulas import Footprint
 from gpuregress.devices.cpu.machine.layout import Machine
+from gpuregress.devices.cpu.sums import NotUnderstoodError
 from gpuregress.records import Dim3
 
 SMALLEST = 1 << 14

@@ -14,6 +14,10 @@ _DEPTH = 3
 """Constraints that are added up, at most, to bound one sum."""
 
 
+class NotUnderstoodError(Exception):
+    """A formula is no such sum, or too much would have to be looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sum:
     """A constant and a factor, not 0, for each atom."""

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import split
 from gpuregress.devices.cpu.apart import Apart, Places
-from gpuregress.devices.cpu.formulas import NotUnderstoodError
 from gpuregress.devices.cpu.machine.memory import AddressSpace
 from gpuregress.devices.cpu.machine.textures import Textures
-from gpuregress.devices.cpu.sums import Knowledge, Sum
+from gpuregress.devices.cpu.sums import Knowledge, NotUnderstoodError, Sum
 from gpuregress.records import Dim3
 from tests.devices.cpu import enumerated
 
