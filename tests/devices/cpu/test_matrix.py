@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress import dtypes
+from gpuregress.errors import KernelFault
 from tests.devices.cpu.running import Running
 
 Array = npt.NDArray[Any]
@@ -254,3 +255,26 @@ def test_wmma(
     addend, out = running.put("c", c.astype(result)), running.put("d", np.zeros((m, n), result))
     running.launch("k", 1, 32, *buffers, addend, out)
     assert (out.read().view(result).reshape(m, n) == a @ b + 2 * c).all()
+
+
+BEHIND_THE_END = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void k(const half* a, float* out) {
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> x;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> y;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+  wmma::load_matrix_sync(x, a, 16);
+  wmma::load_matrix_sync(y, a + 16, 16);
+  wmma::fill_fragment(c, 0.0f);
+  wmma::mma_sync(c, x, y, c);
+  wmma::store_matrix_sync(out, c, 16, wmma::mem_row_major);
+}
+"""
+
+
+def test_a_fragment_from_behind_the_end_is_a_fault_with_element_and_line(tmp_path: Path) -> None:
+    running = Running(tmp_path, BEHIND_THE_END)
+    a, out = running.put("a", np.zeros(256, np.float16)), running.put("out", np.zeros(256, np.float32))
+    with pytest.raises(KernelFault, match=r"read of 2 bytes at a\[256\] \(a has 256\), thread \(15,0,0\).*k.cu:9"):
+        running.launch("k", 1, 32, a, out)
