@@ -67,16 +67,18 @@ def sample_cube(emitter: Services) -> ir.Function:
     """`(row, x, y, z: double, cube: i32, texel) → 0`: the texel of a cube's face to which a direction points.
 
     CUDA programming guide, "Cubemap Textures": the greatest coordinate names the face. It does not say which of two
-    equal ones is the greater; here z before y before x.
+    equal ones is the greater: an H200 takes z before y before x, and the middle of the face for no direction at all.
     """
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, z, cube, out = arguments
         face, s, t, m = _face(emitter, b, x, y, z)
         extent = b.uitofp(word(b, row, "width"), F64)
+        nowhere = b.fcmp_ordered("==", m, F64(0.0))
         places = []
         for place in (s, t):
-            share = b.fmul(b.fadd(b.fdiv(place, m), F64(1.0)), F64(0.5))
+            along = b.select(nowhere, F64(0.0), b.fdiv(place, m))
+            share = b.fmul(b.fadd(along, F64(1.0)), F64(0.5))
             share = b.select(b.fcmp_unordered("uno", share, share), F64(0.0), share)
             places.append(b.fmul(share, extent))
         last = b.sub(b.udiv(word(b, row, "depth"), i64(_FACES)), i64(1))
