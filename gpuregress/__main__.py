@@ -8,16 +8,22 @@ import os
 import sys
 from typing import NoReturn
 
-from gpuregress.cli import main
+INTERRUPTED = 130
 
 
 def run() -> NoReturn:
     """Runs the command line and ends the process at once: taking Python apart costs a run a tenth of its time."""
     code = 0
     try:
+        from gpuregress.cli import main  # noqa: PLC0415 - ^C while it loads is no traceback either
+
         main(prog_name="gpuregress")
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+        with contextlib.suppress(OSError, AttributeError):
+            sys.stderr.write("gpuregress: interrupted\n")
     atexit._run_exitfuncs()  # noqa: SLF001 - a coverage tool's data, a temporary folder: what Python itself would call
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has left

@@ -12,6 +12,8 @@ GRAVITY = (4, 3, 1, 5, 0)
 """Exit codes, the gravest first."""
 
 _GOLD = ("baseline", "reference", "verify")
+# Baselines from before every program was given it lack it; it changes the PTX of no kernel.
+_OF_EVERY_PROGRAM = frozenset(["--device-int128"])
 # What a real GPU calls a fault that the CPU device names more closely.
 _GPU_NAMES = {
     "out-of-bounds": ("illegal-access", "red-zone"),
@@ -212,6 +214,7 @@ def _change(what: str, before: str, now: str) -> list[str]:
 
 
 def _options(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    before, now = ([option for option in options if option not in _OF_EVERY_PROGRAM] for options in (before, now))
     signed = [f"-({o})" for o in before if o not in now] + [f"+({o})" for o in now if o not in before]
     if signed:
         return [f"compiler options: {' '.join(signed)}"]

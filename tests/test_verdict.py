@@ -213,6 +213,10 @@ def test_what_changed(change: dict[str, Any], line: str) -> None:
     assert changes(FACTS, dataclasses.replace(FACTS, **change)) == (line,)
 
 
+def test_an_option_that_every_program_is_given_is_no_change() -> None:
+    assert changes(FACTS, dataclasses.replace(FACTS, options=("-lineinfo", "--device-int128"))) == ()
+
+
 def test_resources_that_changed() -> None:
     before = dataclasses.replace(FACTS, resources={"k": {"registers": 32, "spill": 0}})
     now = dataclasses.replace(FACTS, resources={"k": {"registers": 40, "spill": 0}})

@@ -62,6 +62,19 @@ def test_interrupted_in_the_middle(shop: Workshop) -> None:
     assert [case["case"] for case in document["cases"]] == ["scale/n=100"]
 
 
+def test_interrupted_before_anything_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "gpuregress", "--help"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "gpuregress: interrupted\n")
+
+
 def test_killed_the_log_names_the_launch(shop: Workshop) -> None:
     hanging(shop)
     with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
