@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import sys
@@ -34,13 +35,15 @@ def guard(command: Callable[[], Any]) -> int:
         code = command()
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):
+            error.show()
         return 2
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted", INTERRUPTED)
     except JobErrors as error:
-        for one in error.errors:
-            click.echo(f"gpuregress: {_relative(one)}", err=True)
+        with contextlib.suppress(OSError):
+            for one in error.errors:
+                click.echo(f"gpuregress: {_relative(one)}", err=True)
         return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
@@ -81,7 +84,8 @@ def _relative(error: JobError) -> JobError:
 
 
 def _say(message: str, code: int) -> int:
-    click.echo(f"gpuregress: {message}", err=True)
+    with contextlib.suppress(OSError):  # stderr is full, or its reader has left: the exit code must say it
+        click.echo(f"gpuregress: {message}", err=True)
     return code
 
 

@@ -103,7 +103,7 @@ class Execution:
             failed = self._failed_before()
             cases = tuple(case for case in cases if case.name in failed)
             if not cases:
-                raise NothingToDo("every case of the last run passed: there is nothing to run again")
+                raise NothingToDo(_nothing_again(sorted(failed)))
         return cases
 
     def _failed_before(self) -> set[str]:
@@ -254,3 +254,10 @@ def _with_debugger(found: Verdict, task: Task, folder: Path, choice: seats.Choic
     seat = next(seat for seat in choice.seats if seat.place == place)
     hint = debugging.command(task, folder, seat.environment)
     return dataclasses.replace(found, notes=(*found.notes, hint)) if hint else found
+
+
+def _nothing_again(failed: Sequence[str]) -> str:
+    if not failed:
+        return "every case that the last run finished passed: there is nothing to run again"
+    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"{failed[0]}{more} did not pass in the last run, but nothing of what is asked for: nothing to run again"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import io
 from pathlib import Path
 
 import click
@@ -18,6 +19,13 @@ from gpuregress.errors import (
     UsageError,
 )
 from tests.cli.workshop import Workshop
+
+
+class Full(io.StringIO):
+    """A stream onto a full disk."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def raising(error: BaseException) -> int:
@@ -50,6 +58,22 @@ def test_every_error_has_its_exit_code_and_no_traceback(
     said = capsys.readouterr().err
     assert said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no such thing"), 2),
+        (click.UsageError("no such option"), 2),
+        (JobErrors((JobError(Path("a.yaml"), 3, "source", "missing"),)), 2),
+        (OSError(errno.ENOSPC, "No space left on device"), 4),
+    ],
+)
+def test_where_stderr_is_full_the_exit_code_still_says_it(
+    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", Full())
+    assert raising(error) == code
 
 
 def test_an_os_error_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
