@@ -1,8 +1,11 @@
-"""The oracle's scalar video instructions, as the PTX ISA manual's pseudo code has them, on Python's integers."""
+"""The oracle's scalar video instructions on Python's integers: the PTX ISA manual's pseudo code, but for what the
+
+assembler's instructions for it do otherwise on an H200 (tests/conformance/README.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gpuregress.devices.cpu.ptx.tree import Instruction, Minus, Operand, Register, Selected
 
@@ -18,20 +21,47 @@ def scalar_video(ins: Instruction, registers: Mapping[str, int]) -> tuple[str, i
     assert isinstance(register, Register)
     if ins.opcode == "vmad":
         return register.name, _multiplied(ins, registers) & 0xFFFFFFFF
-    kinds = ("u32", *ins.modifiers[:2]) if ins.opcode == "vset" else ins.modifiers[:3]
+    kinds = (ins.modifiers[0], *ins.modifiers[:2]) if ins.opcode == "vset" else ins.modifiers[:3]
     a, b = (_extended(ins.operands[1 + place], kinds[1 + place], registers) for place in range(2))
-    value = _primary(ins, a, b)
     first, bits = _SPANS.get(part, (0, 32))
-    if "sat" in ins.modifiers:
-        value = _clamp(value, bits, signed=kinds[0][0] == "s")
+    value = _saturated(ins, _primary(ins, a, b), bits, signed=kinds[0][0] == "s")
     if len(ins.operands) == 3:
         return register.name, value & 0xFFFFFFFF
     if part:
         field = ((1 << bits) - 1) << first
-        return register.name, value << first & field | _extended(ins.operands[3], "u32", registers) & ~field
+        placed = value if part == "h1" else value << first
+        return register.name, placed & field | _extended(ins.operands[3], "u32", registers) & ~field
     c = _extended(ins.operands[3], kinds[0], registers)
-    second = {"add": value + c, "min": min(value, c), "max": max(value, c)}
+    second = {
+        "add": value + c,
+        "min": _chosen(ins, kinds[0], min, value, c),
+        "max": _chosen(ins, kinds[0], max, value, c),
+    }
     return register.name, next(second[word] for word in ins.modifiers if word in second) & 0xFFFFFFFF
+
+
+def _saturated(ins: Instruction, value: int, bits: int, *, signed: bool) -> int:
+    if "sat" not in ins.modifiers:
+        return value
+    if ins.opcode in ("vshl", "vshr"):
+        return _clamp(_wrapped(value, 34), 32, signed=signed)
+    top = (1 << bits - signed) - 1
+    if bits < 32:
+        return value if 0 <= value <= top else top
+    return _clamp(value, 32, signed=True) if signed else max(value, 0)
+
+
+def _chosen(ins: Instruction, kind: str, choose: Callable[[int, int], int], value: int, c: int) -> int:
+    """`.min` or `.max`: of 64 bits, unsigned if the target is."""
+    if ins.opcode in ("vadd", "vsub") or ("sat" in ins.modifiers and ins.opcode in ("vshl", "vshr")):
+        value = _wrapped(value, 32)
+    value = _wrapped(value, 64)
+    return choose(value, c) if kind[0] == "s" else choose(value % (1 << 64), c)
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """The lowest bits as a signed number."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
 def _primary(ins: Instruction, a: int, b: int) -> int:
@@ -49,14 +79,15 @@ def _multiplied(ins: Instruction, registers: Mapping[str, int]) -> int:
     negative = [isinstance(operand, Minus) for operand in ins.operands]
     turned = negative[1] ^ negative[2]
     signed = "s32" in ins.modifiers[1:3] or turned or negative[3]
-    total = _extended(ins.operands[1], ins.modifiers[1], registers)
-    total *= _extended(ins.operands[2], ins.modifiers[2], registers)
-    c = _extended(ins.operands[3], "s32" if signed else "u32", registers)
+    total = _wrapped(_extended(ins.operands[1], ins.modifiers[1], registers), 32)
+    total *= _wrapped(_extended(ins.operands[2], ins.modifiers[2], registers), 32)
+    c = _extended(ins.operands[3], "s32", registers)
     # The manual negates by inverting and adding one.
     total = (~total if turned else total) + (~c if negative[3] else c)
     total += turned or negative[3] or "po" in ins.modifiers
     scale = [int(word[3:]) for word in ins.modifiers if word.startswith("shr")]
-    total >>= sum(scale)
+    if scale:
+        total = (total if signed else total % (1 << 64)) >> scale[0]
     return _clamp(total, 32, signed=signed) if "sat" in ins.modifiers else total
 
 
