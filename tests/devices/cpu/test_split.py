@@ -177,6 +177,13 @@ def test_indexes_that_wrap_are_seen_at_the_launch() -> None:
     assert _Outcome("if (x[0] > 1000) y[i * a] = 1;", 3, a=1 << 28).parts == 1
 
 
+def test_an_unsigned_parameter_in_a_wider_register_keeps_its_sign() -> None:
+    """The compiler loads it by `ld.param.u32 %rd1`: 2^31 places up, not down."""
+    body = "y[i] = y[(size_t)(unsigned)n - (1u << 31) + i];"
+    assert _Outcome(body, 2, n=-(1 << 31)).parts == 2
+    assert _Outcome(body, 2, n=-(1 << 31) + 16).parts == 1
+
+
 def test_the_lowest_blocks_fault_is_told() -> None:
     body = "if (i >= 37 && i < 40) y[i + 5000] = 1; if (i > 90) y[i + 9000] = 2;"
     several, one = _Outcome(body, 3), _Outcome(body, 1)

@@ -21,6 +21,7 @@ class Flow:
         assert function.body is not None
         self._function = function
         self.statements: tuple[Statement, ...] = function.body
+        self.types = {item.name: item.type for item in function.registers}
         self.blocks = self._split()
         self._starts = [block.start for block in self.blocks]
         self.block_of_label = {

@@ -52,6 +52,7 @@ class Values:
     def __init__(self, graph: Graph, parameters: dict[str, int]) -> None:
         self._graph = graph
         self._statements = graph.flow.statements
+        self._wide = {name for name, kind in graph.flow.types.items() if kind[1:] == "64"}
         self._parameters = parameters
         self.nodes: list[Node] = [["?"]]
         self.overfull = False
@@ -151,9 +152,17 @@ class Values:
         return self._numbers[key]
 
     def _of_instruction(self, name: str, place: int) -> Node:
+        """What an instruction puts into a register; `ld.param.u32 %rd1` fills one that is wider than its result."""
         item = self._statements[place]
         if not isinstance(item, Instruction) or item.guard is not None or not item.modifiers:
             return ["?"]
+        row, words = self._result(item, name, place), item.modifiers
+        kind = words[0 if item.opcode == "cvt" else -1]
+        if name not in self._wide or _BITS.get(kind) != 32 or "wide" in words or row == ["?"]:
+            return row
+        return ["widen", kind.startswith("s"), self._new(row)]
+
+    def _result(self, item: Instruction, name: str, place: int) -> Node:
         opcode, words = item.opcode, item.modifiers
         if opcode == "ld":
             return self._parameter(item, name)
