@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.machine.layout import region_of
 from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
 from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.devices.cpu.operations import mixed_range
-from gpuregress.devices.cpu.sums import INFINITE, Knowledge, NotUnderstoodError, Sum
+from gpuregress.devices.cpu.sums import Knowledge, NotUnderstoodError, Sum
 
 Ranges = Mapping[str, tuple[int, int]]
 _Interval = tuple[int, int]
@@ -154,7 +154,8 @@ class Apart:
 
     def _region(self, first: Sum, count: int, known: Knowledge) -> int:
         low, high = known.least(first), known.most(first) + count
-        if low <= -INFINITE or high >= INFINITE or low < 0 or region_of(low) != region_of(high):
+        # A sum beyond 64 bits wraps around: it would look apart from what it meets.
+        if low < 0 or high > 1 << 64 or region_of(low) != region_of(high):
             raise NotUnderstoodError
         return region_of(low)
 
