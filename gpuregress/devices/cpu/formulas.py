@@ -246,7 +246,7 @@ class _Reader(Operations):
         """`(x ^ mask) > x`: the mask's highest bit is not in x."""
         for atom, (item, group) in self.mixed.items():
             factor = greater.factors.get(atom, 0)
-            same = factor and greater == Sum(0, {atom: factor}) and less == item.times(factor)
+            same = factor > 0 and greater == Sum(0, {atom: factor}) and less == item.times(factor)
             if same and self.known.most(item) < group:
                 self._constrain(item.add(1 - group // 2))
 

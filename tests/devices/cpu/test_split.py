@@ -157,6 +157,7 @@ def test_planes_are_cut_through_where_that_is_more_even() -> None:
         "y[(short)(i * 300)] = 1;",
         'int j; asm("min.relu.s32 %0, %1, %2;" : "=r"(j) : "r"(i - 40), "r"(n)); y[j] = i;',
         'int j; asm("add.sat.s32 %0, %1, %2;" : "=r"(j) : "r"(i + 0x7fffff9f), "r"(n)); y[j - 0x7ffffff0] = i;',
+        'int m; asm("neg.s32 %0, %1;" : "=r"(m) : "r"(i ^ 127)); if (m > -i) y[i - 64] = 1; if (i < 64) y[i] = 2;',
         'long long p; asm("add.s64 %0, %1, 18446744073709551612;" : "=l"(p) : "l"(y + i)); ((int*)p)[65] = y[i];',
         "y[i * i] = 1;",
         "int* p = x[i] & 1 ? y : y + 256; *p = 1;",
