@@ -28,7 +28,7 @@ def seconds(value: float | str) -> float:
     number = _amount(value, _SECONDS, "a time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min")
     if not 0 < number <= 30 * _SECONDS_PER_DAY:
         raise ValueError(f"{value!r} is no time limit: more than 0 and at most 30 days is needed")
-    return number
+    return float(number)
 
 
 def size(value: float | str) -> int:
@@ -59,8 +59,8 @@ def size_text(count: int) -> str:
 
 
 def _amount(value: float | str, units: dict[str, float] | dict[str, int], wanted: str) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
+        return value  # a whole number may be too large for a float
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if match is None or match.group(2) not in units:
         raise ValueError(f"{value!r} is no {wanted.removeprefix('a ')}")

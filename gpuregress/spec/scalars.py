@@ -25,7 +25,8 @@ def _expression(value: Any) -> int | float | str:
         return value
     if not isinstance(value, int | float):
         raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic's
-    if not math.isfinite(value) or (abs(value) >= 2**expressions.MAX_BITS and isinstance(value, int)):
+    too_long = isinstance(value, int) and abs(value) >= 2**expressions.MAX_BITS
+    if too_long or not math.isfinite(value):
         raise ValueError(f"is {str(value)[:40]}: a finite number of at most {expressions.MAX_BITS} bits is needed")
     return value
 
