@@ -32,13 +32,16 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
 
     project = context.find_project(ctx, jobs)
     try:
-        cases = plan.make(project, jobs).cases
+        planned = plan.make(project, jobs)
+        cases = planned.cases
         failures = {} if no_compile else _compile(cases)
     except JobErrors as errors:
         if not as_json:
             raise
         context.print_json({"jobs": 0, "cases": 0, "errors": [_document(error) for error in errors.errors]})
         return errors.exit_code
+    for note in planned.notes:
+        click.echo(f"note: {note}", err=True)
     names = {case.job for case in cases}
     if as_json:
         found = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]

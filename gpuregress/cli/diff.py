@@ -12,6 +12,8 @@ from gpuregress.cli import context
 if TYPE_CHECKING:
     from gpuregress.pipeline.revisions import Differences
 
+_MOST_NOTES = 8
+
 
 @click.command(
     "diff",
@@ -65,8 +67,11 @@ def _print(found: Differences, root: Path | None) -> None:
         click.echo(context.style(verdict.word, f"{'same' if verdict.word == 'pass' else 'differ':<8} {verdict.case}"))
         for line in difference.screen(verdict, root):
             click.echo(f"  {line}")
-    for note in found.notes:
+    shown = found.notes if len(found.notes) <= _MOST_NOTES + 1 else found.notes[:_MOST_NOTES]
+    for note in shown:
         click.echo(f"note: {note}", err=True)
+    if len(shown) < len(found.notes):
+        click.echo(f"note: and {len(found.notes) - len(shown)} more of this kind, which --json tells", err=True)
 
 
 def _print_json(found: Differences, before: str, after: str) -> None:

@@ -65,6 +65,7 @@ def _written_out(
         key = (*section, position)
         repeat = scope.whole(launch.repeat, (*key, "repeat"), low=1, high=MAX_LAUNCHES, what="repeats")
         if repeat is None:
+            _Maker(file, launch, key, buffers).steps(scope, 1)  # what else is wrong with it
             continue
         if len(written) + repeat > MAX_LAUNCHES:
             scope.error((*key, "repeat"), f"makes more than {MAX_LAUNCHES:,} launches in one case")

@@ -153,3 +153,11 @@ def test_a_job_named_by_its_path_is_found_from_anywhere(
     assert "scale/n=100" in CliRunner().invoke(main, ["list", path]).stdout
     nowhere = CliRunner().invoke(main, ["list", "scale"])
     assert (nowhere.exit_code, "there is no project" in nowhere.stderr) == (2, True)
+
+
+def test_a_wrong_repeat_hides_no_other_error_of_its_launch(shop: Workshop) -> None:
+    shop.job(("block: [32]", "repeat: 0\n    block: [many]"), (ARGS, "args: [out, z, {float32: 2.0}, {int32: n}]"))
+    said = shop.fails(2, "check")
+    assert [
+        key for key in ("launches[0].repeat", "launches[0].block[0]", "launches[0].args[1]") if key not in said
+    ] == []

@@ -69,3 +69,15 @@ def test_two_dimensions_are_a_map_and_json_has_all_of_it(shop: Workshop) -> None
 
 def test_what_is_the_same_takes_a_line(shop: Workshop, before: Path) -> None:
     assert "x.1: every bit of 1000 elements the same" in shop.call("diff", "--raw", str(before), str(before)).stdout
+
+
+def test_of_many_cases_with_one_of_the_two_revisions_a_few_are_named(shop: Workshop) -> None:
+    shop.job(("n: [100]", f"n: {list(range(1, 31))}"))
+    text = "# gpuregress 1 float32 [1]\n1.0\n"
+    for number in range(1, 31):
+        shop.write(f"baselines/scale/n={number}/out.1", text)
+    shop.write("baselines/scale/n=1/out.2", text)
+    lines = shop.call("diff", "1", "2").stderr.splitlines()
+    assert len(lines) == 9
+    assert lines[-1] == "note: and 21 more of this kind, which --json tells"
+    assert len(json.loads(shop.call("diff", "1", "2", "--json").stdout)["notes"]) == 29

@@ -42,6 +42,7 @@ def test_what_is_called_like_a_job_and_is_none_is_said(tmp_path: Path) -> None:
     assert "configs/gone.yaml is a link that leads nowhere: no job" in said
     assert "configs/sub.yaml is a folder: no job" in said
     assert "no job" not in shop.call("list", "scale").stderr
+    assert "configs/gone.yaml is a link that leads nowhere: no job" in shop.call("check", "--no-compile").stderr
 
 
 def test_a_fill_that_raises_is_the_users_code(tmp_path: Path) -> None:
