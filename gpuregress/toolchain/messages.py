@@ -30,8 +30,8 @@ _LAUNCH_HINT = (
 )
 _DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
 _HOST_ONLY = """
-condition_variable cstdarg ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
-iomanip iostream list map mutex omp.h ostream random regex set sstream stdarg.h stdexcept string sys/time.h
+condition_variable ctime deque exception fstream future getopt.h helper_cuda.h helper_functions.h
+iomanip iostream list map mutex omp.h ostream random regex set sstream stdexcept string sys/time.h
 thread time.h unistd.h unordered_map unordered_set vector
 """
 _HOST_SIGNS = (

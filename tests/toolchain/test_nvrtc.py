@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import CompileError
-from gpuregress.toolchain import headers, nvrtc
+from gpuregress.toolchain import headers, messages, nvrtc
 from tests.toolchain.conftest import Write
 
 
@@ -50,6 +50,10 @@ def test_ordinary_host_headers_are_there(write: Write) -> None:
     ptx = _compile(write, text, kernels=("k",)).ptx
     assert "vprintf" in ptx
     assert "__assertfail" in ptx
+
+
+def test_a_header_that_is_there_is_not_called_the_hosts() -> None:
+    assert headers.HEADERS.keys().isdisjoint(messages._HOST_ONLY.split())
 
 
 def test_nvcc_knows_the_constants_of_math_without_an_include(write: Write) -> None:
