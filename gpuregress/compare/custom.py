@@ -66,7 +66,7 @@ def said_of(wrong: BaseException, file: str = "") -> str:
     """An exception of the user's code in one line, with the last line of their file that it passed."""
     where = ""
     for frame in traceback.extract_tb(wrong.__traceback__):
-        if not file or frame.filename == file:
+        if frame.filename == file or (not file and frame.filename != __file__):
             where = f" (line {frame.lineno} of {Path(frame.filename).name})"
     text = str(wrong).splitlines()[0] if str(wrong) else ""
     return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"

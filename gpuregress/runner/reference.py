@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -47,7 +48,7 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     try:
         result = call({name: _given(array, case.buffers[name].dtype) for name, array in inputs.items()}, case)
     except (Exception, SystemExit) as error:
-        raise ReferenceFailed(f"{_shown(function)} raised {type(error).__name__}: {_first_line(error)}") from error
+        raise ReferenceFailed(f"{_shown(function)} raised {_said(error, function)}") from error
     return _shaped(result, case, buffer, function)
 
 
@@ -94,7 +95,7 @@ def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
             sys.path.append(str(Path(path).parent))
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise ReferenceFailed(f"{path} cannot be imported: {type(error).__name__}: {_first_line(error)}") from error
+        raise ReferenceFailed(f"{path} cannot be imported: {_said(error, function)}") from error
     call: Callable[[Mapping[str, Array], Case], Any] | None = getattr(module, name, None)
     if call is None or not callable(call):
         there = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")))
@@ -113,6 +114,14 @@ def _given(array: Array, dtype: str) -> Array:
 def _shown(function: str) -> str:
     path, _, name = function.rpartition(":")
     return f"{Path(path).name}:{name}"
+
+
+def _said(error: BaseException, function: str) -> str:
+    """What the user's code raised, with the last line of their file that it passed."""
+    path = function.rpartition(":")[0]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    where = f" (line {lines[-1]} of {Path(path).name})" if lines else ""
+    return f"{type(error).__name__}: {_first_line(error)}{where}"
 
 
 def _first_line(error: BaseException) -> str:

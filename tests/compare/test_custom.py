@@ -91,6 +91,12 @@ def test_the_line_of_the_users_file_is_named(module: Path) -> None:
     assert "(line 14 of mine.py)" in verify(module, "raises").message
 
 
+def test_a_function_of_other_parameters_is_told_without_a_line_of_ours(module: Path) -> None:
+    module.write_text("def one(x): return True\n")
+    said = verify(module, "one").message
+    assert said == "one raised TypeError: one() takes 1 positional argument but 3 were given"
+
+
 def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("x = 1\nimport no_such_module_at_all\n")
     for path, said in {

@@ -199,7 +199,7 @@ def test_a_reference_is_computed_in_the_worker_and_compared(bench: Bench, tmp_pa
         "fake/absent": "differ",
     }
     reasons = [verdict.reason for verdict in summary.verdicts]
-    assert "gold.py:raises raised KeyError" in reasons[2]
+    assert "gold.py:raises raised KeyError: 'y' (line 7 of gold.py)" in reasons[2]
     assert "has no function 'absent'; it has: raises, right, wrong" in reasons[3]
 
 
