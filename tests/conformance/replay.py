@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from gpuregress.devices.base import Device
 from gpuregress.devices.base import Module as DeviceModule
-from gpuregress.devices.cpu.lower import catalog, catalog_machine
 from gpuregress.devices.cpu.lower.catalog_form import Form
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program
@@ -39,9 +38,7 @@ BLOCK = 128
 OPEN: dict[str, str] = {}
 
 # Forms that the card was not asked for yet: to be recorded.
-UNASKED: frozenset[str] = frozenset(
-    form.name for form in (*catalog_machine.forms("cluster"), *catalog.forms("scalar video"))
-)
+UNASKED: frozenset[str] = frozenset()
 
 
 def seed_of(form: Form) -> int:

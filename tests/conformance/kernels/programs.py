@@ -39,13 +39,7 @@ OPEN: dict[str, str] = {
 }
 
 # Changed since the card was last asked, and why: to be recorded again.
-UNASKED: dict[str, str] = {
-    "clusters/*": "new",
-    "language/*": "new",
-    "narrow/*": "new",
-    "textures/*": "new",
-    "jobs/cluster/*": "new",
-}
+UNASKED: dict[str, str] = {}
 
 # Jobs whose source only some architectures have: a pattern of cases → which.
 JOBS_ONLY_FOR: dict[str, tuple[str, ...]] = {"jobs/cluster/*": ("sm_90",)}

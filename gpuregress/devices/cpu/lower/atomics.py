@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from gpuregress.devices.cpu.lower.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.lower.emit import unsupported
 from gpuregress.devices.cpu.lower.ieee import canonical, flush, is_nan, propagate
 from gpuregress.devices.cpu.lower.memory import element_type, generic_address, host_pointer, lanes, space_of
@@ -14,6 +15,7 @@ from gpuregress.devices.cpu.lower.types import is_signed, llvm_type, size
 from gpuregress.devices.cpu.machine.layout import REGION_SHIFT, SHARED_WINDOW
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
 
+_PAIRS = ("f16x2", "bf16x2")
 _OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
 
 
@@ -54,6 +56,14 @@ def _update(
         where = at(emitter.builder, pointer, size(type_name) * place)
         old = emitter.builder.load(where, typ=llvm_type(type_name), align=size(type_name))
         new = _new_value(emitter, instruction, type_name, old, values, in_global)
+        if (
+            emitter.view.clustered
+            and space in ("", "shared")
+            and type_name in _PAIRS
+            and _operation(instruction) == "add"
+        ):
+            whole = emitter.builder.add(old, values[0])
+            new = emitter.builder.select(_is_another_block_s(emitter, address, space), whole, new)
         emitter.builder.store(new, where, align=size(type_name))
         destination = targets[place]
         if destination is not None:
@@ -67,6 +77,17 @@ def _is_global(emitter: Services, address: Address, space: str) -> ir.Value:
         return ir.Constant(ir.IntType(1), int(space == "global"))
     number = b.lshr(generic_address(emitter, address, space), i64(REGION_SHIFT))
     return b.icmp_unsigned("!=", number, i64(SHARED_WINDOW >> REGION_SHIFT))
+
+
+def _is_another_block_s(emitter: Services, address: Address, space: str) -> ir.Value:
+    """Whether an address is in the shared memory of another block of the cluster.
+
+    There an H200 adds a pair of halves as one whole number, against the manual (tests/conformance, clusters/packed).
+    """
+    b, generic = emitter.builder, generic_address(emitter, address, space)
+    in_shared = b.icmp_unsigned("==", b.lshr(generic, i64(REGION_SHIFT)), i64(SHARED_WINDOW >> REGION_SHIFT))
+    own = b.zext(own_rank(emitter), generic.type)
+    return b.and_(in_shared, b.icmp_unsigned("!=", rank_of(b, generic), own))
 
 
 def _new_value(

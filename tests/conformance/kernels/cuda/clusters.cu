@@ -1,6 +1,8 @@
 // Thread block clusters. All run with: grid 8, block 128
 // Only for: sm_90
 #include <cooperative_groups.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "values.cuh"
 
@@ -163,6 +165,27 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) halves(const unsigned* x, u
     cluster.sync();
     y[4 * i + 3] = cluster.map_shared_rank(box, 1 - cluster.block_rank())[127 - threadIdx.x];
     cluster.sync();
+}
+
+/// Pairs of 16-bit floats added to another block's shared memory, each by one thread.
+extern "C" __global__ void __cluster_dims__(2, 1, 1) packed(const unsigned* x, unsigned* y)
+{
+    __shared__ unsigned halves[128], brains[128];
+    auto cluster = cg::this_cluster();
+    unsigned i = thread_of_grid(), t = threadIdx.x;
+    halves[t] = x[i] & 0xbbffbbff;
+    brains[t] = x[i + 1024] & 0xbfffbfff;
+    cluster.sync();
+    unsigned other = 1 - cluster.block_rank(), add = x[i + 2048] & 0xbbffbbff, brain = x[i + 3072] & 0xbfffbfff;
+    __half2 old = atomicAdd(reinterpret_cast<__half2*>(cluster.map_shared_rank(halves, other) + t),
+                            *reinterpret_cast<__half2*>(&add));
+    __nv_bfloat162 before = atomicAdd(reinterpret_cast<__nv_bfloat162*>(cluster.map_shared_rank(brains, other) + t),
+                                      *reinterpret_cast<__nv_bfloat162*>(&brain));
+    cluster.sync();
+    y[4 * i] = *reinterpret_cast<unsigned*>(&old);
+    y[4 * i + 1] = halves[t];
+    y[4 * i + 2] = *reinterpret_cast<unsigned*>(&before);
+    y[4 * i + 3] = brains[t];
 }
 
 extern "C" __global__ void __cluster_dims__(2, 1, 1) leavers(const unsigned* x, unsigned* y)
