@@ -138,8 +138,17 @@ def request_of(options: Mapping[str, Any], **more: Any) -> Request:
 
 
 def writes_to_stdout(options: Mapping[str, Any]) -> bool:
-    """Whether one of `report_options` is `-`, so that everything else must go to stderr."""
-    return "-" in (options["json"], options["junit"], options["html"])
+    """Whether one of `report_options` is `-`, so that everything else must go to stderr.
+
+    Raises:
+        UsageError: more than one is: two documents in one stream are none.
+    """
+    asked = [f"--{name}" for name in ("json", "junit", "html") if options[name] == "-"]
+    if len(asked) > 1:
+        from gpuregress.errors import UsageError
+
+        raise UsageError(f"{' and '.join(asked)} cannot both go to stdout: name a file for all but one")
+    return bool(asked)
 
 
 def style(word: str, text: str) -> str:

@@ -260,8 +260,8 @@ def _stillborn(worker: Worker) -> str:
     return f"a worker for {worker.seat.place} did not start: {how}" + (f": {last[0].strip()}" if last else "")
 
 
-def _refused(task: Task, why: str, details: tuple[str, ...] = ()) -> Outcome:
-    extra = {"error": "DeviceError", "details": list(details)}
+def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "DeviceError") -> Outcome:
+    extra = {"error": error, "details": list(details)}
     return Outcome(case=task.case.name, state="error", message=why, extra=extra)
 
 
@@ -280,7 +280,7 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
     if late is not Phase.LAUNCHING:
         if late is Phase.COMPUTING:
             why = f"a Python function of the job ({_users(task)}) did not come back within {worker.watch.limit:g} s"
-            return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
+            return dataclasses.replace(_refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
         why = f"{worker.seat.place} did not answer for {worker.watch.limit:g} s while {late} the case"
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     number, call = _blame(task)

@@ -62,6 +62,7 @@ class Worker:
         self.ready = False
         self.began = 0.0
         self._captured = captured
+        self._before_task = 0
         command = command or (_GPU_COMMAND if seat.device.startswith("cuda") else _COMMAND)
         ours, theirs = socket.socketpair()
         arguments = [*command, "--channel", str(theirs.fileno()), seat.device]
@@ -88,6 +89,8 @@ class Worker:
     def submit(self, task: Task) -> None:
         """Sends a task; where the worker is already gone, its end is noticed by whoever reads the channel."""
         self.task = task
+        with contextlib.suppress(OSError):
+            self._before_task = self._captured.stat().st_size if self.ready else 0
         self.began = time.monotonic()
         if self.ready:
             self.watch.enter(Phase.PREPARING, self.began)
@@ -117,10 +120,10 @@ class Worker:
         return f"the worker process died of {name}"
 
     def tail(self) -> tuple[str, ...]:
-        """The last lines it wrote to stdout and stderr."""
+        """The last lines it wrote to stdout and stderr, of its task if it has one; none of the cases before."""
         with contextlib.suppress(OSError), self._captured.open("rb") as file:
             file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            file.seek(max(self._before_task, file.tell() - _TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
             return tuple(line for line in lines if line.strip())[-_TAIL_LINES:]
         return ()

@@ -161,3 +161,9 @@ def test_a_wrong_repeat_hides_no_other_error_of_its_launch(shop: Workshop) -> No
     assert [
         key for key in ("launches[0].repeat", "launches[0].block[0]", "launches[0].args[1]") if key not in said
     ] == []
+
+
+def test_two_reports_on_stdout_are_refused_before_anything_runs(shop: Workshop) -> None:
+    said = shop.fails(2, "run", "--json", "-", "--junit", "-")
+    assert "--json and --junit cannot both go to stdout" in said
+    assert not (shop.root / "runs").exists()

@@ -100,4 +100,6 @@ def test_a_reference_that_crashes_is_the_cases_fault(shop: Workshop) -> None:
 
 def test_a_fill_that_hangs_is_the_cases_error(shop: Workshop) -> None:
     shop.job(("fill: arange", "fill: {python: mine.py:fill}"))
-    assert only_case(shop)["reason"] == "a Python function of the job (mine.py:fill) did not come back within 1 s"
+    case = only_case(shop)
+    assert case["reason"] == "a Python function of the job (mine.py:fill) did not come back within 1 s"
+    assert case["exit_code"] == 3

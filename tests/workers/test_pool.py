@@ -83,6 +83,16 @@ def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path:
     assert [event.number for event in launchlog.read(tmp_path / "launch.log").unfinished] == [101]
 
 
+def test_the_last_words_of_a_crash_are_not_those_of_the_case_before(tmp_path: Path) -> None:
+    module = tmp_path / "talks.py"
+    module.write_text("def talks(inputs, case):\n    print('the case before')\n    return 2 * inputs['x']\n")
+    before = fakes.case("double", reference={"out": f"{module}:talks"})
+    fault = outcomes(tmp_path, before, fakes.case("crash"))["fake/crash"].fault
+    assert fault is not None
+    assert "last words" in fault.details
+    assert "the case before" not in fault.details
+
+
 def test_a_worker_that_leaves_is_a_crash_with_its_exit_code(tmp_path: Path) -> None:
     fault = outcomes(tmp_path, fakes.case("exit"))["fake/exit"].fault
     assert fault is not None
