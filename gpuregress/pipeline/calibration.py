@@ -15,7 +15,7 @@ from gpuregress import dtypes, storage
 from gpuregress.baselines import Store
 from gpuregress.devices import registry
 from gpuregress.dump import reader
-from gpuregress.errors import GpuregressError, HarnessError, UsageError
+from gpuregress.errors import GpuregressError, HarnessError, Interrupted, UsageError
 from gpuregress.pipeline import fitting, opening
 from gpuregress.pipeline.fitting import Fit
 from gpuregress.pipeline.request import Machinery, Request
@@ -101,6 +101,7 @@ def calibrate(
     Raises:
         UsageError: the selector means cases of several jobs.
         HarnessError: a case did not run to its end.
+        Interrupted: ^C: what was seen until then is no evidence.
         GpuregressError: whatever `pipeline.run` raises.
     """
     with storage.disk_errors(project.runs):
@@ -112,7 +113,10 @@ def calibrate(
         for number, (device, order) in enumerate(_ways(devices or registry.available())):
             place = dataclasses.replace(project, runs=Path(scratch) / str(number))
             request = Request((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
-            verdicts = [one for one in opening.run(place, request, machinery=machinery).verdicts if one.word != "skip"]
+            summary = opening.run(place, request, machinery=machinery)
+            if summary.interrupted:
+                raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
+            verdicts = [one for one in summary.verdicts if one.word != "skip"]
             for verdict in verdicts:
                 names[verdict.case] = verdict.job
                 _gather(verdict, found, types)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from typing import Any
 
+import pytest
 import yaml
 
+from gpuregress.pipeline import opening
+from gpuregress.records import RunSummary
 from tests.cli.test_run import RUN, accepted
 from tests.cli.workshop import KERNEL, Workshop
 
@@ -62,3 +67,15 @@ def test_a_case_that_faults_cannot_be_calibrated(fake_shop: Workshop) -> None:
 def test_one_job_at_a_time(fake_shop: Workshop) -> None:
     fake_shop.job(name="other")
     assert "several jobs" in fake_shop.fails(2, "calibrate", "*", "--repeat", "2", "--device", "cpu")
+
+
+def test_an_interrupted_one_proposes_nothing(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = opening.run
+
+    def stopped(*arguments: Any, **more: Any) -> RunSummary:
+        return dataclasses.replace(run(*arguments, **more), interrupted=True)
+
+    monkeypatch.setattr(opening, "run", stopped)
+    done = fake_shop.call("calibrate", "scale", "--repeat", "4", "--device", "cpu")
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert not [path for path in (fake_shop.root / "runs").iterdir() if "calibrate" in path.name]
