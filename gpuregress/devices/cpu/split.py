@@ -12,7 +12,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
@@ -170,7 +170,10 @@ def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[in
         status[number] = function(ctypes.addressof(machines[number]))
 
     others = [_pool(os.getpid(), len(machines) - 1).submit(work, number) for number in range(1, len(machines))]
-    work(0)
+    try:
+        work(0)
+    finally:
+        wait(others)  # after ^C, too: what they write to would be freed under them
     for other in others:
         other.result()
     failed = next((number for number, item in enumerate(status) if item), 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import cores, split
 from gpuregress.devices.cpu.apart import Places
+from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace
 from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.errors import KernelFault
@@ -276,6 +279,21 @@ def test_splitting_changes_nothing(written: str, read: str, grid: Dim3, n: int, 
     body = f"if ({written} >= 0 && {written} < {SIZE} && {read} >= 0 && {read} < {SIZE}) y[{written}] = x[{read}] + i;"
     several, one = (_Outcome(body, count, grid, n=n, a=a, shift=shift) for count in (3, 1))
     assert (several.message, several.data) == (one.message, one.data)
+
+
+def test_after_an_interrupt_no_part_runs_on() -> None:
+    machines, ended = [Machine(), Machine()], list[int]()
+
+    def function(address: int) -> int:
+        if address == ctypes.addressof(machines[0]):
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        ended.append(address)
+        return 0
+
+    with pytest.raises(KeyboardInterrupt):
+        split.run(function, machines)
+    assert ended == [ctypes.addressof(machines[1])]
 
 
 def test_cores_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
