@@ -31,5 +31,14 @@ def run() -> NoReturn:
     os._exit(code)
 
 
+def _leave_out_the_users_folder() -> None:
+    """`python -m` puts the current folder first: a random.py or click.py there must not stand in for the real one."""
+    ours = os.path.realpath(__file__).removesuffix("/gpuregress/__main__.py")
+    with contextlib.suppress(OSError):  # the current folder is gone
+        if not sys.flags.safe_path and os.path.realpath(sys.path[0]) != ours:
+            del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_out_the_users_folder()
     run()

@@ -75,6 +75,19 @@ def test_interrupted_before_anything_is_loaded(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "gpuregress: interrupted\n")
 
 
+def test_a_module_in_the_users_folder_does_not_stand_in_for_the_real_one(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise RuntimeError('the wrong one')\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "gpuregress", "--help"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_killed_the_log_names_the_launch(shop: Workshop) -> None:
     hanging(shop)
     with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
