@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.baselines import Store
-from gpuregress.errors import BaselineError, NothingToDo, UsageError
+from gpuregress.errors import BaselineError, NothingToDo, StorageError, UsageError
 from gpuregress.pipeline import folders, memory, rejections, results
 from gpuregress.pipeline.accepted import nearest
 from gpuregress.pipeline.results import Ran
@@ -105,9 +105,18 @@ def accept(
             accepted.append(_accept_case(store, one, entry, folder.name, why, kind))
         except BaselineError as error:
             refused.append(Refused(one.case.name, str(error)))
+        except StorageError as error:
+            if accepted:
+                raise StorageError(f"{error}; {_already(accepted)}") from error
+            raise
     if not accepted:
         _nothing_accepted(folder, refused, left)
     return Acceptances(folder.name, tuple(accepted), tuple(refused), tuple(left))
+
+
+def _already(accepted: Sequence[Accepted]) -> str:
+    more = f" and {len(accepted) - 1} more" if len(accepted) > 1 else ""
+    return f"{accepted[0].case}{more} had been accepted before that, the rest is as it was"
 
 
 _UNDO = "`gpuregress reject --undo CASE` takes that back"

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from gpuregress import launchlog
+from gpuregress.baselines import Store
 from gpuregress.errors import CompileError, DeviceError, NothingToDo, StorageError, UsageError
 from gpuregress.pipeline import Machinery, Request, acceptance, folders, opening
 from gpuregress.pipeline.events import Event, Judged, Planned, Started
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
-from gpuregress.records import Case, Check, Program, Rule, RunSummary, Source
+from gpuregress.records import Baseline, Case, Check, Program, Rule, RunSummary, Source
 from tests import fakes
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
@@ -201,6 +202,25 @@ def test_a_reference_is_computed_in_the_worker_and_compared(bench: Bench, tmp_pa
     reasons = [verdict.reason for verdict in summary.verdicts]
     assert "gold.py:raises raised KeyError: 'y' (line 7 of gold.py)" in reasons[2]
     assert "has no function 'absent'; it has: raises, right, wrong" in reasons[3]
+
+
+def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.run(fakes.case("double"), fakes.case("count"), fakes.case("noise"))
+    real, done = Store.accept, list[str]()
+
+    def filling(store: Store, case: Case, *arguments: Any, **more: Any) -> Baseline:
+        if len(done) == 2:
+            raise StorageError("no space is left")
+        done.append(case.name)
+        return real(store, case, *arguments, **more)
+
+    monkeypatch.setattr(Store, "accept", filling)
+    with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
+        acceptance.accept(bench.project)
+    monkeypatch.undo()
+    assert Store(bench.project.baselines).case_names() == tuple(sorted(done))
 
 
 def test_a_baseline_without_a_case_is_said(bench: Bench) -> None:
