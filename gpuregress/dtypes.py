@@ -50,6 +50,14 @@ class Scalar:
         """Whether NaN, infinities and rounding exist in this type."""
         return self.kind in ("float", "bfloat")
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and largest number of an integer type, or of bool."""
+        if self.kind == "bool":
+            return 0, 1
+        bits = 8 * self.size
+        return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if self.kind == "int" else (0, 2**bits - 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

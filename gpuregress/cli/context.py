@@ -101,7 +101,7 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("-k", "name_glob", metavar="GLOB", help="Only cases whose name matches GLOB."),
         click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only jobs with this tag; can be repeated."),
         click.option(
-            "-j", "--jobs", "workers", type=click.IntRange(1), help="Workers  [default: one a core, or one a GPU]"
+            "-j", "--jobs", "workers", type=click.IntRange(1, 1024), help="Workers  [default: one a core, or one a GPU]"
         ),
         click.option(
             "--repeat", type=click.IntRange(1), metavar="N", help="Run each case N times and compare the runs."

@@ -31,7 +31,7 @@ def bounds_problem(values: Sequence[Any], scalar: Scalar) -> str | None:
 def _integer_problem(value: Any, scalar: Scalar) -> str | None:
     if not math.isfinite(float(value)) or value != int(value):
         return f"{value!r} is no whole number, and {scalar.name} holds only those"
-    low, high = integer_bounds(scalar)
+    low, high = scalar.bounds
     return None if low <= value <= high else f"{value!r} does not fit {scalar.name}: {low} to {high}"
 
 
@@ -43,11 +43,3 @@ def _float_problem(value: Any, scalar: Scalar) -> str | None:
     if abs(value) > _LARGEST.get(scalar.name, math.inf):
         return f"{value!r} is too large for {scalar.name}"
     return None
-
-
-def integer_bounds(scalar: Scalar) -> tuple[int, int]:
-    """The smallest and largest number of an integer type, or of bool."""
-    if scalar.kind == "bool":
-        return 0, 1
-    bits = 8 * scalar.size
-    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if scalar.kind == "int" else (0, 2**bits - 1)

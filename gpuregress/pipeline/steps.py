@@ -15,7 +15,7 @@ from gpuregress import plan, revision, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import asked, folders, head, programs, seats
+from gpuregress.pipeline import asked, folders, head, programs, rejections, seats
 from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
@@ -50,6 +50,7 @@ class Execution:
     bell: Bell
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    rejected: dict[tuple[str, str, str], str] = field(default_factory=dict)
     began: float = field(default_factory=time.perf_counter)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -69,6 +70,7 @@ class Execution:
     def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
         programs.check_arguments(wanted, compiled)
+        self.rejected = rejections.known(self.project.runs)
         folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
         self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
@@ -161,12 +163,12 @@ class Execution:
 
     def _judge(self, accepted: Accepted, held: contextlib.ExitStack) -> Judge:
         """Who judges the outcomes: loaded, as all that follows, once the first case is on its way."""
-        from gpuregress.pipeline import rejections, results, trend  # noqa: PLC0415, F401 - see above
+        from gpuregress.pipeline import results, trend  # noqa: PLC0415, F401 - see above
         from gpuregress.pipeline.judge import Judge  # noqa: PLC0415 - as above
         from gpuregress.pipeline.usercode import UserCode  # noqa: PLC0415 - as above
 
         user = held.enter_context(UserCode(self.bell))
-        return Judge(accepted, rejections.known(self.project.runs), user)
+        return Judge(accepted, self.rejected, user)
 
     def _remarked(self, found: Verdict, task: Task, outcome: Outcome) -> Verdict:
         """The verdict with what was asked about the case; where its details are not shown, the run's notes tell it."""

@@ -10,7 +10,7 @@ from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType
-from gpuregress.spec import judged, paths, scalar_bytes
+from gpuregress.spec import judged, paths
 from gpuregress.spec.scope import Scope
 
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
@@ -66,7 +66,7 @@ def _span(element: ElementType) -> float:
         if part.scalar.is_float:
             spans.append(2 * _LARGEST.get(part.scalar.name, math.inf))
         else:
-            low, high = scalar_bytes.bounds(part.scalar)
+            low, high = part.scalar.bounds
             spans.append(float(high - low))
     return max(spans)
 
@@ -194,7 +194,7 @@ def _sum(scope: Scope, setting: judged.Sum, buffer: records.Buffer, place: Key) 
 
 def _holds_all(element: ElementType, low: float, high: float) -> bool:
     """Whether a range has all of a type in it; a float's NaN is in none."""
-    ends = [None if part.scalar.is_float else scalar_bytes.bounds(part.scalar) for part in element.parts]
+    ends = [None if part.scalar.is_float else part.scalar.bounds for part in element.parts]
     return all(end is not None and low <= end[0] and end[1] <= high for end in ends)
 
 

@@ -38,20 +38,12 @@ def _pack_one(scalar: Scalar, value: Number) -> tuple[bytes, str]:
         return _pack_float(scalar, float(value))
     if value != value or value in (float("inf"), float("-inf")) or value != int(value):  # noqa: PLR0124 - NaN
         raise ValueError(f"{value!r} is no whole number, and {scalar.name} holds only those")
-    low, high = bounds(scalar)
+    low, high = scalar.bounds
     if not low <= value <= high:
         raise ValueError(f"{value!r} does not fit {scalar.name}: {low} to {high}")
     number = int(value)
     word = ("false", "true")[number] if scalar.kind == "bool" else str(number)
     return number.to_bytes(scalar.size, "little", signed=scalar.kind == "int"), word
-
-
-def bounds(scalar: Scalar) -> tuple[int, int]:
-    """The smallest and largest whole number of an integer type."""
-    if scalar.kind == "bool":
-        return 0, 1
-    bits = 8 * scalar.size
-    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if scalar.kind == "int" else (0, 2**bits - 1)
 
 
 def _pack_float(scalar: Scalar, value: float) -> tuple[bytes, str]:

@@ -101,7 +101,9 @@ def test_only_what_differs_or_is_new_can_be_rejected(fake_shop: Workshop) -> Non
 def test_a_file_of_rejections_that_was_cut_short(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     fake_shop.write("runs/rejected.json", '{"rejected": [')
+    runs = sorted((fake_shop.root / "runs").glob("2*"))
     assert "rejected.json was cut short or edited" in fake_shop.fails(4, *RUN)
+    assert sorted((fake_shop.root / "runs").glob("2*")) == runs, "nothing was run"
 
 
 def test_review_takes_a_key_a_case(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
