@@ -219,25 +219,38 @@ def big_dump(project: Project, size: int = 4 << 30) -> str:
         SMALL.replace("shape: [4096]}\nlaunches", f"shape: [{size // 4}]}}\nlaunches")
         + "limits: {memory: 5GiB, timeout: 300}\n"
     )
-    code = (
-        "import resource, subprocess, sys\n"
-        "subprocess.run(sys.argv[1:], check=False)\n"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
-    )
-    run = [sys.executable, "-m", "gpuregress", "-C", str(project.root), "run", "--device", "cuda:0", "big", "-q", "-q"]
-    seconds, said = _seconds([sys.executable, "-c", code, *run], project.cache)
-    most = int(said.split()[-1]) / (1 << 20)
+    command = [sys.executable, "-m", "gpuregress", "-C", str(project.root), "run", "--device", "cuda:0", "big"]
+    began, most = time.perf_counter(), 0.0
+    with subprocess.Popen([*command, "-q", "-q"], env=_environment(project.cache)) as running:
+        while running.poll() is None:
+            most = max(most, _resident(running.pid))
+            time.sleep(0.1)
+    seconds = time.perf_counter() - began
     dumped = sum(path.stat().st_size for path in (project.root / "runs").glob("2*/dumps/big/*")) / 1e9
     what = f"a dump of {size / (1 << 30):g} GiB"
     return f"| {what} | {most:.2f} GiB of the host at most | {dumped:.1f} GB of text | {seconds:.0f} s | below 5 GiB |"
 
 
-def _seconds(command: list[str], cache: Path) -> tuple[float, str]:
+def _resident(process: int) -> float:
+    """What a process and its children have had of the host's memory at most, GiB each summed; 0 once it is gone."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        status = [Path(f"/proc/{number}/status").read_text() for number in (process, *children)]
+    except OSError:
+        return 0.0
+    peaks = (line.split()[1] for text in status for line in text.splitlines() if line.startswith("VmHWM:"))
+    return sum(map(int, peaks)) / (1 << 20)
+
+
+def _environment(cache: Path) -> dict[str, str]:
     here = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
-    environment = {**os.environ, "GPUREGRESS_CACHE": str(cache), "PYTHONPATH": path}
+    return {**os.environ, "GPUREGRESS_CACHE": str(cache), "PYTHONPATH": path}
+
+
+def _seconds(command: list[str], cache: Path) -> tuple[float, str]:
     began = time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=_environment(cache), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return time.perf_counter() - began, done.stdout
