@@ -16,6 +16,7 @@ BENCHMARKS = (
     "matmul",
     "histogram",
     "cores",
+    "compiling",
     "numba_simulator",
     "dumps",
     "compare",
