@@ -26,9 +26,10 @@ Array = npt.NDArray[np.generic]
 MOST_DISTINCT = 24
 """Distinct results of one buffer that are held against one another."""
 
-
 CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
 """The orders of blocks in which a case also runs on the CPU device: `devices.cpu.order`."""
+
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,17 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What came of it: the job, its cases, runs a case on each device, the devices, baselines used, the proposals."""
+    """What came of it.
+
+    Attributes:
+        job: the job.
+        cases: its cases.
+        runs: of each case on each device.
+        devices: where.
+        baselines: accepted results that the rules hold against, too.
+        proposals: a rule for each buffer.
+        doubtful: cases whose runs agree with each other, and not with what another source gave and was accepted.
+    """
 
     job: str
     cases: tuple[str, ...]
@@ -60,6 +71,7 @@ class Calibration:
     devices: tuple[str, ...]
     baselines: int
     proposals: tuple[Proposal, ...]
+    doubtful: tuple[str, ...] = ()
 
     def yaml(self) -> Iterator[str]:
         """Lines to paste into the job, with the evidence as comments."""
@@ -67,6 +79,10 @@ class Calibration:
         with_baselines = f", and {self.baselines} accepted" if self.baselines else ""
         in_orders = f" and in {len(CPU_ORDERS)} other orders of the blocks" if "cpu" in self.devices else ""
         yield f"# {self.job}: {cases}, {self.runs} runs each on {', '.join(self.devices)}{in_orders}{with_baselines}"
+        if self.doubtful:
+            named = ", ".join(self.doubtful[:_MOST_NAMED]) + (", …" if len(self.doubtful) > _MOST_NAMED else "")
+            yield f"# careful: the runs of {named} agree with each other; only what was accepted"
+            yield "# of another source differs. A rule would hide that change: accept it first if it is meant."
         if not any(proposal.text for proposal in self.proposals):
             yield (
                 "# no rule is needed"
@@ -108,7 +124,7 @@ def calibrate(
         project.runs.mkdir(parents=True, exist_ok=True)
     found: dict[tuple[str, str], dict[str, Path]] = {}
     types: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {}
-    used, names = [], dict[str, str]()
+    used, names, changed = [], dict[str, str](), set[str]()
     with tempfile.TemporaryDirectory(dir=project.runs, prefix=f"{storage.TEMPORARY_PREFIX}calibrate-") as scratch:
         for number, (device, order) in enumerate(_ways(devices or registry.available())):
             place = dataclasses.replace(project, runs=Path(scratch) / str(number))
@@ -120,13 +136,17 @@ def calibrate(
             for verdict in verdicts:
                 names[verdict.case] = verdict.job
                 _gather(verdict, found, types)
+                changed |= {verdict.case} if "source changed" in verdict.changes else set()
             used += [device] if verdicts and not order else []
         if len(set(names.values())) != 1:
             jobs = ", ".join(dict.fromkeys(names.values())) or "none that runs here"
             raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({jobs})")
+        agreeing = {case for case in changed if all(len(found[key]) == 1 for key in found if key[0] == case)}
         accepted = _add_baselines(Store(project.baselines), found, types)
         proposals = tuple(_proposals(found, types))
-    return Calibration(next(iter(names.values())), tuple(names), repeat, tuple(used), accepted, proposals)
+    return Calibration(
+        next(iter(names.values())), tuple(names), repeat, tuple(used), accepted, proposals, tuple(sorted(agreeing))
+    )
 
 
 def _ways(devices: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,15 @@ def test_the_yaml_that_is_proposed_makes_the_case_pass(fake_shop: Workshop) -> N
     assert fake_shop.call(*RUN).exit_code == 0
 
 
+def test_a_rule_that_would_hide_a_change_of_the_kernel_is_called_doubtful(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    assert "careful" not in calibrate(fake_shop)
+    fake_shop.write("kernels/scale.cu", KERNEL + "// another one\n")
+    text = (fake_shop.root / "configs/scale.yaml").read_text()
+    fake_shop.write("configs/scale.yaml", text.replace("2.0}", "3.0}"))
+    assert "# careful: the runs of scale/n=100 agree with each other; only what was accepted" in calibrate(fake_shop)
+
+
 def test_values_that_vary_from_run_to_run_get_no_rule(fake_shop: Workshop) -> None:
     fake_shop.write(
         "kernels/scale.cu",
