@@ -126,11 +126,13 @@ def retire(runs: Path, keep: int) -> tuple[str, ...]:
     """
     if keep <= 0:
         return ()
-    spared = {runs / LATEST, *(every(runs)[-keep:])}
+    folders = list(every(runs))
     with contextlib.suppress(OSError):
-        spared.add((runs / LATEST).resolve())
+        latest = (runs / LATEST).resolve()
+        folders.sort(key=lambda folder: folder.resolve() == latest)  # runs of one second have names in any order
+    spared = {runs / LATEST, *folders[-keep:]}
     removed = []
-    for folder in every(runs):
+    for folder in folders:
         if folder in spared or not ((folder / RESULTS).is_file() or _is_abandoned(folder)):
             continue
         try:

@@ -85,7 +85,17 @@ def test_only_the_last_ones_stay_and_what_still_runs(tmp_path: Path) -> None:
     stranger.mkdir()
     folders.point_latest(tmp_path, old[0])
     removed = folders.retire(tmp_path, 3)
-    assert set(removed) == {abandoned.name, old[1].name, old[2].name}
+    assert set(removed) == {abandoned.name, old[1].name, old[2].name, old[3].name}
     assert running.is_dir()
     assert stranger.is_dir()
     assert old[0].is_dir()
+
+
+def test_the_last_run_counts_as_the_last_whatever_its_name_is_within_the_second(tmp_path: Path) -> None:
+    names = [f"20261120T140423Z-{ending}" for ending in ("0000", "4444", "8888", "ffff")]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / folders.RESULTS).write_text("{}")
+    folders.point_latest(tmp_path, tmp_path / names[0])
+    assert folders.retire(tmp_path, 2) == (names[1], names[2])
+    assert [folder.name for folder in folders.every(tmp_path)] == [names[0], names[3]]
