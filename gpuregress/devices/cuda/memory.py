@@ -14,17 +14,19 @@ from gpuregress.devices.cuda import redzone
 from gpuregress.errors import DeviceError
 
 PIECE = 16 << 20
-"""Bytes of one of the two pinned pieces that a large read goes through."""
+"""Bytes of one of the two pinned pieces that large reads and writes go through."""
 
 _SMALL = 1 << 20
-"""Below this a plain copy is as fast as two pinned pieces."""
+"""Below this a plain read is as fast as two pinned pieces."""
+_LARGE = 2 * PIECE
+"""Below this the driver's own copy to the card is faster (16 GB/s against 10 on an H200, above it 10 against 11)."""
 
 Guard = Callable[[str], AbstractContextManager[None]]
 """Turns what the driver raises inside into our errors; told what is being done."""
 
 
 class Staging:
-    """Two pinned pieces of host memory, and the stream that fills one while the other is read.
+    """Two pinned pieces of host memory, and the stream that copies one while the other is filled or read.
 
     Args:
         api: `pycuda.driver`, with a current context.
@@ -40,6 +42,17 @@ class Staging:
         """Begins to copy from the card into one of the pieces."""
         self._api.memcpy_dtoh_async(self.pieces[which][:size], address, self.stream)
         self.done[which].record(self.stream)
+
+    def send(self, address: int, data: Bytes) -> None:
+        """Copies bytes to the card: one piece is on its way while the next is filled."""
+        for number, start in enumerate(range(0, data.size, PIECE)):
+            which, piece = number % 2, data[start : start + PIECE]
+            if number > 1:
+                self.wait(which)  # until what it held before is on the card
+            self.pieces[which][: piece.size] = piece
+            self._api.memcpy_htod_async(address + start, self.pieces[which][: piece.size], self.stream)
+            self.done[which].record(self.stream)
+        self.stream.synchronize()
 
     def wait(self, which: int) -> None:
         """Until that copy is there."""
@@ -77,7 +90,11 @@ class CudaMemory:
         """
         self._check_range(offset, data.size)
         self.writes += 1
-        if data.size:
+        if data.size >= _LARGE:
+            staging = self._staging()
+            with self._guard(f"writing {self.name}"):
+                staging.send(self.address + offset, data)
+        elif data.size:
             with self._guard(f"writing {self.name}"):
                 self._api.memcpy_htod(self.address + offset, np.ascontiguousarray(data))
 

@@ -44,6 +44,7 @@ class FakeApi:
         self.contexts: list[str] = []
         self.loaded: list[bytes] = []
         self.queued: list[str] = []
+        self.under_way: list[tuple[int, Bytes]] = []
         self.device_attribute = SimpleNamespace(
             MAX_THREADS_PER_BLOCK="max threads",
             MAX_SHARED_MEMORY_PER_BLOCK="shared",
@@ -77,15 +78,27 @@ class FakeApi:
     def memcpy_dtoh_async(self, target: Bytes, address: int, _stream: object) -> None:
         self.memcpy_dtoh(target, address)
 
+    def memcpy_htod_async(self, address: int, data: Bytes, _stream: object) -> None:
+        """As a card does it: the bytes are fetched later, from where they were then."""
+        self._check()
+        self.under_way.append((address, data))
+
+    def arrive(self) -> None:
+        """All copies that are under way reach the card."""
+        for address, data in self.under_way:
+            self.memory[address : address + data.size] = data
+        self.under_way = []
+        self.synchronize()
+
     def pagelocked_empty(self, size: int, dtype: type[np.uint8]) -> Bytes:
         return np.empty(size, dtype)
 
     def Stream(self) -> object:  # noqa: N802 - pycuda's name
-        return object()
+        return SimpleNamespace(synchronize=self.arrive)
 
     def Event(self) -> Any:  # noqa: N802 - pycuda's name
         return SimpleNamespace(
-            record=lambda *_: self.queued.append("event"), synchronize=self.synchronize, time_till=lambda _end: 0.25
+            record=lambda *_: self.queued.append("event"), synchronize=self.arrive, time_till=lambda _end: 0.25
         )
 
     def module_from_buffer(self, image: bytes) -> Any:

@@ -49,3 +49,15 @@ def test_pieces_hold_whole_units(unit: int, first: int) -> None:
     pieces = [piece.copy() for piece in made.read_pieces(36, unit=unit)]
     assert [piece.size for piece in pieces[:-1]] == [first] * (len(pieces) - 1)
     assert np.array_equal(np.concatenate(pieces), data[36:])
+
+
+@pytest.mark.parametrize("size", [2 * PIECE, 2 * PIECE + 5, 3 * PIECE + 1])
+def test_a_large_write_goes_through_pinned_pieces_that_are_used_again_when_they_are_free(size: int) -> None:
+    api = FakeApi()
+    made = memory(api, size + 3)
+    data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    api.memcpy_htod = None  # type: ignore[method-assign,assignment] # it must not be needed
+    made.write(data, 3)
+    assert not api.under_way
+    assert (api.memory[ADDRESS + 3 : ADDRESS + 3 + size] == data).all()
+    assert not api.memory[:ADDRESS].any()
