@@ -6,17 +6,18 @@ fewest digits that rounds to it, kept as the float32 whose own shortest text is 
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.dtypes import Scalar, to_float
+from gpuregress.dump import digits
 
 Bits = npt.NDArray[np.uint16]
 _FEW = 1 << 13
 """Elements up to which the table of all patterns is not worth making."""
+_MOST_DIGITS = 9
 
 
 def numbers(bits: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
@@ -49,15 +50,15 @@ def _of_codes(codes: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
     with np.errstate(invalid="ignore"):  # signalling NaNs, made quiet
         exact = values(codes, scalar).astype("<f8")
     short = exact.copy()
-    left = np.flatnonzero(np.isfinite(exact) & (exact != 0))
-    for digits in range(1, 10):
-        candidates = np.array([float(f"{value:.{digits - 1}e}") for value in exact[left].tolist()])
-        good = round_to_bits(candidates, scalar) == codes[left]
-        short[left[good]] = candidates[good]
-        left = left[~good]
-        if left.size == 0:
-            break
-    _mend_powers_of_two(short, exact, codes, scalar)
+    finite = np.flatnonzero(np.isfinite(exact) & (exact != 0))
+
+    def reads_back(texts: list[str], at: digits.Places) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = (
+            round_to_bits(np.array([float(text) for text in texts]), scalar) == codes[finite[at]]
+        )
+        return found
+
+    short[finite] = [float(text) for text in digits.fewest(exact[finite], _MOST_DIGITS, reads_back)]
     return short.astype("<f4")
 
 
@@ -88,21 +89,3 @@ def round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> Bits:
         bits |= single.astype("<f8") != numbers
     rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
     return np.where(np.isnan(numbers), np.uint32(0x7FFF), rounded).astype("<u2")
-
-
-def _mend_powers_of_two(
-    short: npt.NDArray[np.float64], exact: npt.NDArray[np.float64], codes: Bits, scalar: Scalar
-) -> None:
-    """Below a power of two the numbers lie closer, so the nearest decimal can miss where the next one up hits."""
-    fraction, _ = np.frexp(exact)
-    for at in np.flatnonzero(np.isfinite(exact) & (fraction == 0.5)).tolist():
-        have = len(f"{float(short[at])!r}".partition("e")[0].replace(".", "").strip("0"))
-        for digits in range(1, have):
-            sides = [
-                float(Context(prec=digits, rounding=way).create_decimal_from_float(float(exact[at])))
-                for way in (ROUND_FLOOR, ROUND_CEILING)
-            ]
-            good = [side for side in sides if round_to_bits(np.array([side]), scalar)[0] == codes[at]]
-            if good:
-                short[at] = min(good, key=lambda side: abs(side - exact[at]))
-                break

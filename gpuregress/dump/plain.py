@@ -1,20 +1,18 @@
 """The same lines as `format` makes, of few elements, without loading polars: that costs more than the lines themselves.
 
-Digits: the fewest that read back to the same bits, and of those the nearest to the number (Steele and White, 1990).
-Their layout is Ryu's (`0.00001`, `1e-7`, `1e+16`), as polars has it; the test holds every form against polars.
+The layout is Ryu's (`0.00001`, `1e-7`, `1e+16`), as polars has it; the test holds every form against polars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress.dtypes import ElementType, Scalar
-from gpuregress.dump import halves
+from gpuregress.dump import digits, halves
 from gpuregress.dump.grammar import nan_word
 
 MOST = 1 << 13
@@ -22,7 +20,7 @@ MOST = 1 << 13
 
 _SHORT = 6
 """Decimal digits that every float32 keeps: two numbers of so few digits are never the same float32."""
-_LONGEST = 9
+_MOST_DIGITS = 9
 _FIXED = {4: (-6, 13), 8: (-5, 16)}
 """Bytes → the places of the decimal point, (above, up to), at which a number is written without an exponent."""
 
@@ -78,16 +76,16 @@ def _laid_out(text: str, above: int, up_to: int) -> str:
     mantissa, _, exponent = text.lstrip("-").partition("e")
     whole, _, fraction = mantissa.partition(".")
     point = len(whole) + int(exponent or 0)
-    digits = whole + fraction
-    point -= len(digits) - len(digits.lstrip("0"))
-    digits = digits.strip("0")
+    shown = whole + fraction
+    point -= len(shown) - len(shown.lstrip("0"))
+    shown = shown.strip("0")
     if 0 < point <= up_to:
-        digits = digits.ljust(point, "0")
-        return f"{sign}{digits[:point]}.{digits[point:] or '0'}"
+        shown = shown.ljust(point, "0")
+        return f"{sign}{shown[:point]}.{shown[point:] or '0'}"
     if above < point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}"
-    rest = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{sign}{digits[0]}{rest}e{point - 1:+}"
+        return f"{sign}0.{'0' * -point}{shown}"
+    rest = f".{shown[1:]}" if len(shown) > 1 else ""
+    return f"{sign}{shown[0]}{rest}e{point - 1:+}"
 
 
 def _shorten(texts: list[str], numbers: Singles) -> None:
@@ -97,20 +95,7 @@ def _shorten(texts: list[str], numbers: Singles) -> None:
     if not places:
         return
     wanted = numbers[places]
-    exact = wanted.astype("<f8").tolist()
-    found = [f"{value:.{_LONGEST - 1}e}" for value in exact]
-    left = np.arange(len(places))
-    for digits in range(_LONGEST - 1, 0, -1):
-        candidates = [f"{exact[at]:.{digits - 1}e}" for at in left.tolist()]
-        good = _reads_back(candidates, wanted[left])
-        for at in np.flatnonzero(good).tolist():
-            found[int(left[at])] = candidates[at]
-        left = left[good]
-        if left.size == 0:
-            break
-    mantissa, _ = np.frexp(np.abs(wanted))
-    for at in np.flatnonzero(mantissa == np.float32(0.5)).tolist():
-        found[at] = _power_of_two(found[at], wanted[at : at + 1])
+    found = digits.fewest(wanted.astype("<f8"), _MOST_DIGITS, lambda texts, at: _reads_back(texts, wanted[at]))
     for place, text in zip(places, found, strict=True):
         texts[place] = text
 
@@ -131,21 +116,3 @@ def _reads_back(texts: list[str], wanted: Singles) -> npt.NDArray[np.bool_]:
         pair = sorted((singles[at], further[at]))
         singles[at] = singles[at] if off == 0 else pair[1] if off > 0 else pair[0]
     return np.asarray(singles == wanted)
-
-
-def _power_of_two(text: str, number: Singles) -> str:
-    """Below a power of two the numbers lie closer, so the nearest decimal can miss where the next one up hits."""
-    exact = Decimal(float(number[0]))
-    have = len(Decimal(text).as_tuple().digits) - _zeros_at_end(text)
-    for digits in range(1, have):
-        ways = (ROUND_FLOOR, ROUND_CEILING)
-        sides = [Context(prec=digits, rounding=way).create_decimal(exact) for way in ways]
-        good = [side for side in sides if _reads_back([str(side)], number)[0]]
-        if good:
-            return f"{min(good, key=lambda side: abs(side - exact)):e}"
-    return text
-
-
-def _zeros_at_end(text: str) -> int:
-    digits = text.partition("e")[0].replace(".", "")
-    return len(digits) - len(digits.rstrip("0"))

@@ -51,24 +51,23 @@ def describe(api: Any, card: Any, index: int) -> DeviceInfo:
     major, minor = card.compute_capability()
     version = api.get_driver_version()
     bus = str(card.pci_bus_id())
-    facts = {"uuid": _uuid(index), "release": _release()}
-    if not all(facts.values()):
+    uuid, release = _uuid(index), _release()
+    if not (uuid and release):
         told = next(iter(nvml.cards(bus)), {})
-        facts = {"uuid": told.get("uuid", ""), "release": told.get("driver", "")}
-    release = f"driver {facts['release']}, " if facts["release"] else ""
+        uuid, release = uuid or told.get("uuid", ""), release or told.get("driver", "")
     return DeviceInfo(
         name=f"cuda:{index}",
         model=str(card.name()),
         arch=f"sm_{major}{minor}",
-        driver=f"{release}CUDA {version // 1000}.{version % 1000 // 10}",
+        driver=f"{f'driver {release}, ' if release else ''}CUDA {version // 1000}.{version % 1000 // 10}",
         memory=int(card.total_memory()),
         limits=found,
-        extra={"bus": bus, **({"uuid": facts["uuid"]} if facts["uuid"] else {})},
+        extra={"bus": bus, **({"uuid": uuid} if uuid else {})},
     )
 
 
 def _uuid(index: int) -> str:
-    """As nvidia-smi writes it, `GPU-6f0c…`; "" where the driver does not tell, or the card is divided (MIG)."""
+    """As nvidia-smi writes it, `GPU-6f0c…`; "" where the driver does not tell; a part of a card (MIG) has its own."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
