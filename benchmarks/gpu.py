@@ -23,6 +23,7 @@ import numpy as np
 from gpuregress import toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import driver
+from gpuregress.devices.cuda.memory import CudaMemory
 from gpuregress.records import Source
 
 KERNEL = """// $Revision: 1.0 $
@@ -184,6 +185,7 @@ def link(size: int = 1 << 30) -> str:
     with registry.open_device("cuda:0") as device:
         api = driver.api()
         memory = device.allocate("x", size)
+        assert isinstance(memory, CudaMemory)
         pinned = api.pagelocked_empty(size, np.uint8)
         bare = ours = float("inf")
         for _ in range(4):
@@ -191,7 +193,7 @@ def link(size: int = 1 << 30) -> str:
             api.memcpy_dtoh(pinned, memory.address)
             bare = min(bare, time.perf_counter() - began)
             began = time.perf_counter()
-            for _piece in memory.read_pieces():  # type: ignore[attr-defined] # a CudaMemory
+            for _piece in memory.read_pieces():
                 pass
             ours = min(ours, time.perf_counter() - began)
     return _row("reading a GiB for a dump, GB/s", size / ours / 1e9, size / bare / 1e9, "at least 0.8")
