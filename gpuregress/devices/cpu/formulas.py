@@ -317,8 +317,8 @@ class _Reader(Operations):
             if any(other in item.factors for other in self._open):
                 unproven.append((item, low, high))
             elif self.known.least(item) < low or self.known.most(item) > high:
-                # What was read on the way is not so: nothing is known of the rounds. Bounds of loops inside stay: they count
-                # rounds within one of these (`_of_this_round`), and what was worked out with them is dropped here.
+                # What was read on the way is not so: nothing is known of the rounds. Bounds of loops inside stay:
+                # they count rounds within one of these (`_of_this_round`), and what came of them is dropped here.
                 self._values = held
                 self.known.ranges[atom] = 0, INFINITE
                 goes_on = []
