@@ -11,7 +11,9 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +28,8 @@ from gpuregress.errors import JobError, JobErrors, UsageError
 
 SETTINGS_FILE = "gpuregress.yaml"
 FOLDERS = ("configs", "baselines", "runs")
+LARGEST = sys.float_info.max
+MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +104,27 @@ def find(start: Path) -> Project:
 def _settings(folder: Path) -> Document | None:
     """The settings that stand in this very folder."""
     path = folder / SETTINGS_FILE
-    if path.is_file():
-        return reader.read(path) if path.stat().st_size and _has_content(path) else Document(path, {}, {})
+    if os.path.lexists(path):
+        return reader.read(path) if _has_content(path) else Document(path, {}, {})
     path = folder / "pyproject.toml"
     return _from_toml(path) if path.is_file() else None
 
 
 def _has_content(path: Path) -> bool:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return True
-    return any(line.strip() and not line.lstrip().startswith("#") for line in lines)
+    lines = reader.content(path).splitlines()
+    return any(line.strip() and not line.lstrip().startswith(b"#") for line in lines)
 
 
 def _from_toml(path: Path) -> Document | None:
+    content = reader.content(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content.decode()
         data = tomllib.loads(text)
-    except (OSError, ValueError) as error:
-        if isinstance(error, tomllib.TOMLDecodeError) and "[tool.gpuregress" not in text:
+    except (ValueError, RecursionError) as error:
+        if b"tool.gpuregress" not in content:
             return None  # another tool's business
-        raise JobErrors((JobError(path, None, "", f"cannot be read: {error}"),)) from None
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise JobErrors((JobError(path, None, "", f"cannot be read: {said}"),)) from None
     tool = data.get("tool", {})
     if not isinstance(tool, dict) or "gpuregress" not in tool:
         return None
@@ -206,8 +209,9 @@ class _Checker:
             return None
 
     def count(self, key: Key, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            self.problems.add(key, f"is {show(value)}: a whole number, at least 1, is needed")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_RUNS:
+            bounds = "at least 1," if not isinstance(value, int) or value < 1 else f"at most {MOST_RUNS:,},"
+            self.problems.add(key, f"is {show(value)}: a whole number, {bounds} is needed")
             return 1
         return value
 
@@ -218,7 +222,7 @@ class _Checker:
             given = self.mapping(("compare", name), item, ("rtol", "atol"))
             numbers = {}
             for kind, number in given.items():
-                if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < float("inf"):
+                if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST:
                     self.problems.add(("compare", name, kind), f"is {show(number)}: a number, at least 0, is needed")
                 else:
                     numbers[kind] = float(number)

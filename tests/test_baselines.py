@@ -19,7 +19,7 @@ from gpuregress.baselines import Document, Entry, Store, made_of, parse, render
 from gpuregress.dump import reader, writer
 from gpuregress.errors import BaselineError, RunLocked
 from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
-from gpuregress.storage import lock
+from gpuregress.storage import digest_text, lock
 
 # Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -197,6 +197,30 @@ def test_a_damaged_yaml_is_named(store: Store, tmp_path: Path, how: str) -> None
         store.load(NAME)
     accept(store, tmp_path / "run", [1.0, 2.0])
     assert store.load(NAME) is not None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "version: " + "[" * 25_000,
+        "{a: " * 25_000,
+        "- " * 25_000,
+        "version: &a {<<: *a}",
+        "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]\n" for k in range(1, 40)),
+        "version: !!python/object/apply:os.system [ls]",
+        f"version: {'9' * 5000}",
+        "[1]",
+        "5",
+        "",
+    ],
+    ids=lambda content: content[:12],
+)
+def test_a_document_made_to_crash_its_reader(content: str, tmp_path: Path) -> None:
+    body = f"{content}\n"
+    data = f"{body}whole: {digest_text(body.encode())}\n".encode()
+    with pytest.raises(BaselineError, match="not a baseline of version 1") as caught:
+        parse(data, tmp_path / "baseline.yaml")
+    assert len(str(caught.value)) < 500
 
 
 def test_a_version_not_known_is_no_baseline(store: Store, tmp_path: Path) -> None:

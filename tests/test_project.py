@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,59 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
         "F:8: compare.float32.rtol: is -1: a number, at least 0, is needed",
         "F:9: folders.runs: is 5: a folder is needed, as runs",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("gpuregress.yaml", "[" * 25_000, "gpuregress.yaml:1: [0]: is nested deeper"),
+        ("gpuregress.yaml", "{a: " * 25_000, "gpuregress.yaml:1: a: is nested deeper"),
+        ("gpuregress.yaml", "limits: &a {<<: *a}", "gpuregress.yaml:1: limits: the alias *a stands inside"),
+        ("gpuregress.yaml", "limits: {timeout: 1e999}", "gpuregress.yaml:1: limits.timeout: 1e999 is too large"),
+        ("gpuregress.yaml", f"compare: {{float32: {{rtol: {'9' * 400}}}}}", "compare.float32.rtol: 9999"),
+        (
+            "pyproject.toml",
+            "[tool.gpuregress]\na = " + "[" * 25_000,
+            "pyproject.toml: cannot be read: it is nes",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.gpuregress]\na = " + "{a = " * 25_000,
+            "pyproject.toml: cannot be read: it is nes",
+        ),
+        ("pyproject.toml", f"[tool.gpuregress]\na.{'a.' * 25_000}a = 1", "pyproject.toml:2: a: no such key"),
+        ("pyproject.toml", "[tool.gpuregress.limits]\ntimeout = inf", "pyproject.toml:2: limits.timeout: inf is no"),
+        (
+            "pyproject.toml",
+            f"[tool.gpuregress.compare.float32]\nrtol = {'9' * 400}",
+            "pyproject.toml:2: compare.float32.rtol: is a number of 1,329 bits",
+        ),
+        (
+            "pyproject.toml",
+            f"[tool.gpuregress]\nretention.runs = 0x{'f' * 9000}",
+            "pyproject.toml:2: retention.runs: ",
+        ),
+        ("pyproject.toml", f"[tool.gpuregress]\nlimits.timeout = 0x{'f' * 9000}", "pyproject.toml:2: limits.timeout: "),
+        ("pyproject.toml", f"[tool.gpuregress]\nlimits = 0x{'f' * 9000}", "pyproject.toml:2: limits: is "),
+    ],
+)
+def test_settings_that_would_crash_a_reader(name: str, text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+def test_settings_that_are_no_file_are_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "gpuregress.yaml"
+    os.mkfifo(path)
+    with pytest.raises(JobErrors, match="no regular file"):
+        find(tmp_path)
+    path.unlink()
+    path.symlink_to("nowhere")
+    with pytest.raises(JobErrors, match="No such file"):
+        find(tmp_path)
 
 
 def test_no_project_says_what_to_make(tmp_path: Path) -> None:

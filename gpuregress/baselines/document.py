@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuregress.errors import BaselineError
 from gpuregress.records import Acceptance, Case, Dump, MadeOf, Outcome, Program, from_json, to_json
 from gpuregress.storage import digest_text
+
+if TYPE_CHECKING:
+    from gpuregress.document.builder import Built
 
 VERSION = 1
 FILE = "baseline.yaml"
@@ -65,19 +69,25 @@ def parse(data: bytes, path: Path) -> Document:
     Raises:
         BaselineError: it was cut short or edited, or is of another version.
     """
-    import yaml  # noqa: PLC0415 - only where there is a baseline
+    from gpuregress.document import builder  # noqa: PLC0415 - only where there is a baseline
 
     body, mark, digest = data.rpartition(b"whole: ")
     if not mark or digest != digest_text(body).encode() + b"\n":
         raise BaselineError(f"{path}: cut short or edited by hand; {AGAIN}")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    built = builder.build(body, resolvers=builder.YAML_1_1)
     try:
-        content = yaml.load(body, loader)  # noqa: S506 - both are safe loaders
-        if content.get("version") != VERSION:
-            raise BaselineError(f"{path}: written in version {content.get('version')}; this gpuregress reads {VERSION}")
-        return from_json(Document, content)
-    except (yaml.YAMLError, TypeError, AttributeError, ValueError) as error:
+        return _document(built, path)
+    except (TypeError, AttributeError, ValueError) as error:
         raise BaselineError(f"{path}: not a baseline of version {VERSION} ({_line(error)}); {AGAIN}") from None
+
+
+def _document(built: Built, path: Path) -> Document:
+    if built.flaws:
+        raise ValueError(built.flaws[0].message)
+    version = built.data.get("version")
+    if version != VERSION:
+        raise BaselineError(f"{path}: written in version {version}; this gpuregress reads {VERSION}")
+    return from_json(Document, built.data)
 
 
 def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Sequence[str]) -> MadeOf:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from gpuregress.document.builder import MAX_BITS
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
 
@@ -78,5 +79,7 @@ def show(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"a number of {value.bit_length():,} bits"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from gpuregress.document.problems import show
+
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS_PER_DAY = 86400.0
@@ -27,7 +29,7 @@ def seconds(value: float | str) -> float:
     """
     number = _amount(value, _SECONDS, "a time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min")
     if not 0 < number <= 30 * _SECONDS_PER_DAY:
-        raise ValueError(f"{value!r} is no time limit: more than 0 and at most 30 days is needed")
+        raise ValueError(f"{show(value)} is no time limit: more than 0 and at most 30 days is needed")
     return float(number)
 
 
@@ -42,7 +44,7 @@ def size(value: float | str) -> int:
     """
     number = _amount(value, _BYTES, "a size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB")
     if not 1 <= number < 2**63:
-        raise ValueError(f"{value!r} is no size: at least 1 byte is needed")
+        raise ValueError(f"{show(value)} is no size: at least 1 byte is needed")
     return int(number)
 
 
@@ -63,5 +65,5 @@ def _amount(value: float | str, units: dict[str, float] | dict[str, int], wanted
         return value  # a whole number may be too large for a float
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if match is None or match.group(2) not in units:
-        raise ValueError(f"{value!r} is no {wanted.removeprefix('a ')}")
+        raise ValueError(f"{show(value)} is no {wanted.removeprefix('a ')}")
     return float(match.group(1)) * units[match.group(2)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpuregress.document import reader
+from gpuregress.document import builder, reader
 from gpuregress.errors import JobErrors
 from tests.document.writing import write
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=10)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**128) + 1, 2**128 - 1),
+        st.floats(allow_nan=False),
+        st.text(max_size=10),
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner, max_size=4)),
     max_leaves=12,
 )
@@ -58,7 +65,11 @@ def test_what_is_written_reads_back(value: dict[str, Any], tmp_path: Path) -> No
         ("=", "="),
         (".inf", float("inf")),
         ("-.inf", float("-inf")),
-        ("1e999", float("inf")),
+        (".Inf", float("inf")),
+        ("!!str 5", "5"),
+        ("!!float 5", 5.0),
+        ("!!int 5", 5),
+        ("<<", "<<"),
     ],
 )
 def test_scalars(text: str, value: Any, tmp_path: Path) -> None:
@@ -96,26 +107,123 @@ def test_anchors_and_merges(tmp_path: Path) -> None:
     assert data["list"] == [{"x": 1, "y": 2}]
 
 
+def test_an_alias_may_be_a_key(tmp_path: Path) -> None:
+    assert read(tmp_path, "a: &name x\nb: {*name : 1}\n").data["b"] == {"x": 1}
+
+
+def test_what_an_alias_repeats_is_a_copy_with_its_lines(tmp_path: Path) -> None:
+    document = read(tmp_path, "a: &a\n  b: [1]\nc: *a\nd:\n  <<: *a\n  e: 2\n")
+    assert document.data["c"] == document.data["a"]
+    assert document.data["c"]["b"] is not document.data["a"]["b"]
+    assert document.line(("c", "b", 0)) == 2
+    assert document.line(("d", "b", 0)) == 2
+    assert document.line(("d", "e")) == 6
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a: 1\na: 2\n", "file.yaml:2: a: stands twice: the first is in line 1"),
+        ("a: 1\na: {b: [1, 2]}\nc: !x 3\n", "file.yaml:3: c: the tag '!x' is not used here"),
         ("? [1]\n: 2\n", "a key must be a word"),
+        ("a: &a [1]\n*a : 2\n", "a key must be a word"),
         ("a: !custom 1\n", "the tag '!custom' is not used here"),
         ("a: !!set {x}\n", "the tag '!!set' is not used here"),
-        ("a: " + "[" * 500 + "]" * 500, "levels"),
+        ("a: !!python/object/apply:os.system [ls]\n", "the tag '!!python/object/apply:os.system' is not used here"),
+        ("!!python/name:os.system a: 1\n", "the tag '!!python/name:os.system' is not used here"),
+        ("a: !!binary aGk=\n", "the tag '!!binary' is not used here"),
+        ("a: !!bool maybe\n", "'maybe' is no !!bool"),
         ("a: \x01\n", "control characters"),
-        ("a: <<\nb: {<<: 5}\n", "`<<` takes a mapping"),
-        ("a: " + "9" * 5000 + "\n", ""),
+        ("a: \0\n", "control characters"),
+        ("a: b\nb: {<<: 5}\n", "`<<` takes a mapping"),
+        ("a: 1\n---\nb: 2\n", "file.yaml:2: is not YAML: a second document starts here"),
+        ("", "the file is empty"),
+        ("# nothing\n", "the file is empty"),
+        ("a:\n\tb: 1\n", "tabs cannot indent"),
+        ("\n\na: " + "9" * 5000 + "\n", "file.yaml:3: a: 99999999999999999999… (5,000 characters) is too large"),
+        (f"a: {2**128}\n", "whole numbers have at most 128 bits"),
+        (f"a: 0x{'f' * 100_000}\n", "whole numbers have at most 128 bits"),
+        ("a: -1e999999\n", "a: -1e999999 is too large for a number of 64 bits"),
+        ("a: *b\n", "the alias *b repeats no anchor"),
     ],
 )
 def test_what_is_refused(text: str, message: str, tmp_path: Path) -> None:
-    if not message:
-        assert read(tmp_path, text).data["a"] == float("inf")
-        return
     with pytest.raises(JobErrors) as caught:
         read(tmp_path, text)
     assert message in str(caught.value)
+
+
+NESTED = {
+    "lists": "\na: " + "[" * 25_000 + "]" * 25_000,
+    "lists that are not closed": "\na: " + "[" * 25_000,
+    "mappings": "\n" + "{a: " * 25_000,
+    "lists in block style": "\n" + "- " * 25_000,
+    "keys": "\n" + "? " * 25_000,
+    "a key that is a list": "\n? " + "[" * 25_000,
+    "merges": "\na: " + "{<<: " * 25_000,
+    "aliases of aliases": "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [*a{k - 1}]\n" for k in range(1, 25_000)),
+}
+
+
+@pytest.mark.parametrize("what", NESTED)
+def test_nesting_has_a_limit(what: str, tmp_path: Path) -> None:
+    with pytest.raises(JobErrors) as caught:
+        read(tmp_path, NESTED[what])
+    assert f"is nested deeper than {builder.MAX_DEPTH} levels" in str(caught.value)
+    assert all(error.line in (2, builder.MAX_DEPTH) for error in caught.value.errors)
+
+
+def test_the_depth_of_an_alias_counts(tmp_path: Path) -> None:
+    half = builder.MAX_DEPTH // 2
+    text = f"a: &a {'[' * half}{']' * half}\nb: {'[' * (half - 1)}*a{']' * (half - 1)}\n"
+    assert read(tmp_path, text).data["a"]
+    with pytest.raises(JobErrors, match="nested deeper"):
+        read(tmp_path, text.replace("b: [", "b: [[").replace("*a]", "*a]]"))
+
+
+@pytest.mark.parametrize("text", ["a: &a {<<: *a}\n", "&a [*a]\n", "a: &a\n  b: [{c: *a}]\n", "a: &a {*a : 1}\n"])
+def test_a_value_cannot_hold_itself(text: str, tmp_path: Path) -> None:
+    with pytest.raises(JobErrors, match=r"the alias \*a stands inside the value that it repeats"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize("repeat", ["[{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}]", "{{a: {0}, b: {0}, c: {0}, d: {0}}}"])
+def test_aliases_cannot_grow_without_bound(repeat: str, tmp_path: Path) -> None:
+    lines = [f"a{k}: &a{k} {repeat.format(f'*a{k - 1}')}" for k in range(1, 50)]
+    with pytest.raises(JobErrors, match="grows past 200,000 values"):
+        read(tmp_path, "\n".join(["a0: &a0 x", *lines]))
+
+
+TOKENS = (
+    *("a", "b: ", "- ", "[", "]", "{", "}", ", ", "&a ", "*a", "<<: ", "? ", ": ", "!!int ", "!x ", "1e999", "|\n"),
+    *("\n", "  ", "'", '"', "#", "---\n", "\t", "\0", "\ufeff", "~", "0x1", ".nan", "é"),
+)
+
+
+@settings(max_examples=300)
+@given(text=st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    built = builder.build(text.encode())
+    assert built.flaws or all(line <= text.count("\n") + 1 for line in built.lines.values())
+
+
+def test_a_file_that_would_block_or_is_too_large(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(JobErrors, match="it is no regular file"):
+        reader.read(tmp_path / "pipe.yaml")
+    with pytest.raises(JobErrors, match="it is no regular file"):
+        reader.read(Path("/dev/zero"))
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(500 << 20)
+    with pytest.raises(JobErrors, match="is larger than 4 MiB"):
+        reader.read(tmp_path / "large.yaml")
+    (tmp_path / "wide.yaml").write_text("a: 1\n", encoding="utf-16")
+    with pytest.raises(JobErrors, match="UTF-16"):
+        reader.read(tmp_path / "wide.yaml")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    assert read(tmp_path, "\ufeffa: 1\n").data == {"a": 1}
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
