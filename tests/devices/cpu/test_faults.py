@@ -42,6 +42,43 @@ __device__ __noinline__ int deep(int n, int* y) {
   return n == 0 ? *y : deep(n - 1, y) + deep(n - 2 > 0 ? n - 2 : 0, y) % 2;
 }
 extern "C" __global__ void endless(int* y) { *y = deep(1 << 28, y); }
+__device__ float table[16] = {1, 2, 3};
+extern "C" __global__ void table_at(float* y, long long i) { y[threadIdx.x] = table[i]; }
+extern "C" __global__ void far_vector(float4* x, long long i) { x[i] = make_float4(1, 2, 3, 4); }
+extern "C" __global__ void far_atomic(float* x, long long i) { atomicAdd(x + i, 1.0f); }
+extern "C" __global__ void either(float* x, float* y, long long i) { (i & 1 ? x : y)[i] = 1.0f; }
+extern "C" __global__ void from_null(float* none, float* y, long long i) {
+  __shared__ float s[64];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  none[i] = 2;
+  y[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+extern "C" __global__ void generic_at(float* x, float* y, long long i) {
+  __shared__ float s[64];
+  float own[8];
+  for (int k = 0; k < 8; ++k) own[k] = k * y[0];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  float* place = y[0] == 1 ? own : y[0] == 2 ? s : x;
+  y[threadIdx.x] = place[i] + own[threadIdx.x & 7];
+}
+extern "C" __global__ void global_shared(float* y) {
+  __shared__ float s[64];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  float value;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"((void*)s));
+  y[threadIdx.x] = value;
+}
+extern "C" __global__ void shared_global(float* x, float* y) {
+  __shared__ float s[64];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "l"(x));
+  y[threadIdx.x] = value + s[threadIdx.x ^ 1];
+}
 typedef int (*Function)(int);
 extern "C" __global__ void nowhere(int* y, Function f) { *y = f(1); }
 """
@@ -164,3 +201,41 @@ def test_endless_recursion(program: Running) -> None:
 def test_calls_to_nowhere(program: Running) -> None:
     fault = _fault(program, "nowhere", program.put("y", np.ones(1, np.int32)), bytes(8), block=1)
     assert fault.kind == "illegal-instruction"
+
+
+FAR = [sign * (factor << bit) for bit in (36, 37, 38, 39, 40, 45, 50, 58) for factor in (1, 3) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("index", FAR)
+def test_an_index_of_terabytes_reaches_no_other_buffer(program: Running, index: int) -> None:
+    x = program.put("x", np.zeros(64, np.float32))
+    others = [program.put(f"b{number}", np.ones(64, np.float32)) for number in range(20)]
+    for kernel, args in (("write_at", (x,)), ("read_at", (x, others[0])), ("far_atomic", (x,)), ("far_vector", (x,))):
+        step = 4 if kernel == "far_vector" else 1
+        message = str(_fault(program, kernel, *args, np.int64(index // step)))
+        assert message.partition(", thread")[0].endswith(f" at x[{index // step * step}] (x has 64)")
+    message = str(_fault(program, "table_at", x, np.int64(index)))
+    assert f"at table[{4 * index}] (table has 64)" in message
+    assert "out-of-bounds write of 4 bytes at " in str(_fault(program, "either", x, others[1], np.int64(index)))
+    for place in (1, 2, 3):
+        y = program.put("y", np.full(64, place, np.float32))
+        assert _fault(program, "generic_at", x, y, np.int64(index)).kind == "out-of-bounds"
+    for small in (0, 256, 1024, 1025):
+        assert _fault(program, "from_null", np.uint64(0), x, np.int64(index + small)).kind == "out-of-bounds"
+
+
+def test_an_index_that_passes_all_addresses_is_as_on_a_gpu_the_element_itself(program: Running) -> None:
+    x, y = program.put("x", np.full(64, 3, np.float32)), program.put("y", np.zeros(32, np.float32))
+    program.launch("read_at", 1, 32, x, y, np.int64(1 << 62))
+    assert (y.read().view(np.float32) == 3).all()
+
+
+def test_an_access_reaches_its_own_state_space_only(program: Running) -> None:
+    x, y = program.put("x", np.ones(64, np.float32)), program.put("y", np.ones(64, np.float32))
+    program.put("behind", np.ones(64, np.float32))
+    fault = _fault(program, "global_shared", y)
+    assert fault.kind == "illegal-access"
+    assert "shared memory, which ld.global.f32 does not reach, thread (0,0,0)" in str(fault)
+    fault = _fault(program, "shared_global", x, y)
+    assert fault.kind == "illegal-access"
+    assert f"read of 4 bytes at address {hex(x.address)}: x, global memory, which ld.shared.f32 does not" in str(fault)

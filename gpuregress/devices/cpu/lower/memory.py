@@ -65,15 +65,18 @@ def _check(
     region = guessed_region(emitter, address, space, value.type)
     site = access_site(emitter, instruction, address, space, count, action)
     slow_way = slow_resolve(emitter, instruction, space)
-    if region is None or region.base.type != value.type:  # no guess, or a 32-bit address and one that cannot be right
-        value, space = _generic(emitter.builder, value, space), ""
-        region = emitter.array_region(value)
 
     def resolve(builder: ir.IRBuilder) -> ir.Value:
         machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)
         return builder.call(slow_way, (machine, local, generic, i64(count), i64(site)))
 
-    return _checked(emitter, value, region, count, resolve)
+    if region is not None and region.base.type == value.type:
+        return _checked(emitter, value, region, count, resolve)
+    # No guess, or a 32-bit address and one that cannot be right. Only arrays of global memory are in the table.
+    if space in _WINDOWS:
+        return _resolved(emitter, resolve)
+    value = _generic(emitter.builder, value, space)
+    return _checked(emitter, value, emitter.array_region(value), count, resolve)
 
 
 def access_site(
@@ -84,9 +87,9 @@ def access_site(
 
 
 def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
-    """The function that looks an address up everywhere; of shared memory, the block's own only where that is meant."""
+    """The function that looks an address up in its space; `ld.shared` reaches the own block's shared memory only."""
     own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
-    return emitter.unit.resolve_own if own else emitter.unit.resolve
+    return emitter.unit.resolve_own if own else emitter.unit.resolve_in(space)
 
 
 def _checked(
@@ -113,6 +116,16 @@ def _checked(
     pointer = builder.phi(POINTER)
     pointer.add_incoming(near, fast)
     pointer.add_incoming(far, slow)
+    return pointer
+
+
+def _resolved(emitter: Services, resolve: Callable[[ir.IRBuilder], ir.Value]) -> ir.Value:
+    """The slow way alone."""
+    builder = emitter.builder
+    pointer = resolve(builder)
+    lost, found = builder.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), builder.append_basic_block("found")
+    builder.cbranch(lost, emitter.fault_block, found).set_weights([_UNLIKELY, _LIKELY])
+    builder.position_at_end(found)
     return pointer
 
 
@@ -147,7 +160,7 @@ def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
 
 
 def _origin_text(origin: Origin | None) -> str:
-    if origin is None:
+    if origin is None or not origin.certain:
         return ""
     return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
 

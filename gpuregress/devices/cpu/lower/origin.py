@@ -5,7 +5,7 @@ A guess need not be right: an access outside the guessed region takes the slow w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpuregress.devices.cpu.lower import effects
@@ -20,11 +20,13 @@ class Origin:
         kind: `param`: a pointer in the kernel's parameters; `symbol`: a variable.
         name: the variable's name; "" for a parameter.
         offset: the parameter's byte in the parameter space.
+        certain: no other variable came into question.
     """
 
     kind: Literal["param", "symbol"]
     name: str = ""
     offset: int = 0
+    certain: bool = True
 
 
 class Origins:
@@ -58,9 +60,7 @@ class Origins:
         if name in seen:
             return None
         seen.add(name)
-        found: Origin | None = None
-        for instruction in self._definitions.get(name, []):
-            found = found or self._of_instruction(instruction, seen)
+        found = _first_of([self._of_instruction(item, seen) for item in self._definitions.get(name, [])])
         self._known[name] = found
         return found
 
@@ -82,12 +82,10 @@ class Origins:
         return None
 
     def _best(self, sides: tuple[Operand, ...], seen: set[str]) -> Origin | None:
-        found = [item for item in (self._of_operand(side, seen) for side in sides) if item is not None]
         # A 64-bit parameter may be an index: a side that was made an address with cvta is the pointer.
         pointers = [side for side in sides if self._is_converted(side)]
-        if len(found) > 1 and len(pointers) == 1:
-            return self._of_operand(pointers[0], seen)
-        return found[0] if found else None
+        found = _first_of([self._of_operand(side, seen) for side in sides])
+        return self._of_operand(pointers[0], seen) if found and not found.certain and len(pointers) == 1 else found
 
     def _is_converted(self, operand: Operand) -> bool:
         if not isinstance(operand, Register):
@@ -107,3 +105,10 @@ class Origins:
             return None
         start = self._parameters.get(address.base.name)
         return None if start is None else Origin("param", "", start + address.offset)
+
+
+def _first_of(guesses: list[Origin | None]) -> Origin | None:
+    found = [item for item in guesses if item is not None]
+    if not found:
+        return None
+    return found[0] if len(set(found)) == 1 else replace(found[0], certain=False)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.lower.resolve import field
+from gpuregress.devices.cpu.lower.resolve import field, region_row
 from gpuregress.devices.cpu.lower.structured import at, i64
 from gpuregress.devices.cpu.lower.types import I32, I64, POINTER
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
-from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, TABLE_SHIFT
+from gpuregress.devices.cpu.machine.layout import LOCAL_WINDOW, SHARED_WINDOW
 from gpuregress.devices.cpu.ptx.tree import Variable
 
 
@@ -99,10 +99,7 @@ class MachineView:
 
     def table_region(self, builder: ir.IRBuilder, address: ir.Value) -> Region:
         """The region that an address points into, looked up where `builder` stands."""
-        number = builder.lshr(address, i64(REGION_SHIFT))
-        known = builder.icmp_unsigned("<", number, self.field("table_count"))
-        number = builder.select(known, number, i64(0))
-        row = at(builder, self.pointer("table"), builder.shl(number, i64(TABLE_SHIFT)))
+        row = region_row(builder, address, self.pointer("table"), self.field("table_count"))
         host = builder.load(row, typ=POINTER)
         size = builder.load(at(builder, row, 8), typ=I64)
         # The first address is loaded, not worked out: LLVM would take it apart again at every access.

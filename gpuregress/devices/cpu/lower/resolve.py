@@ -5,20 +5,23 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.lower.structured import at, i64
-from gpuregress.devices.cpu.lower.types import I64, POINTER
+from gpuregress.devices.cpu.lower.types import I1, I64, POINTER
 from gpuregress.devices.cpu.machine.layout import (
     CLUSTER_SHIFT,
     FAULT_ACCESS,
     FAULT_FAR,
+    GATHER,
     LOCAL_START,
     LOCAL_WINDOW,
-    MIDDLE,
     OFFSETS,
     PARAM_WINDOW,
     REGION_SHIFT,
     SHARED_WINDOW,
+    SLOT_BITS,
     TABLE_SHIFT,
 )
+
+WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 
 
 def field(builder: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = I64) -> ir.Value:
@@ -29,6 +32,14 @@ def field(builder: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = 
 def set_field(builder: ir.IRBuilder, machine: ir.Value, name: str, value: ir.Value) -> None:
     """Stores a 64-bit field of the machine."""
     builder.store(value, at(builder, machine, OFFSETS[name]), align=8)
+
+
+def region_row(builder: ir.IRBuilder, address: ir.Value, table: ir.Value, count: ir.Value) -> ir.Value:
+    """The table's row of the region in whose slot an address lies; row 0, which is empty, where there is none."""
+    slot = builder.lshr(address, i64(REGION_SHIFT))
+    number = builder.and_(builder.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
+    number = builder.select(builder.icmp_unsigned("<", number, count), number, i64(0))
+    return at(builder, table, builder.shl(number, i64(TABLE_SHIFT)))
 
 
 def build_resolve(
@@ -73,6 +84,31 @@ def build_resolve_own(module: ir.Module, resolve: ir.Function) -> ir.Function:
         builder.ret(builder.call(resolve, function.args))
     _fail(builder, FAULT_FAR, function)
     return function
+
+
+def build_resolve_in(module: ir.Module, resolve: ir.Function, space: str) -> ir.Function:
+    """Builds `resolve_SPACE`, which takes what `resolve` takes, for accesses that name their state space.
+
+    A GPU does not find shared memory by `ld.global`, nor global memory by `ld.shared`.
+    """
+    function = _declared(module, f"resolve_{space}")
+    _, _, address, _, _ = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    with builder.if_then(in_space(builder, address, space)):
+        builder.ret(builder.call(resolve, function.args))
+    _fail(builder, FAULT_ACCESS, function)
+    return function
+
+
+def in_space(builder: ir.IRBuilder, address: ir.Value, space: str) -> ir.Value:
+    """Whether a generic address lies in a window, or in none: then it is global. PTX ISA manual, 5.1 "State Spaces"."""
+    slot = builder.lshr(address, i64(REGION_SHIFT))
+    if space in WINDOWS:
+        return builder.icmp_unsigned("==", slot, i64(WINDOWS[space] >> REGION_SHIFT))
+    found: ir.Value = ir.Constant(I1, 1)
+    for window in WINDOWS.values():
+        found = builder.and_(found, builder.icmp_unsigned("!=", slot, i64(window >> REGION_SHIFT)))
+    return found
 
 
 def _declared(module: ir.Module, name: str) -> ir.Function:
@@ -121,16 +157,11 @@ class _Search:
     def table(self, machine: ir.Value) -> None:
         """Returns the host pointer if the access lies within a region of the table."""
         builder = self._builder
-        number = builder.lshr(self._address, i64(REGION_SHIFT))
-        known = builder.icmp_unsigned("<", number, field(builder, machine, "table_count"))
-        number = builder.select(known, number, i64(0))
-        entry = at(
-            builder, builder.inttoptr(field(builder, machine, "table"), POINTER), builder.shl(number, i64(TABLE_SHIFT))
-        )
-        host = builder.load(entry, typ=POINTER)
-        count = builder.load(at(builder, entry, 8), typ=I64)
-        base = builder.or_(builder.shl(number, i64(REGION_SHIFT)), i64(MIDDLE))
-        offset = builder.sub(self._address, base)
+        table = builder.inttoptr(field(builder, machine, "table"), POINTER)
+        row = region_row(builder, self._address, table, field(builder, machine, "table_count"))
+        host = builder.load(row, typ=POINTER)
+        count = builder.load(at(builder, row, 8), typ=I64)
+        offset = builder.sub(self._address, builder.load(at(builder, row, 16), typ=I64))
         self._return_if_inside(offset, count, at(builder, host, offset))
 
     def _return_if_inside(self, offset: ir.Value, count: ir.Value, host: ir.Value) -> None:

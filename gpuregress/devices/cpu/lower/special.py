@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.lower import clusters
 from gpuregress.devices.cpu.lower.emit import unsupported
-from gpuregress.devices.cpu.lower.resolve import field, set_field
+from gpuregress.devices.cpu.lower.resolve import WINDOWS, field, in_space, set_field
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32, i64
 from gpuregress.devices.cpu.lower.threads import dimension, lane, linear_thread
@@ -136,13 +136,9 @@ def _isspacep(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     builder = emitter.builder
     address = emitter.read(source, "u64")
-    number = builder.lshr(address, i64(layout.REGION_SHIFT))
     space = instruction.modifiers[0].partition("::")[0]
-    windows = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW, "param": layout.PARAM_WINDOW}
-    if space in windows:
-        found = builder.icmp_unsigned("==", number, i64(windows[space] >> layout.REGION_SHIFT))
-    elif space == "global":
-        found = builder.icmp_unsigned(">=", number, i64(layout.FIRST_REGION))
+    if space in ("global", *WINDOWS):
+        found = in_space(builder, address, space)
     elif space == "const":
         found = _is_constant(emitter, address)
     else:

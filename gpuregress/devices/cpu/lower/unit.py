@@ -10,7 +10,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.lower.cluster_size import is_clustered
 from gpuregress.devices.cpu.lower.effects import waits
 from gpuregress.devices.cpu.lower.names import uses_reserved_shared
-from gpuregress.devices.cpu.lower.resolve import build_resolve, build_resolve_own
+from gpuregress.devices.cpu.lower.resolve import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.lower.types import I32, POINTER
 from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
 from gpuregress.devices.cpu.machine.sites import Site, Sites
@@ -46,9 +46,18 @@ class Unit:
         self.wanted_functions: list[str] = []
         self.address_taken = self._functions_with_an_address()
         self._subroutines: dict[str, ir.Function] = {}
+        self._resolve_in: dict[str, ir.Function] = {}
         self.clustered = any(is_clustered(item) for item in self.functions.values())
         self._place_shared()
         self.resolve = build_resolve(self.module, self.shared_ranges(), self.dynamic_start, clustered=self.clustered)
+
+    def resolve_in(self, space: str) -> ir.Function:
+        """As `resolve`, for accesses that name their state space; "" for generic ones."""
+        if not space:
+            return self.resolve
+        if space not in self._resolve_in:
+            self._resolve_in[space] = build_resolve_in(self.module, self.resolve, space)
+        return self._resolve_in[space]
 
     @cached_property
     def resolve_own(self) -> ir.Function:

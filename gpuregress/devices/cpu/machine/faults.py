@@ -119,9 +119,11 @@ class _Place:
 
 def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
     address = int(machine.fault_address)
-    place = _place(scene, site, address)
     what = f"{site.action} of {site.size} byte{'s' if site.size != 1 else ''}"
     tail = f"{thread_of(machine)}, {site.where}"
+    if elsewhere := _beyond_its_space(scene, site, address):
+        return KernelFault("illegal-access", f"{what} at {elsewhere}, {tail}")
+    place = _place(scene, site, address)
     if place is None:
         return KernelFault("out-of-bounds", f"out-of-bounds {what} at {_nowhere(address)}, {tail}")
     if place.rank is not None and (absent := _absent(scene, place.rank)):
@@ -166,7 +168,7 @@ def _element(place: _Place) -> str:
 
 
 def _place(scene: Scene, site: Site, address: int) -> _Place | None:
-    window = layout.region_of(address) << layout.REGION_SHIFT
+    window = _window(address)
     if window == layout.SHARED_WINDOW or site.space == "shared":
         return _shared(scene, site, address - layout.SHARED_WINDOW)
     if window == layout.LOCAL_WINDOW or site.space == "local":
@@ -180,9 +182,26 @@ def _place(scene: Scene, site: Site, address: int) -> _Place | None:
     )
 
 
+def _window(address: int) -> int:
+    return address >> layout.REGION_SHIFT << layout.REGION_SHIFT
+
+
+def _beyond_its_space(scene: Scene, site: Site, address: int) -> str:
+    """What an address is in whose state space is not the one that the access names; "" where it may be."""
+    windows = {layout.SHARED_WINDOW: "shared", layout.LOCAL_WINDOW: "local", layout.PARAM_WINDOW: "parameter"}
+    there = windows.get(_window(address), "") if site.space in ("global", "const") else ""
+    for window, space in windows.items():
+        if space == site.space and (region := scene.space.find(address - window)):
+            address -= window
+            there = f"{plain(region.name)}, global"
+    return there and f"address {hex(address)}: {there} memory, which {site.mnemonic} does not reach"
+
+
 def _guessed(scene: Scene, site: Site, address: int) -> Region | None:
     """The buffer that the pointer came from, where the address itself does not tell: an index of many terabytes."""
     kind, _, which = site.origin.partition(" ")
+    if kind == "symbol":
+        return scene.space.named(which)
     if kind != "param" or address < 1 << layout.REGION_SHIFT:
         return None
     pointer = int.from_bytes(scene.parameters[int(which) : int(which) + 8], "little")

@@ -1,7 +1,9 @@
 """How addresses look, and the one structure that compiled code and Python share.
 
-An address is 64 bits: a region's number from bit 40 up, and an offset that starts at `MIDDLE`, so that a negative index
-still carries its own region's number. Small numbers stand for the windows that every thread sees differently.
+An address is 64 bits: a slot from bit 40 up, and an offset that starts at `MIDDLE`, so that a negative index stays in
+its own region's slot. Regions are scattered over 2^22 slots by multiplicative hashing (Knuth, The Art of Computer
+Programming, 6.4), so that an index of terabytes reaches no other buffer. The windows, which every thread sees
+differently, are slots like any other.
 """
 
 from __future__ import annotations
@@ -10,11 +12,24 @@ import ctypes
 
 REGION_SHIFT = 40
 MIDDLE = 1 << 38
-SHARED_WINDOW = 1 << REGION_SHIFT
-LOCAL_WINDOW = 2 << REGION_SHIFT
-PARAM_WINDOW = 3 << REGION_SHIFT
-FUNCTION_WINDOW = 4 << REGION_SHIFT
-TEXTURE_WINDOW = 5 << REGION_SHIFT
+SLOT_BITS = 22
+"""Addresses stay below 2^62: as signed numbers they are positive, as on a GPU."""
+SCATTER = 617151
+"""Region's number → slot, modulo 2^22. Found by search: no two of `MAX_REGIONS` slots are `m * 2^j` slots apart, for
+any `j` and odd `m` below 34."""
+GATHER = pow(SCATTER, -1, 1 << SLOT_BITS)
+"""Slot → region's number."""
+
+
+def slot_of(number: int) -> int:
+    """The slot of a region, or of a window, by its number."""
+    return (number * SCATTER) % (1 << SLOT_BITS)
+
+
+SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, FUNCTION_WINDOW, TEXTURE_WINDOW = (
+    slot_of(1_081_001 + place) << REGION_SHIFT for place in range(5)
+)
+"""Numbers that no region has, nor the sum or difference of one and a region: a window is not reached by accident."""
 """Handles of textures and surfaces: what follows is their number, from 1."""
 FIRST_REGION = 16
 MAX_REGIONS = 1 << 16
@@ -129,12 +144,13 @@ OFFSETS = {name: 8 * index for index, (name, *_) in enumerate(Machine._fields_)}
 
 def region_address(number: int) -> int:
     """The address of a region's first byte."""
-    return (number << REGION_SHIFT) | MIDDLE
+    return (slot_of(number) << REGION_SHIFT) | MIDDLE
 
 
 def region_of(address: int) -> int:
-    """The region's number in an address."""
-    return (address & (1 << 64) - 1) >> REGION_SHIFT
+    """The number of the region in whose slot an address lies, whether or not there is one; -1 beyond all slots."""
+    slot = (address & (1 << 64) - 1) >> REGION_SHIFT
+    return -1 if slot >> SLOT_BITS else (slot * GATHER) % (1 << SLOT_BITS)
 
 
 def place_shared(sizes: list[tuple[int, int]]) -> tuple[list[int], int]:

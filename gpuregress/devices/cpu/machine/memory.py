@@ -8,7 +8,6 @@ import numpy.typing as npt
 from gpuregress.devices.cpu.machine.layout import (
     FIRST_REGION,
     MAX_REGIONS,
-    MIDDLE,
     REGION_SHIFT,
     region_address,
     region_of,
@@ -99,6 +98,10 @@ class AddressSpace:
         """The region whose number an address carries, whether or not it is inside."""
         return self._regions.get(region_of(address))
 
+    def named(self, name: str) -> Region | None:
+        """The first region of this name."""
+        return next((region for region in self._regions.values() if region.name == name), None)
+
     def clear(self) -> None:
         """Frees all."""
         self._regions.clear()
@@ -113,5 +116,5 @@ class AddressSpace:
 
 
 def offset_in(region: Region, address: int) -> int:
-    """An address's distance from the region's first byte; negative before it."""
-    return address - ((region.number << REGION_SHIFT) | MIDDLE)
+    """An address's distance from the region's first byte, as a signed 64-bit number; negative before it."""
+    return ((address - region.address + (1 << 63)) & (1 << 64) - 1) - (1 << 63)

@@ -52,21 +52,23 @@ entry:
   %".107" = getelementptr i8, ptr %".104", i64 8
   %".108" = load i32, ptr %".107", align 4
   %".138" = load i64, ptr %".104", align 1
-  %".139" = lshr i64 %".138", 40
-  %".140" = getelementptr i8, ptr %".1", i64 24
-  %".141" = load i64, ptr %".140", align 8
-  %".142" = icmp ult i64 %".139", %".141"
-  %".143" = select  i1 %".142", i64 %".139", i64 0
-  %".144" = getelementptr i8, ptr %".1", i64 16
-  %".145" = load ptr, ptr %".144", align 8
-  %".146" = shl i64 %".143", 5
-  %".147" = getelementptr i8, ptr %".145", i64 %".146"
-  %".148" = load ptr, ptr %".147"
-  %".149" = getelementptr i8, ptr %".147", i64 8
-  %".150" = load i64, ptr %".149"
-  %".151" = getelementptr i8, ptr %".147", i64 16
+  %".139" = getelementptr i8, ptr %".1", i64 16
+  %".140" = load ptr, ptr %".139", align 8
+  %".141" = getelementptr i8, ptr %".1", i64 24
+  %".142" = load i64, ptr %".141", align 8
+  %".143" = lshr i64 %".138", 40
+  %".144" = mul i64 %".143", 2557247
+  %".145" = and i64 %".144", 4194303
+  %".146" = icmp ult i64 %".145", %".142"
+  %".147" = select  i1 %".146", i64 %".145", i64 0
+  %".148" = shl i64 %".147", 5
+  %".149" = getelementptr i8, ptr %".140", i64 %".148"
+  %".150" = load ptr, ptr %".149"
+  %".151" = getelementptr i8, ptr %".149", i64 8
   %".152" = load i64, ptr %".151"
-  %".155" = lshr i64 %".150", 2
+  %".153" = getelementptr i8, ptr %".149", i64 16
+  %".154" = load i64, ptr %".153"
+  %".157" = lshr i64 %".152", 2
   br label %"first_block"
 first_block:
   store i64 %".14", ptr %".15"
@@ -96,14 +98,14 @@ block_body:
 end:
   ret i32 0
 next_block:
-  %".220" = load i64, ptr %".15"
-  %".221" = add i64 %".220", 1
-  store i64 %".221", ptr %".15"
-  %".223" = load i32, ptr %".28"
-  %".224" = add i32 %".223", 1
-  store i32 %".224", ptr %".28"
-  %".226" = icmp eq i32 %".224", %".18"
-  br i1 %".226", label %"next_block.if", label %"next_block.endif"
+  %".222" = load i64, ptr %".15"
+  %".223" = add i64 %".222", 1
+  store i64 %".223", ptr %".15"
+  %".225" = load i32, ptr %".28"
+  %".226" = add i32 %".225", 1
+  store i32 %".226", ptr %".28"
+  %".228" = icmp eq i32 %".226", %".18"
+  br i1 %".228", label %"next_block.if", label %"next_block.endif"
 region1:
   store i32 0, ptr %".56"
   store i32 0, ptr %".56"
@@ -122,11 +124,11 @@ tid_y:
   store i64 0, ptr %".70"
   br label %"thread"
 row_done:
-  %".209" = load i32, ptr %".61"
-  %".210" = add i32 %".209", 1
-  store i32 %".210", ptr %".61"
-  %".212" = icmp ult i32 %".210", %".48"
-  br i1 %".212", label %"tid_y", label %"tid_y_done"
+  %".211" = load i32, ptr %".61"
+  %".212" = add i32 %".211", 1
+  store i32 %".212", ptr %".61"
+  %".214" = icmp ult i32 %".212", %".48"
+  br i1 %".214", label %"tid_y", label %"tid_y_done"
 thread:
   %".74" = load i64, ptr %".70"
   %".75" = trunc i64 %".74" to i32
@@ -149,13 +151,13 @@ thread:
   store i64 0, ptr %".92"
   br label %"b0"
 next_thread:
-  %".202" = add nuw nsw i64 %".74", 1
-  store i64 %".202", ptr %".70"
-  %".204" = add nuw nsw i32 %".76", 1
-  store i32 %".204", ptr %".56"
-  %".206" = zext i32 %".46" to i64
-  %".207" = icmp ult i64 %".202", %".206"
-  br i1 %".207", label %"thread", label %"row_done"
+  %".204" = add nuw nsw i64 %".74", 1
+  store i64 %".204", ptr %".70"
+  %".206" = add nuw nsw i32 %".76", 1
+  store i32 %".206", ptr %".56"
+  %".208" = zext i32 %".46" to i64
+  %".209" = icmp ult i64 %".204", %".208"
+  br i1 %".209", label %"thread", label %"row_done"
 b0:
   store i64 %".105", ptr %".83"
   store i32 %".108", ptr %".84"
@@ -191,78 +193,78 @@ b1:
   %".135" = add i64 %".133", %".134"
   store i64 %".135", ptr %".92"
   %".137" = load i64, ptr %".92"
-  %".153" = sub i64 %".137", %".152"
-  %".154" = call i64 @"llvm.fshr.i64"(i64 %".153", i64 %".153", i64 2)
-  %".156" = icmp ult i64 %".154", %".155"
-  br i1 %".156", label %"fast", label %"slow", !prof !2
+  %".155" = sub i64 %".137", %".154"
+  %".156" = call i64 @"llvm.fshr.i64"(i64 %".155", i64 %".155", i64 2)
+  %".158" = icmp ult i64 %".156", %".157"
+  br i1 %".158", label %"fast", label %"slow", !prof !2
 fast:
-  %".158" = getelementptr i8, ptr %".148", i64 %".153"
+  %".160" = getelementptr i8, ptr %".150", i64 %".155"
   br label %"after"
 slow:
-  %".160" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".137", i64 4, i64 0)
-  %".161" = icmp eq ptr %".160", null
-  br i1 %".161", label %"fault", label %"after", !prof !3
+  %".162" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".137", i64 4, i64 0)
+  %".163" = icmp eq ptr %".162", null
+  br i1 %".163", label %"fault", label %"after", !prof !3
 after:
-  %".188" = phi  ptr [%".158", %"fast"], [%".160", %"slow"]
-  %".189" = load i32, ptr %".188", align 4
-  store i32 %".189", ptr %".85"
-  %".191" = load i32, ptr %".85"
-  %".192" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
-  %".193" = shl i32 %".191", %".192"
-  %".194" = icmp ult i32 1, 32
-  %".195" = select  i1 %".194", i32 %".193", i32 0
-  store i32 %".195", ptr %".85"
-  %".197" = load i32, ptr %".85"
-  store i32 %".197", ptr %".188", align 4
+  %".190" = phi  ptr [%".160", %"fast"], [%".162", %"slow"]
+  %".191" = load i32, ptr %".190", align 4
+  store i32 %".191", ptr %".85"
+  %".193" = load i32, ptr %".85"
+  %".194" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
+  %".195" = shl i32 %".193", %".194"
+  %".196" = icmp ult i32 1, 32
+  %".197" = select  i1 %".196", i32 %".195", i32 0
+  store i32 %".197", ptr %".85"
+  %".199" = load i32, ptr %".85"
+  store i32 %".199", ptr %".190", align 4
   br label %"b2"
 fault:
-  %".162" = load i32, ptr %".4"
-  %".163" = zext i32 %".162" to i64
-  %".164" = getelementptr i8, ptr %".1", i64 192
-  store i64 %".163", ptr %".164", align 8
-  %".166" = load i32, ptr %".5"
-  %".167" = zext i32 %".166" to i64
-  %".168" = getelementptr i8, ptr %".1", i64 200
-  store i64 %".167", ptr %".168", align 8
-  %".170" = load i32, ptr %".6"
-  %".171" = zext i32 %".170" to i64
-  %".172" = getelementptr i8, ptr %".1", i64 208
-  store i64 %".171", ptr %".172", align 8
-  %".174" = load i32, ptr %".7"
-  %".175" = zext i32 %".174" to i64
-  %".176" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".175", ptr %".176", align 8
-  %".178" = load i32, ptr %".8"
-  %".179" = zext i32 %".178" to i64
-  %".180" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".179", ptr %".180", align 8
-  %".182" = load i32, ptr %".9"
-  %".183" = zext i32 %".182" to i64
-  %".184" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".183", ptr %".184", align 8
+  %".164" = load i32, ptr %".4"
+  %".165" = zext i32 %".164" to i64
+  %".166" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".165", ptr %".166", align 8
+  %".168" = load i32, ptr %".5"
+  %".169" = zext i32 %".168" to i64
+  %".170" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".169", ptr %".170", align 8
+  %".172" = load i32, ptr %".6"
+  %".173" = zext i32 %".172" to i64
+  %".174" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".173", ptr %".174", align 8
+  %".176" = load i32, ptr %".7"
+  %".177" = zext i32 %".176" to i64
+  %".178" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".177", ptr %".178", align 8
+  %".180" = load i32, ptr %".8"
+  %".181" = zext i32 %".180" to i64
+  %".182" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".181", ptr %".182", align 8
+  %".184" = load i32, ptr %".9"
+  %".185" = zext i32 %".184" to i64
+  %".186" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".185", ptr %".186", align 8
   ret i32 1
 tid_y_done:
-  %".214" = load i32, ptr %".59"
-  %".215" = add i32 %".214", 1
-  store i32 %".215", ptr %".59"
-  %".217" = icmp ult i32 %".215", %".50"
-  br i1 %".217", label %"tid_z", label %"tid_z_done"
+  %".216" = load i32, ptr %".59"
+  %".217" = add i32 %".216", 1
+  store i32 %".217", ptr %".59"
+  %".219" = icmp ult i32 %".217", %".50"
+  br i1 %".219", label %"tid_z", label %"tid_z_done"
 tid_z_done:
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".28"
-  %".229" = load i32, ptr %".31"
-  %".230" = add i32 %".229", 1
-  store i32 %".230", ptr %".31"
-  %".232" = icmp eq i32 %".230", %".21"
-  br i1 %".232", label %"next_block.if.if", label %"next_block.if.endif"
+  %".231" = load i32, ptr %".31"
+  %".232" = add i32 %".231", 1
+  store i32 %".232", ptr %".31"
+  %".234" = icmp eq i32 %".232", %".21"
+  br i1 %".234", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".31"
-  %".235" = load i32, ptr %".34"
-  %".236" = add i32 %".235", 1
-  store i32 %".236", ptr %".34"
+  %".237" = load i32, ptr %".34"
+  %".238" = add i32 %".237", 1
+  store i32 %".238", ptr %".34"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"

@@ -1,8 +1,8 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
-  %".494" = alloca i64
-  %".431" = alloca i64
+  %".496" = alloca i64
+  %".433" = alloca i64
   %".303" = alloca i32
   %".301" = alloca i32
   %".298" = alloca i32
@@ -64,26 +64,28 @@ entry:
   %".385" = getelementptr i8, ptr %".46", i64 1024
   %".391" = getelementptr i8, ptr %".46", i64 1024
   %".397" = load i64, ptr %".167", align 1
-  %".398" = lshr i64 %".397", 40
-  %".399" = getelementptr i8, ptr %".1", i64 24
-  %".400" = load i64, ptr %".399", align 8
-  %".401" = icmp ult i64 %".398", %".400"
-  %".402" = select  i1 %".401", i64 %".398", i64 0
-  %".403" = getelementptr i8, ptr %".1", i64 16
-  %".404" = load ptr, ptr %".403", align 8
-  %".405" = shl i64 %".402", 5
-  %".406" = getelementptr i8, ptr %".404", i64 %".405"
-  %".407" = load ptr, ptr %".406"
-  %".408" = getelementptr i8, ptr %".406", i64 8
-  %".409" = load i64, ptr %".408"
-  %".410" = getelementptr i8, ptr %".406", i64 16
+  %".398" = getelementptr i8, ptr %".1", i64 16
+  %".399" = load ptr, ptr %".398", align 8
+  %".400" = getelementptr i8, ptr %".1", i64 24
+  %".401" = load i64, ptr %".400", align 8
+  %".402" = lshr i64 %".397", 40
+  %".403" = mul i64 %".402", 2557247
+  %".404" = and i64 %".403", 4194303
+  %".405" = icmp ult i64 %".404", %".401"
+  %".406" = select  i1 %".405", i64 %".404", i64 0
+  %".407" = shl i64 %".406", 5
+  %".408" = getelementptr i8, ptr %".399", i64 %".407"
+  %".409" = load ptr, ptr %".408"
+  %".410" = getelementptr i8, ptr %".408", i64 8
   %".411" = load i64, ptr %".410"
-  %".414" = lshr i64 %".409", 2
-  %".449" = getelementptr i8, ptr %".1", i64 80
-  %".450" = load ptr, ptr %".449", align 8
-  %".464" = load i64, ptr %".167", align 8
-  %".521" = load i64, ptr %".167", align 8
-  %".527" = getelementptr i8, ptr %".46", i64 1024
+  %".412" = getelementptr i8, ptr %".408", i64 16
+  %".413" = load i64, ptr %".412"
+  %".416" = lshr i64 %".411", 2
+  %".451" = getelementptr i8, ptr %".1", i64 80
+  %".452" = load ptr, ptr %".451", align 8
+  %".466" = load i64, ptr %".167", align 8
+  %".523" = load i64, ptr %".167", align 8
+  %".529" = getelementptr i8, ptr %".46", i64 1024
   br label %"first_block"
 first_block:
   store i64 %".14", ptr %".15"
@@ -115,14 +117,14 @@ block_body:
 end:
   ret i32 0
 next_block:
-  %".585" = load i64, ptr %".15"
-  %".586" = add i64 %".585", 1
-  store i64 %".586", ptr %".15"
-  %".588" = load i32, ptr %".28"
-  %".589" = add i32 %".588", 1
-  store i32 %".589", ptr %".28"
-  %".591" = icmp eq i32 %".589", %".18"
-  br i1 %".591", label %"next_block.if", label %"next_block.endif"
+  %".587" = load i64, ptr %".15"
+  %".588" = add i64 %".587", 1
+  store i64 %".588", ptr %".15"
+  %".590" = load i32, ptr %".28"
+  %".591" = add i32 %".590", 1
+  store i32 %".591", ptr %".28"
+  %".593" = icmp eq i32 %".591", %".18"
+  br i1 %".593", label %"next_block.if", label %"next_block.endif"
 region1:
   store i32 0, ptr %".60"
   store i32 0, ptr %".60"
@@ -323,8 +325,8 @@ fast:
   br label %"after"
 slow:
   %".244" = zext i32 %".235" to i64
-  %".245" = add i64 %".244", 1099511627776
-  %".246" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".245", i64 4, i64 0)
+  %".245" = add i64 %".244", 3565187343784607744
+  %".246" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".245", i64 4, i64 0)
   %".247" = icmp eq ptr %".246", null
   br i1 %".247", label %"fault", label %"after", !prof !3
 after:
@@ -457,202 +459,202 @@ tid_y.1:
   %".394" = icmp ult i32 %".393", 32
   %".395" = zext i32 %".392" to i64
   %".396" = getelementptr i8, ptr %".391", i64 %".395"
-  %".412" = sub i64 %".344", %".411"
-  %".413" = call i64 @"llvm.fshr.i64"(i64 %".412", i64 %".412", i64 2)
-  %".415" = icmp ult i64 %".413", %".414"
-  %".416" = getelementptr i8, ptr %".407", i64 %".412"
-  %".417" = sub i64 %".377", %".411"
-  %".418" = call i64 @"llvm.fshr.i64"(i64 %".417", i64 %".417", i64 2)
-  %".419" = icmp ult i64 %".418", %".414"
-  %".420" = getelementptr i8, ptr %".407", i64 %".417"
-  %".421" = and i1 1, %".379"
-  %".422" = and i1 %".421", %".384"
-  %".423" = and i1 %".422", %".388"
-  %".424" = and i1 %".423", %".394"
-  %".425" = and i1 %".424", %".415"
-  %".426" = and i1 %".425", %".419"
-  br i1 %".426", label %"proven_row.1", label %"checked_row.1"
+  %".414" = sub i64 %".344", %".413"
+  %".415" = call i64 @"llvm.fshr.i64"(i64 %".414", i64 %".414", i64 2)
+  %".417" = icmp ult i64 %".415", %".416"
+  %".418" = getelementptr i8, ptr %".409", i64 %".414"
+  %".419" = sub i64 %".377", %".413"
+  %".420" = call i64 @"llvm.fshr.i64"(i64 %".419", i64 %".419", i64 2)
+  %".421" = icmp ult i64 %".420", %".416"
+  %".422" = getelementptr i8, ptr %".409", i64 %".419"
+  %".423" = and i1 1, %".379"
+  %".424" = and i1 %".423", %".384"
+  %".425" = and i1 %".424", %".388"
+  %".426" = and i1 %".425", %".394"
+  %".427" = and i1 %".426", %".417"
+  %".428" = and i1 %".427", %".421"
+  br i1 %".428", label %"proven_row.1", label %"checked_row.1"
 row_done.1:
-  %".574" = load i32, ptr %".303"
-  %".575" = add i32 %".574", 1
-  store i32 %".575", ptr %".303"
-  %".577" = icmp ult i32 %".575", %".52"
-  br i1 %".577", label %"tid_y.1", label %"tid_y_done.1"
+  %".576" = load i32, ptr %".303"
+  %".577" = add i32 %".576", 1
+  store i32 %".577", ptr %".303"
+  %".579" = icmp ult i32 %".577", %".52"
+  br i1 %".579", label %"tid_y.1", label %"tid_y_done.1"
 proven_row.1:
-  %".428" = load i32, ptr %".298"
-  %".429" = load i32, ptr %".301"
-  %".430" = load i32, ptr %".303"
-  store i64 0, ptr %".431"
-  store i64 0, ptr %".431"
+  %".430" = load i32, ptr %".298"
+  %".431" = load i32, ptr %".301"
+  %".432" = load i32, ptr %".303"
+  store i64 0, ptr %".433"
+  store i64 0, ptr %".433"
   br label %"thread.2"
 checked_row.1:
-  %".491" = load i32, ptr %".298"
-  %".492" = load i32, ptr %".301"
-  %".493" = load i32, ptr %".303"
-  store i64 0, ptr %".494"
-  store i64 0, ptr %".494"
+  %".493" = load i32, ptr %".298"
+  %".494" = load i32, ptr %".301"
+  %".495" = load i32, ptr %".303"
+  store i64 0, ptr %".496"
+  store i64 0, ptr %".496"
   br label %"thread.3"
 thread.2:
-  %".435" = load i64, ptr %".431"
-  %".436" = trunc i64 %".435" to i32
-  %".437" = add nuw nsw i32 %".428", %".436"
-  store i32 %".436", ptr %".4"
-  store i32 %".430", ptr %".5"
-  store i32 %".429", ptr %".6"
+  %".437" = load i64, ptr %".433"
+  %".438" = trunc i64 %".437" to i32
+  %".439" = add nuw nsw i32 %".430", %".438"
+  store i32 %".438", ptr %".4"
+  store i32 %".432", ptr %".5"
+  store i32 %".431", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  %".444" = mul i64 %".435", 4
-  %".445" = getelementptr i8, ptr %".390", i64 %".444"
-  %".446" = mul i64 %".435", 4
-  %".447" = getelementptr i8, ptr %".416", i64 %".446"
-  store i32 %".436", ptr %".83"
-  %".452" = trunc i64 1024 to i32
-  store i32 %".452", ptr %".81"
-  %".454" = load i32, ptr %".83"
-  %".455" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".456" = shl i32 %".454", %".455"
-  %".457" = icmp ult i32 2, 32
-  %".458" = select  i1 %".457", i32 %".456", i32 0
-  store i32 %".458", ptr %".90"
-  %".460" = load i32, ptr %".81"
-  %".461" = load i32, ptr %".90"
-  %".462" = add i32 %".460", %".461"
-  store i32 %".462", ptr %".95"
-  store i64 %".464", ptr %".154"
-  %".466" = load i32, ptr %".83"
-  %".467" = sub i32 31, %".466"
-  store i32 %".467", ptr %".155"
-  %".469" = load i32, ptr %".445", align 4
+  %".446" = mul i64 %".437", 4
+  %".447" = getelementptr i8, ptr %".390", i64 %".446"
+  %".448" = mul i64 %".437", 4
+  %".449" = getelementptr i8, ptr %".418", i64 %".448"
+  store i32 %".438", ptr %".83"
+  %".454" = trunc i64 1024 to i32
+  store i32 %".454", ptr %".81"
+  %".456" = load i32, ptr %".83"
+  %".457" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".458" = shl i32 %".456", %".457"
+  %".459" = icmp ult i32 2, 32
+  %".460" = select  i1 %".459", i32 %".458", i32 0
+  store i32 %".460", ptr %".90"
+  %".462" = load i32, ptr %".81"
+  %".463" = load i32, ptr %".90"
+  %".464" = add i32 %".462", %".463"
+  store i32 %".464", ptr %".95"
+  store i64 %".466", ptr %".154"
+  %".468" = load i32, ptr %".83"
+  %".469" = sub i32 31, %".468"
   store i32 %".469", ptr %".155"
-  %".471" = load i32, ptr %".83"
-  %".472" = zext i32 %".471" to i64
-  %".473" = zext i32 4 to i64
-  %".474" = mul i64 %".472", %".473"
-  store i64 %".474", ptr %".156"
-  %".476" = load i64, ptr %".154"
-  %".477" = load i64, ptr %".156"
-  %".478" = add i64 %".476", %".477"
-  store i64 %".478", ptr %".157"
-  %".480" = load i32, ptr %".155"
-  store i32 %".480", ptr %".447", align 4
+  %".471" = load i32, ptr %".447", align 4
+  store i32 %".471", ptr %".155"
+  %".473" = load i32, ptr %".83"
+  %".474" = zext i32 %".473" to i64
+  %".475" = zext i32 4 to i64
+  %".476" = mul i64 %".474", %".475"
+  store i64 %".476", ptr %".156"
+  %".478" = load i64, ptr %".154"
+  %".479" = load i64, ptr %".156"
+  %".480" = add i64 %".478", %".479"
+  store i64 %".480", ptr %".157"
+  %".482" = load i32, ptr %".155"
+  store i32 %".482", ptr %".449", align 4
   store i32 0, ptr %".57"
   br label %"next_thread.2"
 next_thread.2:
-  %".484" = add nuw nsw i64 %".435", 1
-  store i64 %".484", ptr %".431"
-  %".486" = add nuw nsw i32 %".437", 1
-  store i32 %".486", ptr %".298"
-  %".488" = zext i32 %".50" to i64
-  %".489" = icmp ult i64 %".484", %".488"
-  br i1 %".489", label %"thread.2", label %"row_done.1"
+  %".486" = add nuw nsw i64 %".437", 1
+  store i64 %".486", ptr %".433"
+  %".488" = add nuw nsw i32 %".439", 1
+  store i32 %".488", ptr %".298"
+  %".490" = zext i32 %".50" to i64
+  %".491" = icmp ult i64 %".486", %".490"
+  br i1 %".491", label %"thread.2", label %"row_done.1"
 before:
   unreachable
 thread.3:
-  %".498" = load i64, ptr %".494"
-  %".499" = trunc i64 %".498" to i32
-  %".500" = add nuw nsw i32 %".491", %".499"
-  store i32 %".499", ptr %".4"
-  store i32 %".493", ptr %".5"
-  store i32 %".492", ptr %".6"
+  %".500" = load i64, ptr %".496"
+  %".501" = trunc i64 %".500" to i32
+  %".502" = add nuw nsw i32 %".493", %".501"
+  store i32 %".501", ptr %".4"
+  store i32 %".495", ptr %".5"
+  store i32 %".494", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  store i32 %".499", ptr %".83"
-  %".509" = trunc i64 1024 to i32
-  store i32 %".509", ptr %".81"
-  %".511" = load i32, ptr %".83"
-  %".512" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".513" = shl i32 %".511", %".512"
-  %".514" = icmp ult i32 2, 32
-  %".515" = select  i1 %".514", i32 %".513", i32 0
-  store i32 %".515", ptr %".90"
-  %".517" = load i32, ptr %".81"
-  %".518" = load i32, ptr %".90"
-  %".519" = add i32 %".517", %".518"
-  store i32 %".519", ptr %".95"
-  store i64 %".521", ptr %".154"
-  %".523" = load i32, ptr %".83"
-  %".524" = sub i32 31, %".523"
-  store i32 %".524", ptr %".155"
-  %".526" = load i32, ptr %".95"
-  %".528" = sub i32 %".526", 1024
-  %".529" = call i32 @"llvm.fshr.i32"(i32 %".528", i32 %".528", i32 2)
-  %".530" = icmp ult i32 %".529", 32
-  br i1 %".530", label %"fast.1", label %"slow.1", !prof !2
+  store i32 %".501", ptr %".83"
+  %".511" = trunc i64 1024 to i32
+  store i32 %".511", ptr %".81"
+  %".513" = load i32, ptr %".83"
+  %".514" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".515" = shl i32 %".513", %".514"
+  %".516" = icmp ult i32 2, 32
+  %".517" = select  i1 %".516", i32 %".515", i32 0
+  store i32 %".517", ptr %".90"
+  %".519" = load i32, ptr %".81"
+  %".520" = load i32, ptr %".90"
+  %".521" = add i32 %".519", %".520"
+  store i32 %".521", ptr %".95"
+  store i64 %".523", ptr %".154"
+  %".525" = load i32, ptr %".83"
+  %".526" = sub i32 31, %".525"
+  store i32 %".526", ptr %".155"
+  %".528" = load i32, ptr %".95"
+  %".530" = sub i32 %".528", 1024
+  %".531" = call i32 @"llvm.fshr.i32"(i32 %".530", i32 %".530", i32 2)
+  %".532" = icmp ult i32 %".531", 32
+  br i1 %".532", label %"fast.1", label %"slow.1", !prof !2
 next_thread.3:
-  %".567" = add nuw nsw i64 %".498", 1
-  store i64 %".567", ptr %".494"
-  %".569" = add nuw nsw i32 %".500", 1
-  store i32 %".569", ptr %".298"
-  %".571" = zext i32 %".50" to i64
-  %".572" = icmp ult i64 %".567", %".571"
-  br i1 %".572", label %"thread.3", label %"row_done.1"
+  %".569" = add nuw nsw i64 %".500", 1
+  store i64 %".569", ptr %".496"
+  %".571" = add nuw nsw i32 %".502", 1
+  store i32 %".571", ptr %".298"
+  %".573" = zext i32 %".50" to i64
+  %".574" = icmp ult i64 %".569", %".573"
+  br i1 %".574", label %"thread.3", label %"row_done.1"
 before.1:
   unreachable
 fast.1:
-  %".532" = zext i32 %".528" to i64
-  %".533" = getelementptr i8, ptr %".527", i64 %".532"
+  %".534" = zext i32 %".530" to i64
+  %".535" = getelementptr i8, ptr %".529", i64 %".534"
   br label %"after.1"
 slow.1:
-  %".535" = zext i32 %".526" to i64
-  %".536" = add i64 %".535", 1099511627776
-  %".537" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".536", i64 4, i64 1)
-  %".538" = icmp eq ptr %".537", null
-  br i1 %".538", label %"fault", label %"after.1", !prof !3
+  %".537" = zext i32 %".528" to i64
+  %".538" = add i64 %".537", 3565187343784607744
+  %".539" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".538", i64 4, i64 1)
+  %".540" = icmp eq ptr %".539", null
+  br i1 %".540", label %"fault", label %"after.1", !prof !3
 after.1:
-  %".540" = phi  ptr [%".533", %"fast.1"], [%".537", %"slow.1"]
-  %".541" = load i32, ptr %".540", align 4
-  store i32 %".541", ptr %".155"
-  %".543" = load i32, ptr %".83"
-  %".544" = zext i32 %".543" to i64
-  %".545" = zext i32 4 to i64
-  %".546" = mul i64 %".544", %".545"
-  store i64 %".546", ptr %".156"
-  %".548" = load i64, ptr %".154"
-  %".549" = load i64, ptr %".156"
-  %".550" = add i64 %".548", %".549"
-  store i64 %".550", ptr %".157"
-  %".552" = load i64, ptr %".157"
-  %".553" = sub i64 %".552", %".411"
-  %".554" = call i64 @"llvm.fshr.i64"(i64 %".553", i64 %".553", i64 2)
-  %".555" = icmp ult i64 %".554", %".414"
-  br i1 %".555", label %"fast.2", label %"slow.2", !prof !2
+  %".542" = phi  ptr [%".535", %"fast.1"], [%".539", %"slow.1"]
+  %".543" = load i32, ptr %".542", align 4
+  store i32 %".543", ptr %".155"
+  %".545" = load i32, ptr %".83"
+  %".546" = zext i32 %".545" to i64
+  %".547" = zext i32 4 to i64
+  %".548" = mul i64 %".546", %".547"
+  store i64 %".548", ptr %".156"
+  %".550" = load i64, ptr %".154"
+  %".551" = load i64, ptr %".156"
+  %".552" = add i64 %".550", %".551"
+  store i64 %".552", ptr %".157"
+  %".554" = load i64, ptr %".157"
+  %".555" = sub i64 %".554", %".413"
+  %".556" = call i64 @"llvm.fshr.i64"(i64 %".555", i64 %".555", i64 2)
+  %".557" = icmp ult i64 %".556", %".416"
+  br i1 %".557", label %"fast.2", label %"slow.2", !prof !2
 fast.2:
-  %".557" = getelementptr i8, ptr %".407", i64 %".553"
+  %".559" = getelementptr i8, ptr %".409", i64 %".555"
   br label %"after.2"
 slow.2:
-  %".559" = call ptr @"resolve"(ptr %".1", ptr %".11", i64 %".552", i64 4, i64 2)
-  %".560" = icmp eq ptr %".559", null
-  br i1 %".560", label %"fault", label %"after.2", !prof !3
+  %".561" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".554", i64 4, i64 2)
+  %".562" = icmp eq ptr %".561", null
+  br i1 %".562", label %"fault", label %"after.2", !prof !3
 after.2:
-  %".562" = phi  ptr [%".557", %"fast.2"], [%".559", %"slow.2"]
-  %".563" = load i32, ptr %".155"
-  store i32 %".563", ptr %".562", align 4
+  %".564" = phi  ptr [%".559", %"fast.2"], [%".561", %"slow.2"]
+  %".565" = load i32, ptr %".155"
+  store i32 %".565", ptr %".564", align 4
   store i32 0, ptr %".57"
   br label %"next_thread.3"
 tid_y_done.1:
-  %".579" = load i32, ptr %".301"
-  %".580" = add i32 %".579", 1
-  store i32 %".580", ptr %".301"
-  %".582" = icmp ult i32 %".580", %".54"
-  br i1 %".582", label %"tid_z.1", label %"tid_z_done.1"
+  %".581" = load i32, ptr %".301"
+  %".582" = add i32 %".581", 1
+  store i32 %".582", ptr %".301"
+  %".584" = icmp ult i32 %".582", %".54"
+  br i1 %".584", label %"tid_z.1", label %"tid_z_done.1"
 tid_z_done.1:
   br label %"next_block"
 next_block.if:
   store i32 0, ptr %".28"
-  %".594" = load i32, ptr %".31"
-  %".595" = add i32 %".594", 1
-  store i32 %".595", ptr %".31"
-  %".597" = icmp eq i32 %".595", %".21"
-  br i1 %".597", label %"next_block.if.if", label %"next_block.if.endif"
+  %".596" = load i32, ptr %".31"
+  %".597" = add i32 %".596", 1
+  store i32 %".597", ptr %".31"
+  %".599" = icmp eq i32 %".597", %".21"
+  br i1 %".599", label %"next_block.if.if", label %"next_block.if.endif"
 next_block.endif:
   br label %"block"
 next_block.if.if:
   store i32 0, ptr %".31"
-  %".600" = load i32, ptr %".34"
-  %".601" = add i32 %".600", 1
-  store i32 %".601", ptr %".34"
+  %".602" = load i32, ptr %".34"
+  %".603" = add i32 %".602", 1
+  store i32 %".603", ptr %".34"
   br label %"next_block.if.endif"
 next_block.if.endif:
   br label %"next_block.endif"

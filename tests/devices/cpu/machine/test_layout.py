@@ -26,6 +26,34 @@ def test_a_negative_or_large_index_keeps_its_region(number: int, offset: int) ->
     assert layout.region_of(layout.region_address(number) + offset) == number
 
 
+@given(
+    st.integers(layout.FIRST_REGION, layout.MAX_REGIONS - 1),
+    st.integers(layout.REGION_SHIFT, 61),
+    st.integers(1, 33),
+    st.sampled_from([1, -1]),
+)
+def test_an_index_of_terabytes_reaches_no_other_region(number: int, bit: int, factor: int, sign: int) -> None:
+    reached = layout.region_address(number) + sign * (factor << bit)
+    found = layout.region_of(reached)
+    # Only where 2^64 is passed may the address be the region's own again.
+    assert found == number or not layout.FIRST_REGION <= found < layout.MAX_REGIONS
+    assert found != number or (reached - layout.region_address(number)) % (1 << 62) == 0
+
+
+@given(st.integers(layout.FIRST_REGION, layout.MAX_REGIONS - 1), st.sampled_from([1, -1]))
+def test_no_window_and_region_add_up_to_a_region(number: int, sign: int) -> None:
+    for window in (layout.SHARED_WINDOW, layout.LOCAL_WINDOW, layout.PARAM_WINDOW):
+        found = layout.region_of(sign * window + layout.region_address(number))
+        assert not 0 <= found < layout.MAX_REGIONS
+
+
+@given(st.integers(0, (1 << layout.SLOT_BITS) - 1))
+def test_every_region_has_a_slot_of_its_own(number: int) -> None:
+    assert layout.region_of(layout.region_address(number)) == number
+    assert layout.region_address(number) < 1 << 62
+    assert layout.region_of(layout.region_address(number) + (1 << 62)) == -1
+
+
 def test_regions_are_found_by_any_address_near_them() -> None:
     space = AddressSpace()
     regions = [space.allocate(f"b{size}", size) for size in range(100)]
@@ -35,6 +63,10 @@ def test_regions_are_found_by_any_address_near_them() -> None:
     assert all(item.host % 256 == 0 for item in regions)
     assert space.free(regions[3].address)
     assert space.allocate("again", 5).number == regions[3].number
+    assert space.named("b50") is regions[50]
+    assert space.named("c") is None
+    assert offset_in(regions[50], regions[50].address - (1 << 61)) == -(1 << 61)
+    assert offset_in(regions[50], (regions[50].address - (1 << 63) + 4) % (1 << 64)) == 4 - (1 << 63)
     assert space.used == sum(range(100)) - 3 + 5
     space.clear()
     assert space.find(regions[50].address) is None
