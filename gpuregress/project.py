@@ -93,12 +93,17 @@ def find(start: Path) -> Project:
         if document is not None:
             return _project(folder, document)
     for folder in folders:
-        if (folder / "configs").is_dir():
+        if (folder / "configs").is_dir() or _has_baselines(folder):
             return _project(folder, None)
     message = f"there is no project in {start} or above it: make a folder configs/ for your jobs, or an empty"
     raise UsageError(
         f"{message} {SETTINGS_FILE} in the project's folder (`gpuregress new KERNEL.cu` writes a first job)"
     )
+
+
+def _has_baselines(folder: Path) -> bool:
+    """Whether results were accepted here; git keeps no empty configs/, so they may outlive the last job."""
+    return any(any((folder / "baselines").glob(f"{case}/baseline.yaml")) for case in ("*", "*/*"))
 
 
 def _settings(folder: Path) -> Document | None:

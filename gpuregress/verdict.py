@@ -83,6 +83,16 @@ def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = No
     )
 
 
+def broken(job: str, errors: Sequence[str]) -> Verdict:
+    """The verdict on a job that makes no cases, because something in it is wrong.
+
+    Args:
+        job: its name.
+        errors: at least one line, each with file, line and key.
+    """
+    return Verdict(job, job, "error", _first_line(errors[0]), notes=tuple(errors[1:]), exit_code=EXIT_CODES["error"])
+
+
 def skipped(case: Case, reason: str) -> Verdict:
     """The verdict on a case that was left out, and why."""
     return Verdict(case.job, case.name, "skip", reason, case.revision)

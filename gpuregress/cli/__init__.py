@@ -82,7 +82,14 @@ class Commands(click.Group):
 
     def _plain_main(self, *args: Any, **extra: Any) -> Any:
         plain: Callable[..., Any] = super().main
-        return plain(*args, standalone_mode=False, **extra)
+        try:
+            return plain(*args, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            from gpuregress.cli import reports
+
+            given = extra.get("args") or next(iter(args), None) or sys.argv[1:]
+            reports.refuse(given, error.format_message())
+            raise
 
 
 @click.group(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
 from gpuregress.cli import context
@@ -22,7 +24,9 @@ from gpuregress.cli import context
     metavar="KIND",
     help="Accept for one device (cpu, cuda) or architecture (sm_80) only, beside the common baseline; or for `common`.",
 )
-@click.option("--prune", is_flag=True, help="Remove the baselines whose case is gone; accept nothing.")
+@click.option(
+    "--prune", is_flag=True, help="Forget the cases that are gone and remove their baselines; accept nothing."
+)
 @context.json_option
 @click.pass_context
 def command(
@@ -66,16 +70,24 @@ def command(
 
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress import baselines, plan
-    from gpuregress.pipeline import acceptance, folders
+    from gpuregress.errors import NothingToDo
+    from gpuregress.pipeline import absences, acceptance, folders
 
     project = context.find_project(ctx)
-    gone = acceptance.obsolete(project, [case.name for case in plan.make(project, ()).cases])
+    present: list[str] = []
+    with contextlib.suppress(NothingToDo):  # no job is left: every baseline goes
+        present = [case.name for case in plan.make(project, ()).cases]
+    gone = acceptance.obsolete(project, present)
     for name in gone:
         baselines.Store(project.baselines, project.runs / folders.ACCEPTING).remove(name)
         if not as_json:
             click.echo(f"removed the baseline {name}: its case is gone")
+    forgotten = [name for name in absences.forget(project, present) if name not in gone]
     if as_json:
-        context.print_json({"removed": list(gone)})
-    elif not gone:
+        context.print_json({"removed": list(gone), "forgotten": forgotten})
+        return 0
+    for name in forgotten:
+        click.echo(f"forgot {name}: the next nightly run does not expect it")
+    if not gone and not forgotten:
         click.echo("every baseline has its case")
     return 0

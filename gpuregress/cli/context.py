@@ -11,7 +11,6 @@ import click
 if TYPE_CHECKING:
     from gpuregress.pipeline import Request
     from gpuregress.project import Project
-    from gpuregress.records import RunSummary
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -61,22 +60,6 @@ def write_report(target: str, text: str) -> None:
             path.write_text(text, encoding="utf-8")
         return
     storage.write_atomic(path, text.encode())
-
-
-def write_reports(summary: RunSummary, json: str | None, junit: str | None, html: str | None) -> None:
-    """Writes what `--json`, `--junit` and `--html` ask for."""
-    if json:
-        from gpuregress.report import json_report
-
-        write_report(json, json_report.render(summary))
-    if junit:
-        from gpuregress.report import junit as junit_report
-
-        write_report(junit, junit_report.render(summary))
-    if html:
-        from gpuregress.report import html as html_report
-
-        write_report(html, html_report.render(summary))
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import context, reports
 
 
 @click.command(
@@ -25,13 +25,13 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     from gpuregress.pipeline import unattended
 
-    project = context.find_project(ctx)
-    summary = unattended.run(project, context.request_of(options))
-    context.write_reports(summary, options["json"], options["junit"], options["html"])
-    if summary.exit_code or summary.notes:
-        from gpuregress.report import terminal
+    with reports.written(options) as kept:
+        project = context.find_project(ctx)
+        kept.summary = summary = unattended.run(project, context.request_of(options))
+        if summary.exit_code or summary.notes:
+            from gpuregress.report import terminal
 
-        to_stderr = context.writes_to_stdout(options)
-        for line in terminal.one_screen(summary, root=project.root):
-            click.echo(line, err=to_stderr)
+            to_stderr = context.writes_to_stdout(options)
+            for line in terminal.one_screen(summary, root=project.root):
+                click.echo(line, err=to_stderr)
     return summary.exit_code

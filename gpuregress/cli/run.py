@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import context, reports
 
 
 @click.command(
@@ -34,15 +34,15 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
 
     project = functools.cache(lambda: context.find_project(ctx, jobs))
     verbosity = options["verbose"] - options["quiet"]
-    to_stderr = context.writes_to_stdout(options)
     request = context.request_of(
         options, selectors=jobs, fail_fast=options["fail_fast"], rerun_failed=options["rerun_failed"]
     )
-    with pipeline.opened(request) as opening:
-        from gpuregress.cli import progress  # loads while the first worker starts
+    with reports.written(options) as kept:
+        to_stderr = context.writes_to_stdout(options)
+        with pipeline.opened(request) as opening:
+            from gpuregress.cli import progress  # loads while the first worker starts
 
-        with progress.listener(verbosity, to_stderr=to_stderr) as listen:
-            summary = opening.run(project, listen)
-    progress.show_closing(summary, project().root, verbosity, to_stderr=to_stderr)
-    context.write_reports(summary, options["json"], options["junit"], options["html"])
+            with progress.listener(verbosity, to_stderr=to_stderr) as listen:
+                kept.summary = summary = opening.run(project, listen)
+        progress.show_closing(summary, project().root, verbosity, to_stderr=to_stderr)
     return summary.exit_code

@@ -47,6 +47,11 @@ class Request:
     block_order: str = ""
 
     @property
+    def keeps_going(self) -> bool:
+        """Whether a wrong job is an `error` of its own and the others run: nobody is there at night to mend it."""
+        return self.kind == "nightly"
+
+    @property
     def takes_all(self) -> bool:
         """Whether every case of the project is asked for."""
         return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from gpuregress import plan, revision, verdict
 from gpuregress.baselines import Store
-from gpuregress.errors import GpuregressError, Interrupted, NothingToDo, StorageError
+from gpuregress.errors import GpuregressError, Interrupted, JobError, JobErrors, NothingToDo, StorageError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import asked, folders, head, programs, rejections, seats
+from gpuregress.pipeline import absences, asked, folders, head, programs, rejections, seats
 from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
@@ -50,6 +50,8 @@ class Execution:
     bell: Bell
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    broken: list[Verdict] = field(default_factory=list)
     rejected: dict[tuple[str, str, str], str] = field(default_factory=dict)
     began: float = field(default_factory=time.perf_counter)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -61,7 +63,7 @@ class Execution:
             pool: the workers.
             choice: where they run.
         """
-        self.notes += asked.check(self.request, choice)
+        self.remarks += asked.check(self.request, choice)
         cases = asked.adapted(self._plan(), self.request, choice)
         wanted = [case for case in cases if choice.kind in case.devices]
         pool.warm(min(len(wanted), len(choice.seats)))
@@ -69,16 +71,19 @@ class Execution:
 
     def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
-        programs.check_arguments(wanted, compiled)
+        contradicting = self._contradicting(wanted, compiled)
+        cases, wanted = ([case for case in some if case.path not in contradicting] for some in (cases, wanted))
         self.rejected = rejections.known(self.project.runs)
         folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
-        self.listen(Planned(len(cases), folder.name, choice.name, choice.why))
+        self.listen(Planned(len(cases) + len(self.broken), folder.name, choice.name, choice.why))
         accepted = Accepted(Store(self.project.baselines), choice.kind)
         interrupted = False
         try:
             with contextlib.closing(LaunchLog(folder / folders.LAUNCH_LOG)) as log:
                 log.head(head.facts(wanted, choice, compiled.programs.values()))
+            for found in self.broken:
+                self._say(found, len(cases) + len(self.broken))
             self._settle_unrunnable(cases, choice, compiled)
             tasks = self._tasks(wanted, compiled, folder, accepted)
             self._execute_tasks(tasks, choice, folder, pool, accepted)
@@ -91,15 +96,22 @@ class Execution:
 
     def _plan(self) -> tuple[Case, ...]:
         request = self.request
-        planned = (self.machinery.planner or plan.make)(
-            self.project,
-            request.selectors,
-            name_glob=request.name_glob,
-            tags=request.tags,
-            repeat=request.repeat,
-            timeout=request.timeout,
-        )
-        self.notes += planned.notes
+        try:
+            planned = (self.machinery.planner or plan.make)(
+                self.project,
+                request.selectors,
+                name_glob=request.name_glob,
+                tags=request.tags,
+                repeat=request.repeat,
+                timeout=request.timeout,
+                keep_going=request.keeps_going,
+            )
+        except NothingToDo:
+            if not absences.are_expected(self.project, request):
+                raise
+            planned = plan.Plan(())
+        self.remarks += planned.notes
+        self.broken += (verdict.broken(job.name, self._told(job.errors)) for job in planned.broken)
         cases = tuple(planned.cases)
         if request.rerun_failed:
             failed = self._failed_before()
@@ -111,6 +123,27 @@ class Execution:
     def _failed_before(self) -> set[str]:
         document = folders.results(folders.find(self.project.runs))
         return {entry["case"] for entry in document["cases"] if entry["verdict"] not in ("pass", "skip")}
+
+    def _contradicting(self, wanted: Sequence[Case], compiled: programs.Compiled) -> set[str]:
+        """The files of the jobs with an argument that does not fit its kernel: they are broken.
+
+        Raises:
+            JobErrors: all that contradict, where a wrong job stops the run.
+        """
+        try:
+            programs.check_arguments(wanted, compiled)
+        except JobErrors as wrong:
+            if not self.request.keeps_going:
+                raise
+            jobs, paths = {case.path: case.job for case in wanted}, {str(error.path) for error in wrong.errors}
+            for path in sorted(paths):
+                errors = [error for error in wrong.errors if str(error.path) == path]
+                self.broken.append(verdict.broken(jobs[path], self._told(errors)))
+            return paths
+        return set()
+
+    def _told(self, errors: Sequence[JobError]) -> list[str]:
+        return [str(error).removeprefix(f"{self.project.root}/") for error in errors]
 
     def _settle_unrunnable(self, cases: Sequence[Case], choice: seats.Choice, compiled: programs.Compiled) -> None:
         for case in cases:
@@ -175,7 +208,7 @@ class Execution:
         remarks = asked.remarks(task.case, outcome)
         if found.word in ("pass", "new"):
             changed = (f"changed since the baseline: {change}" for change in found.changes)
-            self.notes += (
+            self.remarks += (
                 f"{found.case}: {remark}" for remark in (*remarks, *(changed if found.word == "pass" else ()))
             )
         return dataclasses.replace(found, notes=(*found.notes, *remarks))
@@ -195,12 +228,11 @@ class Execution:
         elif left:
             for case in left:
                 self.verdicts[case.name] = verdict.skipped(case, "not run: an earlier case failed (--fail-fast)")
-        ordered = tuple(self.verdicts[case.name] for case in cases if case.name in self.verdicts)
-        here = {case.name for case in cases}
-        gone = [] if interrupted else [name for name in self.request.expected if name not in here]
-        self.notes = [*(f"{name} vanished since the last nightly run" for name in gone), *self.notes]
-        self.notes += self._orphans(cases, store)
-        code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered, vanished=bool(gone))
+        names = (*(found.case for found in self.broken), *(case.name for case in cases))
+        ordered = tuple(self.verdicts[name] for name in names if name in self.verdicts)
+        absent = absences.find(self.request, names, self._orphans(cases, store))
+        self.notes += absent.notes
+        code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered, vanished=bool(absent.missing))
         return RunSummary(
             run=folder.name,
             folder=str(folder),
@@ -211,6 +243,8 @@ class Execution:
             notes=tuple(self.notes),
             interrupted=interrupted,
             exit_code=code,
+            remarks=tuple(self.remarks),
+            missing=absent.missing,
         )
 
     def _leave(
@@ -232,16 +266,16 @@ class Execution:
             return dataclasses.replace(summary, notes=said, exit_code=code, is_kept=is_kept)
         return dataclasses.replace(summary, notes=(*summary.notes, *said)) if said else summary
 
-    def _orphans(self, cases: Sequence[Case], store: Store) -> Iterator[str]:
-        """Baselines whose case is gone, said aloud."""
+    def _orphans(self, cases: Sequence[Case], store: Store) -> list[str]:
+        """Baselines whose case is gone; those of a broken job may have theirs."""
         here = {case.name for case in cases}
         jobs = {case.job for case in cases}
-        gone = [name for name in store.case_names() if name not in here]
+        broken = [found.job for found in self.broken]
+        gone = [name for name in store.case_names() if name not in here and not absences.is_of(name, broken)]
         if not self.request.takes_all:
-            gone = [name for name in gone if any(name == job or name.startswith(f"{job}/") for job in jobs)]
+            gone = [name for name in gone if absences.is_of(name, jobs)]
             gone = self._gone_from(jobs, gone) if gone else []
-        for name in gone:
-            yield f"the baseline {name} has no case any more (`gpuregress accept --prune` removes it)"
+        return gone
 
     def _gone_from(self, jobs: set[str], names: Sequence[str]) -> list[str]:
         planned = (self.machinery.planner or plan.make)(self.project, sorted(jobs))

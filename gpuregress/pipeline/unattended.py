@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from pathlib import Path
 
 from gpuregress import storage
-from gpuregress.pipeline import opening
+from gpuregress.errors import StorageError
+from gpuregress.pipeline import absences, opening
+from gpuregress.pipeline.absences import LastNight
 from gpuregress.pipeline.request import Machinery, Request
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
 
 LOCK = ".nightly.lock"
-CASES = "nightly.json"
 
 
 def run(project: Project, request: Request, machinery: Machinery | None = None) -> RunSummary:
     """Runs under the project's lock and compares the cases with those of the last nightly run.
+
+    A job that is wrong is an `error`, and the others run.
 
     Args:
         project: whose.
@@ -26,23 +27,23 @@ def run(project: Project, request: Request, machinery: Machinery | None = None) 
 
     Raises:
         RunLocked: another nightly run holds the lock.
-        GpuregressError: whatever `pipeline.run` raises.
+        GpuregressError: whatever `pipeline.run` raises, but for JobErrors.
     """
     with storage.lock(project.runs / LOCK):
-        before, said = _before(project.runs / CASES) if request.takes_all else ((), ())
-        request = dataclasses.replace(request, kind="nightly", expected=before)
+        before = absences.last_night(project) if request.takes_all else LastNight()
+        request = dataclasses.replace(request, kind="nightly", expected=before.cases)
         summary = opening.run(project, request, machinery=machinery)
-        if not summary.interrupted and request.takes_all:
-            names = {"run": summary.run, "cases": sorted(verdict.case for verdict in summary.verdicts)}
-            storage.write_atomic(project.runs / CASES, json.dumps(names, indent=1).encode())
-    return dataclasses.replace(summary, notes=(*said, *summary.notes)) if said else summary
+        summary = dataclasses.replace(summary, notes=(*before.notes, *summary.notes))
+        if summary.interrupted or not request.takes_all:
+            return summary
+        return _recorded(project, summary, before)
 
 
-def _before(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The cases of the last nightly run, and what must be said about them."""
-    if not path.is_file():
-        return (), ()
+def _recorded(project: Project, summary: RunSummary, before: LastNight) -> RunSummary:
+    """The run, remembered for the next night with all that is missing and all that a broken job may have hidden."""
+    names = {verdict.case for verdict in summary.verdicts if verdict.revision}  # a broken job has none
     try:
-        return tuple(json.loads(storage.read_bytes(path))["cases"]), ()
-    except (ValueError, KeyError, TypeError):
-        return (), (f"{path} was cut short or edited: whether a case vanished since the last nightly run is not known",)
+        absences.record_night(project, LastNight(summary.run, tuple({*names, *before.cases})))
+    except StorageError as error:
+        return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=StorageError.exit_code)
+    return summary

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gpuregress.plan.program import check_program, check_reference, unknown_names
-from gpuregress.plan.select import Plan, make
+from gpuregress.plan.select import BrokenJob, Plan, make
 
-__all__ = ["Plan", "check_program", "check_reference", "make", "unknown_names"]
+__all__ = ["BrokenJob", "Plan", "check_program", "check_reference", "make", "unknown_names"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress.document.problems import suggestion
-from gpuregress.errors import JobError, JobErrors, NothingToDo, UsageError
+from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.plan import cases
 from gpuregress.project import Project
 from gpuregress.records import Case
@@ -19,16 +19,31 @@ _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenJob:
+    """A job that makes no cases, because something in it is wrong.
+
+    Attributes:
+        name: the job's, as far as its file tells; that of no other job of the plan.
+        errors: at least one.
+    """
+
+    name: str
+    errors: tuple[JobError, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What to run.
 
     Attributes:
         cases: in the order of their files' names and their parameters.
         notes: lines that the user should be told.
+        broken: the jobs that are wrong, where the others are wanted nevertheless.
     """
 
     cases: tuple[Case, ...]
     notes: tuple[str, ...] = ()
+    broken: tuple[BrokenJob, ...] = ()
 
 
 def make(
@@ -39,6 +54,7 @@ def make(
     tags: Sequence[str] = (),
     repeat: int | None = None,
     timeout: float | None = None,
+    keep_going: bool = False,
 ) -> Plan:
     """Plans the cases that are meant.
 
@@ -49,9 +65,10 @@ def make(
         tags: keep only cases with one of these.
         repeat: in place of the jobs' own.
         timeout: in place of the jobs' own, seconds.
+        keep_going: plan the other jobs where one is wrong; `Plan.broken` names it.
 
     Raises:
-        JobErrors: one of the jobs is wrong, or two have one name.
+        JobErrors: one of the jobs is wrong, or two have one name; not with `keep_going`.
         UsageError: a selector names nothing.
         NothingToDo: nothing is left.
     """
@@ -61,18 +78,30 @@ def make(
         raise UsageError(f"--timeout {timeout}: more than 0 seconds are needed")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
     meant = _Selection(project, jobs, selectors)
-    clashes = _clashes({**jobs, **{path: quick_name(path) for path in meant.files}}) if meant.files else []
-    found, notes = _planned(meant.files, project, cases.Overrides(repeat, timeout), clashes)
-    if clashes := _clashes({Path(case.path): case.job for case in found}):
-        raise JobErrors(tuple(clashes))
+    wrong = _Wrong(keep_going=keep_going)
+    if meant.files:
+        wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
+    found, notes = _planned(meant.files, project, cases.Overrides(repeat, timeout), wrong)
+    wrong.raise_if_any()
+    wrong.add_clashes({Path(case.path): case.job for case in found})
+    wrong.raise_if_any()
+    found = [case for case in found if Path(case.path) not in wrong.errors]
     chosen = tuple(case for case in found if meant.takes(case))
     meant.check_used(found)
     kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
-    if not kept:
+    if keep_going and not selectors:
+        wrong.add_no_files(project.configs)
+    broken = wrong.jobs(project, {case.job for case in found})
+    if not kept and not broken:
         raise NothingToDo(_nothing(project, jobs, name_glob, tags))
     names = {case.job for case in kept}
     said = tuple(note for note in notes if note.partition(":")[0] in names)
-    return Plan(kept, said if selectors else (*no_files(project.configs), *said))
+    unlike = (
+        ()
+        if selectors or keep_going
+        else (f"{_below(path, project.root)} {why}" for path, why in no_files(project.configs))
+    )
+    return Plan(kept, (*unlike, *said), broken)
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
@@ -83,16 +112,21 @@ def job_files(configs: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
 
 
-def no_files(configs: Path) -> tuple[str, ...]:
-    """What is called like a job and is none, a line each: a link that leads nowhere, a folder."""
+def no_files(configs: Path) -> tuple[tuple[Path, str], ...]:
+    """What is called like a job and is none, with the reason: a link that leads nowhere, a folder."""
     if not configs.is_dir():
         return ()
     found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not path.is_file())
     return tuple(
-        f"{path.relative_to(configs.parent)} is {'a folder' if path.is_dir() else 'a link that leads nowhere'}: no job"
+        (path, f"is {'a folder' if path.is_dir() else 'a link that leads nowhere'}: no job")
         for path in sorted(found)
         if not _is_hidden(path.relative_to(configs))
     )
+
+
+def _below(path: Path, root: Path) -> Path:
+    """The path from the project's root on, where it is below it."""
+    return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def _is_hidden(path: Path) -> bool:
@@ -109,41 +143,85 @@ def quick_name(path: Path) -> str:
     return name or path.stem
 
 
-def _clashes(jobs: dict[Path, str]) -> list[JobError]:
-    """Two jobs of one name would write into one folder; also where only upper and lower case differ."""
-    first: dict[str, Path] = {}
-    errors = []
-    for path, name in sorted(jobs.items()):
-        other = first.setdefault(name.casefold(), path)
-        if other != path:
-            message = f"{name!r} is also the name of the job in {other}: every job of a project needs its own"
-            errors.append(JobError(path, _job_line(path), "job", message))
-    return errors
+class _Wrong:
+    """What is wrong in which job file; a clash of names is reported first.
+
+    Args:
+        keep_going: of two jobs with one name neither is planned, so both get the error.
+    """
+
+    def __init__(self, *, keep_going: bool) -> None:
+        self.errors: dict[Path, list[JobError]] = {}
+        self._keep_going = keep_going
+
+    def add(self, path: Path, *errors: JobError) -> None:
+        self.errors.setdefault(path, []).extend(errors)
+
+    def add_clashes(self, jobs: dict[Path, str]) -> None:
+        """Two jobs of one name would write into one folder; also where only upper and lower case differ."""
+        first: dict[str, Path] = {}
+        for path, name in sorted(jobs.items()):
+            other = first.setdefault(name.casefold(), path)
+            if other == path:
+                continue
+            self.add(path, _clash(path, name, other))
+            if self._keep_going:
+                self.add(other, _clash(other, jobs[other], path))
+
+    def add_no_files(self, configs: Path) -> None:
+        for path, why in no_files(configs):
+            self.add(path, JobError(path, None, "", why))
+
+    def add_other(self, path: Path, error: GpuregressError) -> None:
+        """An error that is not the job's own (a disk's, say); raises it, unless the other jobs are wanted."""
+        if not self._keep_going:
+            raise error
+        self.add(path, JobError(path, None, "", str(error)))
+
+    def raise_if_any(self) -> None:
+        if self.errors and not self._keep_going:
+            raise JobErrors(tuple(error for errors in self.errors.values() for error in errors))
+
+    def jobs(self, project: Project, taken: set[str]) -> tuple[BrokenJob, ...]:
+        """The wrong jobs by name: two files that name the same job are one; `taken` names belong to jobs that run."""
+        found: dict[str, list[JobError]] = {}
+        for path, errors in self.errors.items():
+            name = quick_name(path)
+            found.setdefault(str(_below(path, project.root)) if name in taken else name, []).extend(errors)
+        return tuple(BrokenJob(name, tuple(dict.fromkeys(errors))) for name, errors in sorted(found.items()))
+
+
+def _clash(path: Path, name: str, other: Path) -> JobError:
+    message = f"{name!r} is also the name of the job in {other}: every job of a project needs its own"
+    return JobError(path, _job_line(path), "job", message)
 
 
 def _job_line(path: Path) -> int | None:
-    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
     found = _JOB_LINE.search(text)
     return text.count("\n", 0, found.start()) + 1 if found else None
 
 
 def _planned(
-    files: Iterable[Path], project: Project, overrides: cases.Overrides, clashes: Iterable[JobError]
+    files: Iterable[Path], project: Project, overrides: cases.Overrides, wrong: _Wrong
 ) -> tuple[list[Case], list[str]]:
-    """The cases of all files and what is to be said of them; every error at once, clashes of names first."""
+    """The cases of all files and what is to be said of them; what is wrong goes to `wrong`."""
     found: list[Case] = []
     notes: list[str] = []
-    errors = list(clashes)
     for path in files:
         try:
             of_job, said = cases.of_job(path, project, overrides)
         except JobErrors as error:
-            errors += error.errors
+            wrong.add(path, *error.errors)
+            continue
+        except GpuregressError as error:
+            wrong.add_other(path, error)
             continue
         found += of_job
         notes += said
-    if errors:
-        raise JobErrors(tuple(errors))
     return found, notes
 
 

@@ -138,6 +138,19 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Missing:
+    """A case that should be there and is not: it vanished since the last nightly run, or only its baseline is left.
+
+    Attributes:
+        case: its name.
+        lines: what is to be said of it, a line each.
+    """
+
+    case: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """A whole run.
 
@@ -148,7 +161,9 @@ class RunSummary:
         started: ISO 8601, UTC.
         seconds: wall time.
         verdicts: in the order of the plan.
-        notes: baselines whose case is gone, vanished cases, and the like.
+        notes: what the user must be told of the run itself, whatever its verdicts are.
+        remarks: what is worth knowing and stays true from run to run: timings and the like of cases that passed.
+        missing: cases that are gone and count as failures.
         interrupted: ^C stopped it.
         exit_code: the run's.
         is_kept: its results are on the disk, where `accept` finds them.
@@ -164,6 +179,8 @@ class RunSummary:
     interrupted: bool = False
     exit_code: int = 0
     is_kept: bool = True
+    remarks: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
 
     def count(self, word: Word) -> int:
         """How many cases ended with this verdict."""

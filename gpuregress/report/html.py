@@ -66,8 +66,10 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
     cases = document["cases"]
     yield from _summary(document)
     failed = [entry for entry in cases if entry["verdict"] in _FAILED]
-    if failed:
+    missing = [line for one in document.get("missing", ()) for line in one["lines"]]
+    if failed or missing:
         yield "<h2>What is wrong</h2>"
+        yield from _list("Missing", missing)
         for entry in failed[:_MOST_OPEN]:
             yield from _case(entry)
         if failed[_MOST_OPEN:]:
@@ -79,6 +81,7 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
     if fresh:
         yield "<h2>New: nothing to compare with yet</h2>"
         yield from _new(fresh)
+    yield from _folded_notes([note for note in document["notes"] if note not in missing])
     yield "<h2>Every case</h2>"
     yield from _every(cases)
 
@@ -86,7 +89,7 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
 def _summary(document: dict[str, Any]) -> Iterator[str]:
     words = [entry["verdict"] for entry in document["cases"]]
     found = [(word, words.count(word)) for word in WORDS if word in words]
-    yield f"<h1>{escape(_headline(found))}</h1>"
+    yield f"<h1>{escape(_headline(found, len(document.get('missing', ())), document['exit_code']))}</h1>"
     stopped = "interrupted, " if document.get("interrupted") else ""
     yield (
         f'<p class="soft">run {escape(document["run"])} · {escape(document["started"])} · {escape(document["device"])}'
@@ -94,19 +97,30 @@ def _summary(document: dict[str, Any]) -> Iterator[str]:
     )
     yield '<div class="bar">' + "".join(f'<span class="{w}" style="flex:{n}"></span>' for w, n in found) + "</div>"
     yield '<p class="counts">' + "".join(f'<span class="{word}">{n} {word}</span>' for word, n in found) + "</p>"
-    if document["notes"]:
-        yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in document["notes"]) + "</ul>"
 
 
-def _headline(found: Sequence[tuple[str, int]]) -> str:
+def _folded_notes(notes: Sequence[str]) -> Iterator[str]:
+    """The notes of the run; many are folded."""
+    if notes:
+        state = "" if len(notes) > _MOST_SHOWN else " open"
+        items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+        yield f"<h2>Notes</h2><details{state}><summary>{len(notes)} in all</summary><ul>{items}</ul></details>"
+
+
+def _headline(found: Sequence[tuple[str, int]], missing: int, exit_code: int) -> str:
     number = sum(count for _, count in found)
     failed = sum(count for word, count in found if word in _FAILED)
     fresh = sum(count for word, count in found if word == "new")
     cases = f"{number} case{'s' if number != 1 else ''}"
+    gone = f"{missing} missing" if missing else ""
     if failed:
-        return f"{failed} of {cases} failed"
+        return f"{failed} of {cases} failed{gone and f', {gone}'}"
+    if gone:
+        return f"{gone}; {cases} ran"
     if fresh:
         return f"{fresh} of {cases} new, the others are well"
+    if exit_code:
+        return f"The run failed: exit code {exit_code}"
     return f"All is well: {cases}" if number else "No case was run"
 
 

@@ -22,7 +22,8 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "seconds": summary.seconds,
         "exit_code": summary.exit_code,
         "interrupted": summary.interrupted,
-        "notes": list(summary.notes),
+        "notes": [*terminal.missing_lines(summary), *summary.notes, *summary.remarks],
+        "missing": to_json(summary.missing),
         "cases": [case_document(verdict) for verdict in summary.verdicts],
     }
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from gpuregress.records import RunSummary, Verdict
+from gpuregress.records import Missing, RunSummary, Verdict
 from gpuregress.report import terminal
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -26,9 +26,41 @@ def render(summary: RunSummary) -> str:
         for verdict in verdicts:
             suite.add_testcase(_case(verdict))
         xml.add_testsuite(suite)
+    if summary.missing:
+        suite = TestSuite("missing cases")
+        suite.timestamp = summary.started
+        for one in summary.missing:
+            suite.add_testcase(_missing(one))
+        xml.add_testsuite(suite)
+    if summary.interrupted or (summary.exit_code and not _is_accounted_for(summary)):
+        suite = TestSuite("gpuregress")
+        suite.timestamp = summary.started
+        suite.add_testcase(_whole_run(summary))
+        xml.add_testsuite(suite)
     xml.update_statistics()
     text: bytes | str = xml.tostring()
     return text if isinstance(text, str) else text.decode("utf-8")
+
+
+def _is_accounted_for(summary: RunSummary) -> bool:
+    """Whether some test case of the report fails: a run that failed is never a file that is all green."""
+    return bool(summary.missing) or any(verdict.exit_code for verdict in summary.verdicts)
+
+
+def _whole_run(summary: RunSummary) -> TestCase:
+    case = TestCase("the run", classname="gpuregress")
+    said = _clean("\n".join(summary.notes))
+    case.result = [Error(said.partition("\n")[0] or "no case was run", f"exit code {summary.exit_code}")]
+    case.result[0].text = said
+    return case
+
+
+def _missing(one: Missing) -> TestCase:
+    name = _clean(one.case)
+    case = TestCase(name, classname=name.partition("/")[0])
+    case.result = [Failure(_clean(one.lines[0]), "missing")]
+    case.result[0].text = _clean("\n".join(one.lines))
+    return case
 
 
 def _case(verdict: Verdict) -> TestCase:

@@ -25,6 +25,8 @@ _MOST_NAMED = 6
 _MOST_SHOWN = 5
 _MOST_DETAILED = 10
 _MOST_ROWS = 40
+_MOST_NOTES = 5
+_MOST_FAILURES = 30
 FULL_TEXT = "report.txt"
 """In a run's folder: the whole report."""
 
@@ -66,7 +68,9 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         yield from (f"… and {count} more of {job}" for job, count in more.items())
     yield from _blocks(summary, root, verbose=verbose)
     yield ""
-    yield from (f"note: {note}" for note in summary.notes)
+    yield from missing_lines(summary)
+    notes = [*summary.notes, *summary.remarks]
+    yield from note_lines(notes, len(notes) if verbose else _MOST_NOTES, f"{shown(summary.folder, root)}/{FULL_TEXT}")
     yield counts(summary)
     yield from how_to_accept(summary)
 
@@ -107,15 +111,52 @@ def _by_job(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry
     return [entry for at, (_, entry) in enumerate(entries) if at in chosen], dict(left)
 
 
-def one_screen(summary: RunSummary, *, root: Path, lines: int = 40) -> Iterator[str]:
-    """What is wrong, short enough to be read in a mail: the counts, the notes, then each trouble in a line."""
+def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
+    """What is wrong, short enough to be read in a mail: the counts, each failure in a line, then a few notes.
+
+    The gravest failures come first, and of many every job's first before any job's second.
+    """
     yield counts(summary)
-    said = [f"note: {note}" for note in summary.notes]
-    said += [case_line(verdict) for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
-    if len(said) > lines - 3:
-        said = [*said[: lines - 4], f"… and {len(said) - lines + 4} more"]
-    yield from said
-    yield f"more: {shown(summary.folder, root)}/{FULL_TEXT}, or gpuregress report {summary.run} -o report.html"
+    where = f"{shown(summary.folder, root)}/{FULL_TEXT}"
+    said = [(_job_of(one.case), line) for one in summary.missing for line in one.lines]
+    failed = [verdict for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
+    failed.sort(key=lambda verdict: (verdict.word == "new", -verdict.exit_code))
+    said += [(verdict.job, case_line(verdict)) for verdict in failed]
+    picked, more = _by_job(said, _MOST_FAILURES)
+    yield from picked
+    if more:
+        yield f"… and {sum(more.values())} more failures of {_few(list(more))} (all in {where})"
+    yield from note_lines(summary.notes, _MOST_NOTES, where)
+    yield f"more: {where}, or gpuregress report {summary.run} -o report.html"
+
+
+def missing_lines(summary: RunSummary) -> tuple[str, ...]:
+    """What is said of the cases that are gone."""
+    return tuple(line for one in summary.missing for line in one.lines)
+
+
+def note_lines(notes: Sequence[str], most: int, where: str) -> Iterator[str]:
+    """`note: …` for a few, one of each kind before a second of any; then how many there are, and where they stand.
+
+    Args:
+        notes: all of them.
+        most: so many are shown.
+        where: the file that has them all.
+    """
+    picked, more = _by_job([(_job_of(note.partition(" ")[0]), note) for note in notes], most)
+    yield from (f"note: {note}" for note in picked)
+    if more:
+        yield f"… and {sum(more.values())} more notes (all {len(notes)} in {where})"
+
+
+def _job_of(case: str) -> str:
+    return case.partition("/")[0]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (
+        f" and {len(names) - _MOST_NAMED} more jobs" if names[_MOST_NAMED:] else ""
+    )
 
 
 def counts(summary: RunSummary) -> str:

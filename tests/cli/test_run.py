@@ -277,7 +277,7 @@ def test_nightly_says_aloud_that_a_baseline_has_no_case(fake_shop: Workshop) -> 
     accepted(fake_shop)
     fake_shop.job()
     said = fake_shop.call("nightly", "--device", "cpu")
-    assert said.exit_code == 0
+    assert said.exit_code == 1
     assert "the baseline scale/n=200 has no case any more" in said.stdout
     quiet = fake_shop.call("run", "--device", "cpu", "-q")
     assert "the baseline scale/n=200 has no case any more" in quiet.stdout

@@ -1,0 +1,150 @@
+"""The files of `--json`, `--junit` and `--html`: they tell of this run, or say that it failed; never of an earlier one.
+
+A file is written when the command starts, saying that the run has not finished, and again at its end. So it is true
+also after a kill, and after a command line, a job or a disk that let nothing run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpuregress.cli import context
+from gpuregress.errors import GpuregressError, HarnessError, Interrupted, StorageError, UsageError
+
+if TYPE_CHECKING:
+    from gpuregress.records import RunSummary
+
+FORMATS = ("json", "junit", "html")
+_COMMANDS = ("run", "nightly")
+_UNFINISHED = "this run has not finished; where it no longer goes on, it was killed"
+
+
+@dataclass(slots=True)
+class Reports:
+    """What the reports of a command are made of.
+
+    Attributes:
+        targets: format → the file it goes to, `-` for stdout.
+        summary: the run, once it has ended.
+    """
+
+    targets: Mapping[str, str]
+    summary: RunSummary | None = None
+
+
+@contextlib.contextmanager
+def written(options: Mapping[str, Any]) -> Iterator[Reports]:
+    """The reports that a command's options ask for, written when its block ends, however it ends.
+
+    Args:
+        options: as click hands them over.
+
+    Raises:
+        UsageError: more than one goes to stdout: two documents in one stream are none.
+        StorageError: one cannot be written; the others are.
+    """
+    reports = Reports({name: options[name] for name in FORMATS if options[name]})
+    try:
+        context.writes_to_stdout(options)
+        _replace(reports.targets, _failed(_UNFINISHED, HarnessError.exit_code))
+        yield reports
+    except BaseException as error:
+        if reports.summary is None:
+            _replace(reports.targets, _failed(_message(error), _code(error)))
+        else:
+            with contextlib.suppress(StorageError):  # the error at hand is told, whatever the disk says
+                _write(reports.targets, reports.summary)
+        raise
+    if reports.summary is not None:
+        _write(reports.targets, reports.summary)
+
+
+def refuse(arguments: Sequence[str], message: str) -> None:
+    """Writes the reports of a command line that cannot be read.
+
+    Args:
+        arguments: all of the process's.
+        message: what is wrong with them.
+    """
+    rest = list(arguments)
+    while rest[:1] in (["-C"], ["--directory"]):
+        rest = rest[2:]
+    if not rest or rest[0] not in _COMMANDS:
+        return
+    found = {}
+    for name in FORMATS:
+        for at, argument in enumerate(rest):
+            if argument == f"--{name}" and rest[at + 1 :]:
+                found[name] = rest[at + 1]
+            elif argument.startswith(f"--{name}="):
+                found[name] = argument.partition("=")[2]
+    _replace({name: target for name, target in found.items() if target}, _failed(message, UsageError.exit_code))
+
+
+def _failed(message: str, code: int) -> RunSummary:
+    """A run that came to no verdicts."""
+    from gpuregress.records import RunSummary
+
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    notes = tuple(message.splitlines()) or ("no more is known",)
+    return RunSummary("", "", "", now, 0.0, (), notes, exit_code=code, is_kept=False)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return "interrupted"
+    return str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Interrupted.exit_code
+    code: int = getattr(error, "exit_code", GpuregressError.exit_code)
+    return code
+
+
+def _replace(targets: Mapping[str, str], summary: RunSummary) -> None:
+    """Writes over the reports of an earlier run, or else removes them; leaves streams and devices alone."""
+    for name, target in targets.items():
+        path = Path(target)
+        with contextlib.suppress(OSError, ValueError):
+            if target == "-" or (path.exists() and not path.is_file()):
+                continue
+            try:
+                context.write_report(target, _render(name)(summary))
+            except StorageError:
+                path.unlink(missing_ok=True)
+
+
+def _write(targets: Mapping[str, str], summary: RunSummary) -> None:
+    refused: StorageError | None = None
+    for name, target in targets.items():
+        try:
+            context.write_report(target, _render(name)(summary))
+        except StorageError as error:
+            refused = refused or error
+    if refused is not None:
+        raise refused
+
+
+def _render(name: str) -> Callable[[RunSummary], str]:
+    if name == "json":
+        from gpuregress.report import json_report
+
+        return json_report.render
+    if name == "junit":
+        from gpuregress.report import junit
+
+        return junit.render
+    from gpuregress.report import html
+
+    return html.render

@@ -1,0 +1,271 @@
+"""The unattended run: it names every failure, is silent when all is well, and no broken job costs the night."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from gpuregress import storage
+from gpuregress.pipeline import opening
+from gpuregress.records import RunSummary
+from tests.cli.workshop import JOB, KERNEL, Workshop
+
+RUN = ("run", "--device", "cpu")
+
+
+def night(shop: Workshop, *more: str) -> Result:
+    return shop.call("nightly", "--device", "cpu", *more)
+
+
+def accepted(shop: Workshop) -> None:
+    shop.call(*RUN)
+    shop.call("accept", "-m", "right")
+
+
+def failures(path: Path) -> dict[str, str]:
+    """The test cases of a JUnit file that failed, with what is said of them."""
+    found = {}
+    for case in ET.parse(path).getroot().iter("testcase"):
+        for result in (*case.findall("failure"), *case.findall("error")):
+            found[case.attrib["name"]] = f"{result.attrib['message']}\n{result.text or ''}"
+    return found
+
+
+# --- broken jobs ------------------------------------------------------------------------------------------------------
+
+BROKEN = {
+    "yaml": ("x: [", "bad", "configs/bad.yaml:"),
+    "key": (JOB.replace("parameters:", "parametres:"), "bad", "configs/bad.yaml:2: parametres:"),
+    "source": (JOB.replace("scale.cu", "gone.cu"), "bad", "configs/bad.yaml:1: source:"),
+    "signature": (JOB.replace("{float32: 2.0}", "{float64: 2.0}"), "bad", "configs/bad.yaml:11: launches[0].args"),
+    "kernel": (JOB.replace("kernel: scale", "kernel: skale"), "bad", "configs/bad.yaml:8: launches[0].kernel"),
+    "empty": ("", "bad", "configs/bad.yaml: the file is empty"),
+    "bytes": ("\0", "bad", "configs/bad.yaml"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_job_is_an_error_and_the_others_run(fake_shop: Workshop, kind: str) -> None:
+    accepted(fake_shop)
+    junit, page, document = (fake_shop.root / name for name in ("n.xml", "n.html", "n.json"))
+    assert night(fake_shop, "--junit", str(junit)).exit_code == 0
+    text, name, said = BROKEN[kind]
+    fake_shop.write("configs/bad.yaml", text)
+    broken = night(fake_shop, "--junit", str(junit), "--html", str(page), "--json", str(document))
+    assert broken.exit_code == 4, broken.output
+    assert f"error    {name}  0.000 s  {said}" in broken.stdout
+    assert {case["case"]: case["verdict"] for case in json.loads(document.read_text())["cases"]} == {
+        "bad": "error",
+        "scale/n=100": "pass",
+    }
+    assert json.loads((fake_shop.root / "runs/latest/results.json").read_text()) == json.loads(document.read_text())
+    assert list(failures(junit)) == ["bad"]
+    assert "1 of 2 cases failed" in page.read_text()
+    assert fake_shop.call(*RUN).exit_code == 2
+
+
+def test_of_two_jobs_with_one_name_neither_runs(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    fake_shop.write("configs/other/scale.yaml", JOB.replace("../", "../../"))
+    broken = night(fake_shop)
+    assert broken.exit_code == 4
+    assert "is also the name of the job in" in broken.stdout
+    assert "pass" not in json.loads((fake_shop.root / "runs/latest/results.json").read_text())["cases"][0]["verdict"]
+
+
+def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_errors(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    (fake_shop.root / "configs/scale.yml").mkdir()
+    (fake_shop.root / "configs/gone.yaml").symlink_to("nowhere.yaml")
+    broken = night(fake_shop)
+    assert broken.exit_code == 4
+    assert "error    configs/scale.yml  0.000 s  configs/scale.yml: is a folder: no job" in broken.stdout
+    assert "error    gone  0.000 s  configs/gone.yaml: is a link that leads nowhere: no job" in broken.stdout
+    assert "1 pass" in broken.stdout
+
+
+def test_the_cases_of_a_broken_job_are_neither_missing_nor_forgotten(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    night(fake_shop)
+    job = fake_shop.root / "configs/scale.yaml"
+    whole = job.read_text()
+    job.write_text("x: [")
+    broken = night(fake_shop)
+    assert (broken.exit_code, "missing" in broken.stdout, "vanished" in broken.stdout) == (4, False, False)
+    job.unlink()
+    fake_shop.write("configs/b.yaml", whole)
+    assert "scale/n=100 vanished since the last nightly run" in night(fake_shop).stdout
+
+
+def test_when_every_job_is_broken_every_one_is_reported(fake_shop: Workshop) -> None:
+    fake_shop.write("configs/scale.yaml", "x: [")
+    broken = night(fake_shop)
+    assert broken.exit_code == 4
+    assert "error    scale" in broken.stdout
+
+
+# --- what is gone -----------------------------------------------------------------------------------------------------
+
+
+def test_a_vanished_case_fails_every_night_until_it_is_pruned(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.job(("n: [100]", "n: [100, 200, 300]"))  # 300 never had a baseline
+    night(fake_shop)
+    fake_shop.job()
+    for _ in range(3):
+        gone = night(fake_shop)
+        assert gone.exit_code == 1
+        assert {"scale/n=200", "scale/n=300"} <= {
+            line.partition(" ")[0] for line in gone.stdout.splitlines() if "vanished" in line
+        }
+    pruned = fake_shop.call("accept", "--prune")
+    assert "removed the baseline scale/n=200" in pruned.stdout
+    assert "forgot scale/n=300" in pruned.stdout
+    assert (night(fake_shop).exit_code, night(fake_shop).output) == (0, "")
+
+
+def test_a_case_that_comes_back_is_well_again(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    night(fake_shop)
+    fake_shop.job()
+    assert [night(fake_shop).exit_code for _ in range(2)] == [1, 1]
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    assert (night(fake_shop).exit_code, night(fake_shop).output) == (0, "")
+
+
+@pytest.mark.parametrize("configs", ["empty", "gone"])
+def test_a_clone_whose_jobs_are_gone_fails_every_night(fake_shop: Workshop, configs: str) -> None:
+    accepted(fake_shop)
+    shutil.rmtree(fake_shop.root / "runs")
+    (fake_shop.root / "configs/scale.yaml").unlink()
+    if configs == "gone":
+        (fake_shop.root / "configs").rmdir()
+    junit = fake_shop.root / "n.xml"
+    for _ in range(2):
+        gone = night(fake_shop, "--junit", str(junit))
+        assert gone.exit_code == 1, gone.output
+        assert "the baseline scale/n=100 has no case any more" in gone.stdout
+        assert list(failures(junit)) == ["scale/n=100"]
+    assert fake_shop.call("accept", "--prune").exit_code == 0
+    assert night(fake_shop).exit_code == (5 if configs == "empty" else 2)
+
+
+def test_what_is_missing_is_in_every_report(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.job()
+    page, document = (fake_shop.root / name for name in ("n.html", "n.json"))
+    assert night(fake_shop, "--html", str(page), "--json", str(document)).exit_code == 1
+    said = "the baseline scale/n=200 has no case any more (`gpuregress accept --prune` removes it)"
+    assert json.loads(document.read_text())["missing"] == [{"case": "scale/n=200", "lines": [said]}]
+    assert "1 missing" in page.read_text()
+    assert said in (fake_shop.root / "runs/latest/report.txt").read_text()
+
+
+# --- what is printed --------------------------------------------------------------------------------------------------
+
+
+def test_standing_remarks_of_cases_that_pass_are_not_printed(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    fake_shop.job(("launches:", "timing: {samples: 2, warmup: 1}\nlaunches:"))
+    assert night(fake_shop).output == ""
+    assert "the median of 2 samples" in (fake_shop.root / "runs/latest/report.txt").read_text()
+    assert "the median of 2 samples" in fake_shop.call(*RUN).stdout
+
+
+def test_failures_come_before_notes_and_notes_are_folded(fake_shop: Workshop) -> None:
+    sizes = ", ".join(map(str, range(100, 142)))
+    timing = ("launches:", "timing: {samples: 2, warmup: 1}\nlaunches:")
+    fake_shop.job(("n: [100]", f"n: [{sizes}]"), timing)
+    fake_shop.write("kernels/bad.cu", KERNEL.replace("a * x[i]", "nonsense"))
+    fake_shop.job(("scale.cu", "bad.cu"), name="wrong")
+    accepted(fake_shop)
+    lines = fake_shop.call(*RUN).stdout.splitlines()
+    notes = [line for line in lines if line.startswith("note: ")]
+    assert 0 < len(notes) < 10
+    assert any(line.startswith("… and") and "more notes (all 42 in runs/" in line for line in lines)
+    assert lines.index("error wrong/n=100") < lines.index(notes[0])
+    text = (fake_shop.root / "runs/latest/report.txt").read_text()
+    assert text.count("note: scale/") == 42
+    screen = night(fake_shop).stdout.splitlines()
+    assert screen[1].startswith("error    wrong/n=100")
+    assert len(screen) < 10
+
+
+def test_of_many_failures_every_job_is_named(fake_shop: Workshop) -> None:
+    sizes = ", ".join(map(str, range(100, 160)))
+    fake_shop.job(("n: [100]", f"n: [{sizes}]"), name="aaa")
+    fake_shop.job(name="zzz")
+    screen = night(fake_shop).stdout.splitlines()
+    assert len(screen) < 40
+    assert any(line.startswith("new      zzz/n=100") for line in screen)
+    assert any("32 more failures of aaa (all in runs/" in line for line in screen)
+
+
+# --- reports that an earlier run left ---------------------------------------------------------------------------------
+
+EARLY = {
+    "job": (2, (), "configs/bad.yaml"),
+    "option": (2, ("--nonsense",), "No such option"),
+    "value": (2, ("--repeat", "0"), "repeat"),
+    "device": (4, ("--device", "cuda:99"), "cuda"),
+    "selector": (2, ("nobody",), "there is no job 'nobody'"),
+    "nothing": (5, ("-k", "nobody*"), "no case is left"),
+}
+
+
+@pytest.mark.parametrize("kind", EARLY)
+def test_a_green_report_does_not_stay_when_the_run_fails_early(fake_shop: Workshop, kind: str) -> None:
+    accepted(fake_shop)
+    targets = {name: fake_shop.root / f"out.{name}" for name in ("json", "junit", "html")}
+    options = [word for name, path in targets.items() for word in (f"--{name}", str(path))]
+    assert fake_shop.call(*RUN, *options).exit_code == 0
+    assert failures(targets["junit"]) == {}
+    if kind == "job":
+        fake_shop.write("configs/bad.yaml", "x: [")
+    code, more, said = EARLY[kind]
+    fake_shop.fails(code, *RUN, *options, *more)
+    assert said in failures(targets["junit"])["the run"]
+    document = json.loads(targets["json"].read_text())
+    assert (document["exit_code"], document["cases"], said in "\n".join(document["notes"])) == (code, [], True)
+    assert f"The run failed: exit code {code}" in targets["html"].read_text()
+
+
+def test_the_report_of_a_night_that_finds_the_lock_taken_is_not_green(fake_shop: Workshop) -> None:
+    junit = fake_shop.root / "n.xml"
+    with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
+        assert night(fake_shop, "--junit", str(junit)).exit_code == 75
+    assert "is locked by" in failures(junit)["the run"]
+
+
+def test_a_report_is_not_green_while_the_run_goes_on(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    junit = fake_shop.root / "n.xml"
+    seen: list[dict[str, str]] = []
+    run = opening.run
+
+    def look(*arguments: Any, **options: Any) -> RunSummary:
+        seen.append(failures(junit))
+        return run(*arguments, **options)
+
+    accepted(fake_shop)
+    monkeypatch.setattr(opening, "run", look)
+    assert night(fake_shop, "--junit", str(junit)).exit_code == 0
+    assert "this run has not finished" in seen[0]["the run"]
+    assert failures(junit) == {}
+
+
+def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop) -> None:
+    fake_shop.write("file", "")
+    said = night(fake_shop, "--junit", str(fake_shop.root / "file/n.xml"), "--json", str(fake_shop.root / "n.json"))
+    assert said.exit_code == 4
+    assert "new      scale/n=100" in said.stdout
+    assert "a part of the path is a file" in said.stderr
+    assert json.loads((fake_shop.root / "n.json").read_text())["cases"]
