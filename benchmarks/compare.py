@@ -49,10 +49,12 @@ def diff_files(first: Path, second: Path, rule: Rule) -> Comparison:
     """What `gpuregress diff` does with a pair of dumps."""
     header = reader.read_header(first)
     request = compare.Request("x", header.element_type, header.shape, rule)
-    if compare.needs_all(rule):
+    if not compare.is_in_order(rule):
         return compare.compare(request, reader.read(first).array, reader.read(second).array)
-    found = walk.differences(first, second)
-    return compare.compare_sparse(request, found.indices, found.first, found.second, found.count)
+    run = compare.InOrder(request, every=compare.needs_all(rule))
+    for piece in walk.pieces(first, second, every=compare.needs_all(rule)):
+        run.add(piece.indices, piece.first, piece.second)
+    return run.finish()
 
 
 def _speed(seconds: float) -> str:

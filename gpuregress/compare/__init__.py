@@ -8,19 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.compare.request import Request
-from gpuregress.compare.sameness import identical, mismatch, needs_all, needs_array_when_identical
+from gpuregress.compare.sameness import identical, is_in_order, mismatch, needs_all, needs_array_when_identical
 from gpuregress.compare.validate import validate_rule, validate_sample
 
 if TYPE_CHECKING:
-    from gpuregress.compare.entry import WAYS, breaks, compare, compare_sparse
+    from gpuregress.compare.entry import WAYS, compare
+    from gpuregress.compare.indexed import InOrder
 
 __all__ = [
     "WAYS",
+    "InOrder",
     "Request",
-    "breaks",
     "compare",
-    "compare_sparse",
     "identical",
+    "is_in_order",
     "mismatch",
     "needs_all",
     "needs_array_when_identical",
@@ -32,6 +33,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpuregress.compare import entry  # noqa: PLC0415 - see above
+    from gpuregress.compare import entry, indexed  # noqa: PLC0415 - see above
 
-    return getattr(entry, name)
+    return getattr(indexed if name == "InOrder" else entry, name)

@@ -16,70 +16,114 @@ from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Comparison, Rule
 
 BLOCK = 1 << 18
-_MOST_CHANGED_KEPT = 1 << 24
+_MOST_CHANGED_KEPT = 1 << 23
+"""Changed elements up to which they are also matched in any order, for the report."""
 
 
-class _Run:
-    """One comparison under way: the tally, the metrics' sums, and the multiset's fingerprints."""
+class InOrder:
+    """A comparison under way: it is given rows, and keeps counts, sums, and the few elements that a report names.
 
-    def __init__(self, request: Request) -> None:
+    Args:
+        request: what to compare and how.
+        every: whether all rows are given; else only those that differ to the bit, where `sameness.needs_all` of the
+            rule is false.
+    """
+
+    def __init__(self, request: Request, *, every: bool) -> None:
         rule = request.rule
-        self.request = request
+        self.request, self.every = request, every
         second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
         self.tally = Tally(request.element_type, Bound.of_rule(rule), second)
         self.baselines = metrics.Baselines(request.element_type)
+        if not every:
+            self.baselines.assume(request.total)
         self.sums = [0, 0]
         self.kept: list[tuple[Array, Array]] | None = []
 
-    def add(self, indices: Indices, expected: Array, actual: Array) -> None:
+    def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
+        """Takes some rows.
+
+        Args:
+            indices: their places in the buffer, rising, and over all that came before.
+            expected: those rows, `request.element_type.storage`, one dimension.
+            actual: the same.
+
+        Returns:
+            Which of them break the bound.
+        """
+        broken = np.zeros(len(indices), np.bool_)
+        for start in range(0, len(indices), BLOCK):
+            block = slice(start, start + BLOCK)
+            broken[block] = self._add_block(indices[block], expected[block], actual[block])
+        return broken
+
+    def _add_block(self, indices: Indices, expected: Array, actual: Array) -> Mask:
+        if self.every and self.request.rule.metric:
+            self.baselines.add(expected, actual)
+        look = _to_look_at(self.request, expected, actual)
+        if look.all():
+            return self._add_rows(indices, expected, actual)
+        rows = np.flatnonzero(look)
+        if rows.size:
+            look[rows] = self._add_rows(indices[rows], expected[rows], actual[rows])
+        return look
+
+    def _add_rows(self, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Rows that may differ."""
-        self.tally.add(indices, expected, actual)
+        broken = self.tally.add(indices, expected, actual)
         kind = self.request.element_type
         self.sums[0] += fingerprint.total(expected, kind)
         self.sums[1] += fingerprint.total(actual, kind)
         if self.kept is not None:
-            self.kept = [*self.kept, (expected, actual)] if self.tally.changed <= _MOST_CHANGED_KEPT else None
+            self.kept.append((expected, actual))
+            self.kept = self.kept if self.tally.changed <= _MOST_CHANGED_KEPT else None
+        return broken
 
     @property
     def same_values(self) -> bool:
         """Whether both sides hold the same values, in any order."""
         return self.sums[0] % (1 << 64) == self.sums[1] % (1 << 64)
 
+    def finish(self) -> Comparison:
+        """The comparison of all rows that were given."""
+        request, tally, rule = self.request, self.tally, self.request.rule
+        listed = tally.listed()
+        numbers = tally.numbers(listed)
+        problems = _bound_problems(self, numbers)
+        if rule.metric:
+            found = metrics.values(tally.sums, self.baselines)
+            numbers["metrics"] = {name: finite(value) for name, value in found.items()}
+            problems += metrics.failures(rule.metric, found)
+        same = not problems
+        differing = 0 if same else (tally.broken or tally.changed)
+        facts = _other_order(self, same=same, numbers=numbers)
+        return request.result(
+            same=same,
+            rule=describe.rule(rule),
+            numbers=numbers,
+            identical=tally.changed == 0,
+            differing=differing,
+            changed=tally.changed,
+            worst=None if tally.changed == 0 and same else listed.worst_by(measure(rule)),
+            first=() if same else listed.first,
+            message="; ".join(problems),
+            **facts,
+        )
+
 
 def compare(request: Request, expected: Array, actual: Array) -> Comparison:
-    """Compares two whole arrays, block by block.
+    """Compares two whole arrays.
 
     Args:
         request: what to compare and how.
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
-    run = _Run(request)
+    run = InOrder(request, every=True)
     for start in range(0, len(expected), BLOCK):
         e, a = expected[start : start + BLOCK], actual[start : start + BLOCK]
-        if request.rule.metric:
-            run.baselines.add(e, a)
-        rows = np.flatnonzero(_to_look_at(request, e, a))
-        if rows.size:
-            run.add(rows + start, e[rows], a[rows])
-    return _finish(run, expected, actual)
-
-
-def compare_sparse(request: Request, indices: Indices, expected: Array, actual: Array) -> Comparison:
-    """Compares the rows that differ, all others being equal to the bit.
-
-    Args:
-        request: what to compare and how; `sameness.needs_all(request.rule)` is false.
-        indices: the rows' places in the buffer, rising.
-        expected: those rows, one dimension.
-        actual: the same.
-    """
-    run = _Run(request)
-    run.baselines.assume(request.total)
-    for start in range(0, len(indices), BLOCK):
-        block = slice(start, start + BLOCK)
-        run.add(indices[block], expected[block], actual[block])
-    return _finish(run, None, None)
+        run.add(np.arange(start, start + len(e)), e, a)
+    return run.finish()
 
 
 def _to_look_at(request: Request, expected: Array, actual: Array) -> Mask:
@@ -92,32 +136,6 @@ def _to_look_at(request: Request, expected: Array, actual: Array) -> Mask:
     return look
 
 
-def _finish(run: _Run, expected: Array | None, actual: Array | None) -> Comparison:
-    request, tally, rule = run.request, run.tally, run.request.rule
-    listed = tally.listed()
-    numbers = tally.numbers(listed)
-    problems = _bound_problems(run, numbers)
-    if rule.metric:
-        found = metrics.values(tally.sums, run.baselines)
-        numbers["metrics"] = {name: finite(value) for name, value in found.items()}
-        problems += metrics.failures(rule.metric, found)
-    same = not problems
-    differing = 0 if same else (tally.broken or tally.changed)
-    facts = _other_order(run, expected, actual, same=same, numbers=numbers)
-    return request.result(
-        same=same,
-        rule=describe.rule(rule),
-        numbers=numbers,
-        identical=tally.changed == 0,
-        differing=differing,
-        changed=tally.changed,
-        worst=None if tally.changed == 0 and same else listed.worst_by(measure(rule)),
-        first=() if same else listed.first,
-        message="; ".join(problems),
-        **facts,
-    )
-
-
 def measure(rule: Rule) -> str:
     """What makes an element the worst under a rule."""
     if rule.ulp is not None and not rule.rtol and not rule.atol:
@@ -125,7 +143,7 @@ def measure(rule: Rule) -> str:
     return "relative" if rule.rtol and not rule.atol else "absolute"
 
 
-def _bound_problems(run: _Run, numbers: dict[str, Any]) -> list[str]:
+def _bound_problems(run: InOrder, numbers: dict[str, Any]) -> list[str]:
     """What breaks the bound of the elements, with the outliers' budget taken off."""
     tally, rule, total = run.tally, run.request.rule, run.request.total
     if rule.metric and tally.bound.is_exact:
@@ -150,9 +168,7 @@ def _not_numbers(tally: Tally) -> str:
     return f", {tally.misplaced} of them NaN or infinite on one side" if tally.misplaced else ""
 
 
-def _other_order(
-    run: _Run, expected: Array | None, actual: Array | None, *, same: bool, numbers: dict[str, Any]
-) -> dict[str, Any]:
+def _other_order(run: InOrder, *, same: bool, numbers: dict[str, Any]) -> dict[str, Any]:
     """The verdict as a multiset, beside the one in order."""
     tally, kind = run.tally, run.request.element_type
     numbers["in_order"] = {"same": same, "differing": 0 if same else tally.broken or tally.changed}
@@ -165,11 +181,12 @@ def _other_order(
     if len(kind.parts) > 1 or run.request.rule.nan == "never":
         numbers["any_order"] = {"same": same}
         return {"multiset_same": False}
-    if expected is None or actual is None or tally.bound.is_exact:
-        if run.kept is None:
-            return {"multiset_same": False}
-        expected = np.concatenate([e for e, _ in run.kept])
-        actual = np.concatenate([a for _, a in run.kept])
-    only = (0, 0) if same else multiset.count_unmatched(expected, actual, kind.parts[0].scalar, tally.bound)
+    if run.kept is None:
+        return {"multiset_same": False}
+    only = (0, 0)
+    if not same:
+        expected, actual = (np.concatenate([rows[side] for rows in run.kept]) for side in (0, 1))
+        run.kept = None  # as large as what they were joined to
+        only = multiset.count_unmatched(expected, actual, kind.parts[0].scalar, tally.bound)
     numbers["any_order"] = {"same": same or not any(only), "only_expected": only[0], "only_actual": only[1]}
     return {"multiset_same": False, "only_expected": only[0], "only_actual": only[1]}

@@ -10,10 +10,14 @@ from gpuregress.dtypes import ElementType
 from gpuregress.records import Comparison, Rule
 
 
+def is_in_order(rule: Rule) -> bool:
+    """Whether each element is compared with the one in its place, so that both buffers can be compared in pieces."""
+    return rule.order == "indexed" and not (rule.key or rule.statistics or rule.verify)
+
+
 def needs_all(rule: Rule) -> bool:
-    """Whether a rule needs both whole arrays, because equal elements matter too; else the rows that differ will do."""
-    whole = rule.order == "any" or rule.key or rule.statistics or rule.verify or rule.nan == "never"
-    return bool(whole) or any(name != "max" for name in rule.metric)
+    """Whether equal elements matter, too; else the rows that differ will do."""
+    return not is_in_order(rule) or rule.nan == "never" or any(name != "max" for name in rule.metric)
 
 
 def needs_array_when_identical(rule: Rule, element_type: ElementType) -> bool:

@@ -129,13 +129,16 @@ class Tally:
         """One set of sums a part."""
         self.sums = [PartSums() for _ in self.element_type.parts]
 
-    def add(self, indices: Indices, expected: Array, actual: Array) -> None:
+    def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Counts some rows.
 
         Args:
             indices: their places in the buffer, rising, and over all that came before.
             expected: one dimension, `element_type.storage`.
             actual: the same.
+
+        Returns:
+            Which of them break the bound.
         """
         pairs = tuple(
             zip(
@@ -160,6 +163,7 @@ class Tally:
         self.changed += int(np.count_nonzero(changed))
         self.broken += int(np.count_nonzero(broken))
         self.beyond += int(np.count_nonzero(beyond))
+        return broken
 
     def _measure(self, at: int, part: Part, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Adds one part's errors to the sums, the worst and the histogram; returns where it changed."""

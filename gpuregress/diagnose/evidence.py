@@ -18,6 +18,8 @@ from gpuregress.records import Finding, Launch
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+DENSE = 0.95
+"""The share of an area that differs from which on all of it does."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Evidence:
         whole_expected: the whole baseline, flat, where it is at hand.
         whole_actual: the whole buffer, flat.
         inputs: buffer name → its contents before the launch, flat, as numbers.
+        of: how many rows there are, where these are a sample of them that has the first and the last; 0: these.
     """
 
     element_type: ElementType
@@ -49,6 +52,7 @@ class Evidence:
     whole_expected: Array | None = None
     whole_actual: Array | None = None
     inputs: Mapping[str, Array] = field(default_factory=dict)
+    of: int = 0
 
     @property
     def total(self) -> int:
@@ -57,8 +61,29 @@ class Evidence:
 
     @property
     def count(self) -> int:
-        """Elements that differ."""
+        """Elements that differ, of those looked at."""
         return len(self.indices)
+
+    @property
+    def differing(self) -> int:
+        """Elements that differ, whether looked at or not."""
+        return self.of or self.count
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether more elements differ than are looked at."""
+        return self.differing > self.count
+
+    def fills(self, counts: Indices, sizes: Indices) -> bool:
+        """Whether what differs fills the areas that it touches.
+
+        Args:
+            counts: elements looked at in each area.
+            sizes: elements of each area.
+        """
+        if self.is_sample:
+            return self.differing >= DENSE * int(sizes.sum())
+        return bool((counts >= DENSE * sizes).all())
 
     @cached_property
     def layout(self) -> Layout | None:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuregress.diagnose.evidence import Evidence, listed, share
+from gpuregress.diagnose.evidence import DENSE, Evidence, listed, share
 from gpuregress.diagnose.geometry import WARP, Indices
 from gpuregress.records import Finding
 
-DENSE = 0.95
-
 
 def _is_everything(evidence: Evidence) -> bool:
-    return evidence.count >= DENSE * evidence.total
+    return evidence.differing >= DENSE * evidence.total
 
 
 def tail(evidence: Evidence) -> Finding | None:
     """From one element on to the end, 95 % dense; two elements, or one of a hundred."""
     first = int(evidence.indices[0])
     length = evidence.total - first
-    if evidence.indices[-1] != evidence.total - 1 or _is_everything(evidence) or evidence.count < DENSE * length:
+    if evidence.indices[-1] != evidence.total - 1 or _is_everything(evidence) or evidence.differing < DENSE * length:
         return None
     if length < 2 and evidence.total < 100:
         return None
-    message = f"the tail: {share(evidence.count, length)} elements from {first} to the end differ, and none before"
+    message = f"the tail: {share(evidence.differing, length)} elements from {first} to the end differ, and none before"
     return Finding("tail", message + _last_block(evidence, first))
 
 
@@ -41,12 +39,12 @@ def stretch(evidence: Evidence) -> Finding | None:
     """One run of four elements or more that does not reach the end: 95 % dense, unbroken where it is over a half."""
     first, last = int(evidence.indices[0]), int(evidence.indices[-1])
     length = last - first + 1
-    if evidence.count < 4 or last == evidence.total - 1 or _is_everything(evidence) or evidence.count < DENSE * length:
+    if evidence.count < 4 or last == evidence.total - 1 or _is_everything(evidence):
         return None
-    if 2 * length > evidence.total and evidence.count < length:
+    if evidence.differing < DENSE * length or (2 * length > evidence.total and evidence.differing < length):
         return None
     what = "the first elements" if first == 0 else "one stretch"
-    message = f"{what}: {share(evidence.count, length)} elements from {first} to {last} differ"
+    message = f"{what}: {share(evidence.differing, length)} elements from {first} to {last} differ"
     layout = evidence.layout
     if layout is not None:
         blocks = np.unique(layout.block_of(evidence.indices))
@@ -61,10 +59,10 @@ def whole_blocks(evidence: Evidence) -> Finding | None:
         return None
     blocks, counts = np.unique(layout.block_of(evidence.indices), return_counts=True)
     sizes = _block_sizes(evidence, blocks)
-    if (counts < DENSE * sizes).any() or len(blocks) >= layout.blocks:
+    if not evidence.fills(counts, sizes) or len(blocks) >= layout.blocks:
         return None
     message = (
-        f"whole blocks: {listed(blocks)} of {layout.blocks}, {share(int(counts.sum()), int(sizes.sum()))} elements"
+        f"whole blocks: {listed(blocks)} of {layout.blocks}, {share(evidence.differing, int(sizes.sum()))} elements"
     )
     return Finding("blocks", message)
 
@@ -101,7 +99,7 @@ def thread(evidence: Evidence) -> Finding | None:
         return Finding("lane", f"one lane of each warp: lane {lanes[0]}, {len(warps)} warps, {where}")
     if len(warps) == 1 and layout.threads > WARP and blocks > 1:
         return Finding("warp", f"one warp of each block: warp {warps[0]}, {where}")
-    if len(distinct) <= layout.threads // 8 and blocks > 1 and evidence.count >= 0.9 * len(distinct) * blocks:
+    if len(distinct) <= layout.threads // 8 and blocks > 1 and evidence.differing >= 0.9 * len(distinct) * blocks:
         return Finding("thread", f"the same {len(distinct)} threads of each block: {listed(distinct)}, {where}")
     return None
 
@@ -113,9 +111,9 @@ def stride(evidence: Evidence) -> Finding | None:
     step = int(np.gcd.reduce(np.diff(evidence.indices)))
     first, last = int(evidence.indices[0]), int(evidence.indices[-1])
     places = (last - first) // step + 1
-    if step < 2 or evidence.count < 0.9 * places:
+    if step < 2 or evidence.differing < 0.9 * places:
         return None
-    message = f"every {_nth(step)} element: {share(evidence.count, places)} from {first} to {last}"
+    message = f"every {_nth(step)} element: {share(evidence.differing, places)} from {first} to {last}"
     return Finding("stride", message)
 
 
@@ -132,50 +130,54 @@ def rows_and_columns(evidence: Evidence) -> Finding | None:
     height = evidence.total // width
     row, column = evidence.indices // width, evidence.indices % width
     return (
-        _lines(row, "row", width, height)
-        or _lines(column, "column", height, width)
-        or _border(row, column, height, width)
-        or _interior(row, column, height, width)
-        or _diagonal(row, column, height, width)
-        or _tile(row, column, height, width)
+        _lines(evidence, row, "row", width, height)
+        or _lines(evidence, column, "column", height, width)
+        or _border(evidence, row, column, height, width)
+        or _interior(evidence, row, column, height, width)
+        or _diagonal(evidence, row, column, height, width)
+        or _tile(evidence, row, column, height, width)
     )
 
 
-def _lines(numbers: Indices, name: str, length: int, of: int) -> Finding | None:
+def _lines(evidence: Evidence, numbers: Indices, name: str, length: int, of: int) -> Finding | None:
     lines, counts = np.unique(numbers, return_counts=True)
-    if 2 * len(lines) > of or length < 2 or (counts < DENSE * length).any():
+    if 2 * len(lines) > of or length < 2 or not evidence.fills(counts, np.full(len(lines), length)):
         return None
     what = f"one {name}: {lines[0]}" if len(lines) == 1 else f"whole {name}s: {listed(lines)}"
-    return Finding(name, f"{what} of {of}, {share(int(counts.sum()), len(lines) * length)} elements")
+    return Finding(name, f"{what} of {of}, {share(evidence.differing, len(lines) * length)} elements")
 
 
-def _border(row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+def _border(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
     on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
     around = 2 * (height + width) - 4
-    if height < 4 or width < 4 or not on_edge.all() or len(row) < 0.9 * around:
+    if height < 4 or width < 4 or not on_edge.all() or evidence.differing < 0.9 * around:
         return None
-    return Finding("border", f"the border: {share(len(row), around)} elements of the first and last rows and columns")
+    return Finding(
+        "border", f"the border: {share(evidence.differing, around)} elements of the first and last rows and columns"
+    )
 
 
-def _interior(row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+def _interior(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
     on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
     inside = (height - 2) * (width - 2)
-    if height < 4 or width < 4 or on_edge.any() or len(row) < DENSE * inside:
+    if height < 4 or width < 4 or on_edge.any() or evidence.differing < DENSE * inside:
         return None
-    return Finding("interior", f"all but the border: {share(len(row), inside)} elements inside of it, and none on it")
+    return Finding(
+        "interior", f"all but the border: {share(evidence.differing, inside)} elements inside of it, and none on it"
+    )
 
 
-def _diagonal(row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+def _diagonal(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
     length = min(height, width)
-    if not (row == column).all() or len(row) < 0.9 * length:
+    if not (row == column).all() or evidence.differing < 0.9 * length:
         return None
-    return Finding("diagonal", f"the diagonal: {share(len(row), length)} elements")
+    return Finding("diagonal", f"the diagonal: {share(evidence.differing, length)} elements")
 
 
-def _tile(row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+def _tile(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
     top, bottom, left, right = int(row.min()), int(row.max()), int(column.min()), int(column.max())
     high, wide = bottom - top + 1, right - left + 1
-    if min(high, wide) < 2 or len(row) < max(9, DENSE * high * wide) or high * wide > height * width // 2:
+    if min(high, wide) < 2 or evidence.differing < max(9, DENSE * high * wide) or high * wide > height * width // 2:
         return None
-    message = f"one tile: rows {top} to {bottom}, columns {left} to {right}, {share(len(row), high * wide)} elements"
-    return Finding("tile", message)
+    which = share(evidence.differing, high * wide)
+    return Finding("tile", f"one tile: rows {top} to {bottom}, columns {left} to {right}, {which} elements")

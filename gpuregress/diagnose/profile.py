@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,25 +29,53 @@ class Profile:
     of: tuple[int, ...]
 
 
-def profile(indices: Indices, errors: Floats, total: int, bins: int) -> Profile:
+class Bins:
+    """A profile that is filled piece by piece.
+
+    Args:
+        shape: (bins,) or (rows, columns).
+        sizes: elements of each bin, flat.
+        bin_of: indices of elements → their bins.
+    """
+
+    def __init__(self, shape: tuple[int, ...], sizes: Indices, bin_of: Callable[[Indices], Indices]) -> None:
+        self._shape, self._sizes, self._bin_of = shape, sizes, bin_of
+        self._largest = np.zeros(len(sizes))
+        self._differing = np.zeros(len(sizes), np.int64)
+
+    def add(self, indices: Indices, errors: Floats) -> None:
+        """Takes some elements that differ.
+
+        Args:
+            indices: their places, row-major.
+            errors: their errors; NaN where there is no number.
+        """
+        bins = self._bin_of(indices)
+        np.maximum.at(self._largest, bins, np.where(np.isnan(errors), np.inf, errors))
+        self._differing += np.bincount(bins, minlength=len(self._sizes))
+
+    @property
+    def profile(self) -> Profile:
+        """All that was added."""
+        counts = self._largest.tolist(), self._differing.tolist(), self._sizes.tolist()
+        return Profile(self._shape, *(tuple(one) for one in counts))
+
+
+def strip(total: int, bins: int) -> Bins:
     """Bins along the buffer, as wide as one another but for rounding; never more than there are elements.
 
     Args:
-        indices: the places of the differing elements.
-        errors: their errors; NaN where there is no number.
         total: elements in the buffer.
         bins: how many at most.
     """
     count = max(1, min(bins, total))
-    return _gather(indices * count // max(1, total), errors, (count,), _sizes(total, count))
+    return Bins((count,), _sizes(total, count), lambda indices: indices * count // max(1, total))
 
 
-def heat_map(indices: Indices, errors: Floats, shape: tuple[int, ...], rows: int, columns: int) -> Profile:
+def heat_map(shape: tuple[int, ...], rows: int, columns: int) -> Bins:
     """Bins over the last axis and all before it.
 
     Args:
-        indices: the places of the differing elements, row-major.
-        errors: their errors; NaN where there is no number.
         shape: of the buffer, two axes or more.
         rows: how many rows of bins at most.
         columns: how many columns of bins at most.
@@ -54,20 +83,15 @@ def heat_map(indices: Indices, errors: Floats, shape: tuple[int, ...], rows: int
     width = shape[-1]
     height = int(np.prod(shape[:-1], dtype=np.int64))
     high, wide = max(1, min(rows, height)), max(1, min(columns, width))
-    row, column = indices // width * high // height, indices % width * wide // width
     sizes = np.outer(_sizes(height, high), _sizes(width, wide)).reshape(-1)
-    return _gather(row * wide + column, errors, (high, wide), sizes)
+
+    def bin_of(indices: Indices) -> Indices:
+        return np.asarray(indices // width * high // height * wide + indices % width * wide // width)
+
+    return Bins((high, wide), sizes, bin_of)
 
 
 def _sizes(total: int, bins: int) -> Indices:
     """How many i have i * bins // total = b, for each b."""
     ends = -(-np.arange(bins + 1, dtype=np.int64) * total // bins)
     return np.diff(ends)
-
-
-def _gather(where: Indices, errors: Floats, shape: tuple[int, ...], sizes: Indices) -> Profile:
-    count = int(np.prod(shape))
-    largest = np.zeros(count)
-    np.maximum.at(largest, where, np.where(np.isnan(errors), np.inf, errors))
-    differing = np.bincount(where, minlength=count)
-    return Profile(shape, tuple(largest.tolist()), tuple(differing.tolist()), tuple(sizes.tolist()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from gpuregress.diagnose import arithmetic, bits, moved, places, terms, unwritten
@@ -50,6 +52,9 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         return ()
     with np.errstate(all="ignore"):
         found = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
+    if evidence.is_sample:
+        seen = f"seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
+        found = [dataclasses.replace(finding, message=f"{finding.message}, {seen}") for finding in found]
     found = _without_poison_as_nan(found)
     found.sort(key=lambda finding: -round(finding.weight, 2))
     return tuple(found[:MOST_FINDINGS])

@@ -77,7 +77,8 @@ def _short_launch(evidence: Evidence, places: Indices) -> str:
     if launch is None or any(size > 1 for size in (*launch.grid[1:], *launch.block[1:])):
         return ""
     blocks, threads = launch.grid[0], launch.block[0]
-    if places[0] != blocks * threads or len(places) != evidence.total - blocks * threads:
+    count = evidence.differing if len(places) == evidence.count else len(places)
+    if places[0] != blocks * threads or count != evidence.total - blocks * threads:
         return ""
     which = f"{blocks} blocks" if blocks > 1 else "one block"
     return f"; the launch's {which} of {threads} threads end{'' if blocks > 1 else 's'} there"

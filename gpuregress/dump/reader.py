@@ -46,6 +46,12 @@ class Mapped:
     data: mmap.mmap
     body: int
 
+    def release(self, end: int) -> None:
+        """Drops the pages before a byte from this process's memory; they are read again where they are touched."""
+        pages = end // mmap.PAGESIZE * mmap.PAGESIZE
+        if pages:
+            self.data.madvise(mmap.MADV_DONTNEED, 0, pages)
+
 
 @contextlib.contextmanager
 def mapped(path: Path) -> Iterator[Mapped]:
@@ -85,22 +91,46 @@ def read(path: Path) -> Loaded:
         DumpError: it does not hold what its header says; the message names file, line and word.
         StorageError: it cannot be read.
     """
-    from gpuregress.dump import parse  # noqa: PLC0415 - most runs read no dump, or its header only
-
     with mapped(path) as file:
         header = file.header
         array = np.zeros(header.count, header.element_type.storage)
         done = 0
-        for start, end in _pieces(file):
-            data = file.data[start:end]
-            count = newlines(data)
-            if done + count > header.count:
-                raise wrong_count(path, header, done + count + _rest(file, end))
-            array[done : done + count] = parse.rows(data, header.element_type, count, path, 2 + done)
-            done += count
-    if done != header.count:
-        raise wrong_count(path, header, done)
+        for rows in parsed(file, file.body, 0):
+            array[done : done + len(rows)] = rows
+            done += len(rows)
     return Loaded(header, array.reshape(header.shape))
+
+
+def parsed(file: Mapped, start: int, line: int) -> Iterator[npt.NDArray[np.generic]]:
+    """The elements from one line on, some megabytes of text at a time.
+
+    Args:
+        file: a dump.
+        start: the byte at which the line starts.
+        line: its number, 0 for the first element.
+
+    Yields:
+        One dimension, the element type's storage dtype.
+
+    Raises:
+        DumpError: as `read`.
+    """
+    from gpuregress.dump import parse  # noqa: PLC0415 - most runs read no dump, or its header only
+
+    header, size = file.header, len(file.data)
+    while start < size:
+        end = min(start + PIECE_BYTES, size)
+        if end < size:
+            end = file.data.find(b"\n", end) + 1
+        data = file.data[start:end]
+        count = newlines(data)
+        if line + count > header.count:
+            raise wrong_count(file.path, header, line + count + _rest(file, end))
+        yield parse.rows(data, header.element_type, count, file.path, 2 + line)
+        file.release(end)
+        start, line = end, line + count
+    if line != header.count:
+        raise wrong_count(file.path, header, line)
 
 
 def newlines(data: bytes | Bytes) -> int:
@@ -128,17 +158,6 @@ def _header(line: bytes, path: Path) -> tuple[Header, int]:
     if not line.endswith(b"\n"):
         raise DumpError(f"{path}:1: the first line has no end; the file was cut short, or is no dump")
     return parse_header(line[:-1], path), len(line)
-
-
-def _pieces(file: Mapped) -> Iterator[tuple[int, int]]:
-    """Stretches of whole lines."""
-    start, size = file.body, len(file.data)
-    while start < size:
-        end = min(start + PIECE_BYTES, size)
-        if end < size:
-            end = file.data.find(b"\n", end) + 1
-        yield start, end
-        start = end
 
 
 def _rest(file: Mapped, start: int) -> int:

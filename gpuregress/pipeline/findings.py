@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import diagnose, dtypes, inputs
-from gpuregress.compare import bounds
-from gpuregress.compare.bound import Bound
-from gpuregress.diagnose import Evidence
+from gpuregress.diagnose import Evidence, Sample
 from gpuregress.dump import reader
+from gpuregress.dump.walk import Piece
 from gpuregress.errors import GpuregressError
+from gpuregress.ordinals import Mask
+from gpuregress.pipeline import pictures
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Case, Comparison, Launch, Outcome
 
@@ -24,54 +25,74 @@ _WHOLE = 1 << 22
 """Elements up to which whole buffers and inputs are read for the diagnosis."""
 
 
-def explain(pair: Pair, comparison: Comparison, outcome: Outcome) -> Comparison:
-    """The comparison with its findings, the strongest first; unchanged where nothing differs in place.
+def compare(pair: Pair, outcome: Outcome, width: int = pictures.PAGE) -> Comparison:
+    """The comparison of a pair, with its findings and its picture where it fails.
 
     Args:
         pair: the two dumps.
-        comparison: what came of comparing them.
         outcome: what the worker said of the run that wrote the newer one.
+        width: of the picture, in bins.
 
     Raises:
         DumpError: a dump does not hold what its header says.
         StorageError: one cannot be read.
     """
-    rule = pair.request.rule
-    in_place = rule.order == "indexed" and not (rule.key or rule.statistics or rule.verify)
-    if comparison.same or not in_place or (pair.now.dtype, pair.now.shape) != (pair.then.dtype, pair.then.shape):
-        return comparison
-    evidence = _evidence(pair, outcome)
-    if not evidence.count:
-        return comparison
-    found, numbers = diagnose.diagnose(evidence), dict(comparison.numbers)
-    # An element that no thread wrote may be one that the launch has no thread for.
-    is_guess = evidence.layout is not None and evidence.layout.kind == "stretch"
-    has_thread = not (is_guess and any(finding.pattern == "never written" for finding in found))
-    if comparison.worst is not None and evidence.launch is not None and has_thread:
-        numbers["place"] = diagnose.place_of(comparison.worst.index, evidence.launch, evidence.shape)
-    return dataclasses.replace(comparison, findings=found, numbers=numbers)
+    diagnosis, picture = Diagnosis(pair, outcome), pictures.Picture(pair, width)
+    return picture.added_to(diagnosis.added_to(pair.compare(diagnosis, picture)))
+
+
+class Diagnosis:
+    """Gathers what breaks a pair's rule while it is compared, and says what it looks like.
+
+    Args:
+        pair: the two dumps.
+        outcome: what the worker said of the run that wrote the newer one.
+    """
+
+    def __init__(self, pair: Pair, outcome: Outcome) -> None:
+        self._pair, self._outcome, self._sample = pair, outcome, Sample()
+
+    def add(self, piece: Piece, broken: Mask | None) -> None:
+        """Takes the next elements that differ; see `pairs.Watcher`."""
+        if broken is None:
+            return
+        rows = piece.indices, piece.first, piece.second
+        self._sample.add(*rows if broken.all() else (row[broken] for row in rows))
+
+    def added_to(self, comparison: Comparison) -> Comparison:
+        """The comparison with its findings, the strongest first; unchanged where nothing differs in place.
+
+        Raises:
+            DumpError: a dump does not hold what its header says.
+            StorageError: one cannot be read.
+        """
+        if comparison.same or not self._sample.of:
+            return comparison
+        evidence = _evidence(self._pair, self._outcome, self._sample)
+        found, numbers = diagnose.diagnose(evidence), dict(comparison.numbers)
+        # An element that no thread wrote may be one that the launch has no thread for.
+        is_guess = evidence.layout is not None and evidence.layout.kind == "stretch"
+        has_thread = not (is_guess and any(finding.pattern == "never written" for finding in found))
+        if comparison.worst is not None and evidence.launch is not None and has_thread:
+            numbers["place"] = diagnose.place_of(comparison.worst.index, evidence.launch, evidence.shape)
+        return dataclasses.replace(comparison, findings=found, numbers=numbers)
 
 
 _CPU_SHARED = b"\xff"
 """What the CPU device fills shared memory with before each block (docs/cpu-device.md); a GPU leaves what was there."""
 
 
-def _evidence(pair: Pair, outcome: Outcome) -> Evidence:
+def _evidence(pair: Pair, outcome: Outcome, sample: Sample) -> Evidence:
     request, case = pair.request, pair.case
-    found = pair.differences()
-    first, second = found.first, found.second
-    broken = np.zeros(len(found.indices), np.bool_)
-    columns = zip(request.element_type.columns(first), request.element_type.columns(second), strict=True)
-    for part, (expected, actual) in zip(request.element_type.parts, columns, strict=True):
-        broken |= bounds.broken(expected, actual, part.scalar, Bound.of_rule(request.rule))
-    indices = found.indices[broken]
+    indices, expected, actual = sample.rows()
     whole = _whole(pair) if request.total <= _WHOLE else {}
     return Evidence(
         request.element_type,
         request.shape,
         indices,
-        first[broken],
-        second[broken],
+        expected,
+        actual,
+        of=sample.of,
         launch=_writer(case, pair.now.buffer),
         poison=_poison(pair, outcome),
         unset=_CPU_SHARED if outcome.device is not None and outcome.device.name == "cpu" else b"",

@@ -96,12 +96,11 @@ def _against(
     pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
     if user is not None and pair.request.rule.verify:
         return user.compare(pair)
-    compared = pair.compare()
-    if compared.same:
-        return compared
-    from gpuregress.pipeline import findings, pictures  # noqa: PLC0415 - where something differs
+    if pair.is_identical:
+        return pair.compare()
+    from gpuregress.pipeline import findings  # noqa: PLC0415 - where something differs
 
-    return pictures.with_picture(pair, findings.explain(pair, compared, outcome), pictures.PAGE)
+    return findings.compare(pair, outcome)
 
 
 def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gpuregress import compare, dtypes
 from gpuregress.compare import Request
@@ -12,7 +13,15 @@ from gpuregress.records import Case, Comparison, Dump, Rule
 
 if TYPE_CHECKING:
     from gpuregress.dump.reader import Loaded
-    from gpuregress.dump.walk import Differences
+    from gpuregress.dump.walk import Piece
+    from gpuregress.ordinals import Mask
+
+
+class Watcher(Protocol):
+    """What is told of the differing elements while they are compared, so that the dumps are read once."""
+
+    def add(self, piece: Piece, broken: Mask | None) -> None:
+        """Takes the next elements whose bits differ, and which of them break the rule; None: it knows no places."""
 
 
 @dataclass(slots=True)
@@ -37,7 +46,6 @@ class Pair:
     then: Dump
     rule: Rule | None = None
     _read: dict[Path, Loaded] = field(default_factory=dict)
-    _walked: Differences | None = None
 
     @property
     def request(self) -> Request:
@@ -46,8 +54,16 @@ class Pair:
         element = dtypes.parse(self.now.dtype)
         return Request(self.now.buffer, element, self.now.shape, rule, self.against, self.case)
 
-    def compare(self) -> Comparison:
+    @property
+    def is_identical(self) -> bool:
+        """Whether both hold the same bytes."""
+        return self.now.digest == self.then.digest
+
+    def compare(self, *watchers: Watcher) -> Comparison:
         """The comparison.
+
+        Args:
+            watchers: told of what differs, where the two can be compared.
 
         Raises:
             DumpError: a file does not hold what its header says.
@@ -57,15 +73,36 @@ class Pair:
         refused = compare.mismatch(request, dtypes.parse(self.then.dtype), self.then.shape)
         if refused is not None:
             return refused
-        if self.now.digest == self.then.digest:
+        if self.is_identical:
             if not compare.needs_array_when_identical(request.rule, request.element_type):
                 return compare.identical(request)
             array = self.loaded(self.now_path).array
             return compare.compare(request, array, array)
-        if not compare.needs_all(request.rule):
-            found = self.differences()
-            return compare.compare_sparse(request, found.indices, found.first, found.second, found.count)
-        return compare.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+        if compare.is_in_order(request.rule):
+            return self._compare_in_order(request, watchers)
+        compared = compare.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+        if watchers and not compared.same:
+            for piece in self._pieces():
+                for watcher in watchers:
+                    watcher.add(piece, None)
+        return compared
+
+    def _compare_in_order(self, request: Request, watchers: Sequence[Watcher]) -> Comparison:
+        every = compare.needs_all(request.rule)
+        run = compare.InOrder(request, every=every)
+        for piece in self._pieces(every=every):
+            broken = run.add(piece.indices, piece.first, piece.second)
+            if not watchers:
+                continue
+            differs = piece.differs(request.element_type)
+            for watcher in watchers:
+                watcher.add(piece.only(differs), broken[differs])
+        return run.finish()
+
+    def _pieces(self, *, every: bool = False) -> Iterator[Piece]:
+        from gpuregress.dump import walk  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
+
+        return walk.pieces(self.then_path, self.now_path, every=every)
 
     def loaded(self, path: Path) -> Loaded:
         """One of the two files, read once."""
@@ -74,16 +111,3 @@ class Pair:
         if path not in self._read:
             self._read[path] = reader.read(path)
         return self._read[path]
-
-    def differences(self) -> Differences:
-        """The elements whose bits differ, walked for once: the comparison, its findings and its picture need them.
-
-        Raises:
-            DumpError: a file does not hold what its header says.
-            StorageError: one cannot be read.
-        """
-        from gpuregress.dump import walk  # noqa: PLC0415 - as above
-
-        if self._walked is None:
-            self._walked = walk.differences(self.then_path, self.now_path)
-        return self._walked

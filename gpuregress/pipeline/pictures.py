@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuregress import diagnose, dtypes
+from gpuregress.dtypes import ElementType
+from gpuregress.dump.walk import Piece
+from gpuregress.ordinals import Array, Mask
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.records import Comparison, to_json
 
@@ -18,33 +20,39 @@ ROWS = 12
 """Rows of a heat map, at most: it must leave room for the rest of the screen."""
 
 
-def with_picture(pair: Pair, comparison: Comparison, width: int) -> Comparison:
-    """The comparison with its `picture`: a strip of the buffer, and a heat map where it has two axes or more.
+class Picture:
+    """A strip of the buffer, and a heat map where it has two axes or more, drawn while a pair is compared.
 
     Args:
-        pair: the two dumps.
-        comparison: what came of comparing them.
+        pair: the two dumps, of the same type and shape if anything is to be drawn.
         width: signs in a line.
-
-    Raises:
-        DumpError: a dump does not hold what its header says.
-        StorageError: one cannot be read.
     """
-    if comparison.same or (pair.now.dtype, pair.now.shape) != (pair.then.dtype, pair.then.shape):
-        return comparison
-    found = pair.differences()
-    if not len(found.indices):
-        return comparison
-    shape, errors = pair.now.shape, _errors(pair, found.first, found.second)
-    drawn: dict[str, Any] = {"strip": to_json(diagnose.profile(found.indices, errors, found.count, width))}
-    if len(shape) > 1 and shape[-1] > 1 and found.count > shape[-1]:
-        drawn["heat_map"] = to_json(diagnose.heat_map(found.indices, errors, shape, ROWS, width))
-    return dataclasses.replace(comparison, numbers={**comparison.numbers, "picture": drawn})
+
+    def __init__(self, pair: Pair, width: int) -> None:
+        shape = pair.now.shape
+        self._element, total = pair.request.element_type, pair.request.total
+        self._bins = {"strip": diagnose.strip(total, width)}
+        if len(shape) > 1 and shape[-1] > 1 and total > shape[-1]:
+            self._bins["heat_map"] = diagnose.heat_map(shape, ROWS, width)
+        self._is_empty = True
+
+    def add(self, piece: Piece, broken: Mask | None) -> None:  # noqa: ARG002 - what the rule allows is drawn, too
+        """Takes the next elements that differ; see `pairs.Watcher`."""
+        errors = _errors(self._element, piece.first, piece.second)
+        for bins in self._bins.values():
+            bins.add(piece.indices, errors)
+        self._is_empty &= not len(errors)
+
+    def added_to(self, comparison: Comparison) -> Comparison:
+        """The comparison with its `picture`; unchanged where nothing differs or the two cannot be compared."""
+        if comparison.same or self._is_empty:
+            return comparison
+        drawn = {name: to_json(bins.profile) for name, bins in self._bins.items()}
+        return dataclasses.replace(comparison, numbers={**comparison.numbers, "picture": drawn})
 
 
-def _errors(pair: Pair, expected: npt.NDArray[np.generic], actual: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+def _errors(element: ElementType, expected: Array, actual: Array) -> npt.NDArray[np.float64]:
     """The largest |actual - expected| of each row's parts; NaN where one of the two is no number."""
-    element = dtypes.parse(pair.now.dtype)
     worst = np.zeros(len(expected))
     columns = zip(element.parts, element.columns(expected), element.columns(actual), strict=True)
     with np.errstate(all="ignore"):

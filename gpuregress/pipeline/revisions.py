@@ -10,7 +10,7 @@ from gpuregress import plan, verdict
 from gpuregress.baselines import Store
 from gpuregress.dump import digest, names, reader
 from gpuregress.errors import NothingToDo
-from gpuregress.pipeline import findings, folders, pictures
+from gpuregress.pipeline import findings, folders
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Verdict, Word
@@ -105,8 +105,7 @@ def record(buffer: str, path: Path) -> Dump:
 def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool, width: int) -> BufferVerdict:
     then, now = record(name, before), record(name, after)
     pair = Pair(case, "baseline", after, now, before, then, Rule() if raw else None)
-    compared = findings.explain(pair, pair.compare(), Outcome(case.name, "done"))
-    compared = pictures.with_picture(pair, compared, width)
+    compared = findings.compare(pair, Outcome(case.name, "done"), width)
     word: Word = "pass" if compared.same else "differ"
     return BufferVerdict(name, word, str(after), str(before), (compared,))
 

@@ -274,16 +274,18 @@ def test_sparse_rows_say_what_the_whole_arrays_say(pairs: list[tuple[float, floa
     for rule in (Rule(), Rule(rtol=0.1), Rule(ulp=3), Rule(signed_zero="equal"), Rule(metric={"max": 1.0})):
         wanted = request("float32", e.shape, rule)
         whole = compare.compare(wanted, e, a)
-        sparse = compare.compare_sparse(wanted, rows, e[rows], a[rows], len(e))
+        run = compare.InOrder(wanted, every=False)
+        for some in np.array_split(rows, 2):
+            run.add(some, e[some], a[some])
+        sparse = run.finish()
         for field in ("same", "identical", "differing", "changed", "worst", "first", "message", "multiset_same"):
             assert getattr(whole, field) == getattr(sparse, field), (rule, field)
 
 
-def test_sparse_rows_are_refused_where_equal_rows_matter() -> None:
+def test_equal_rows_matter_to_some_rules() -> None:
     for rule in (Rule(nan="never"), Rule(order="any"), Rule(metric={"l2": 1e-3}), Rule(key=("id",))):
         assert compare.needs_all(rule)
-        with pytest.raises(ValueError, match="whole"):
-            compare.compare_sparse(request("float32", (9,), rule), np.array([1]), np.ones(1), np.zeros(1), 9)
+    assert not compare.needs_all(Rule(rtol=1e-3, metric={"max": 1.0}))
 
 
 def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,8 +307,9 @@ def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rows_that_break_the_bound() -> None:
     e, a = array("float2", [(1, 1), (2, 2), (3, 3)]), array("float2", [(1, 1), (2, 2.5), (3, 3.1)])
     wanted = request("float2", (3,), Rule(atol=0.2))
-    assert compare.breaks(wanted, e, a).tolist() == [False, True, False]
-    assert compare.breaks(request("float2", (3,)), e, a).tolist() == [False, True, True]
+    for rule, broken in ((wanted, [False, True, False]), (request("float2", (3,)), [False, True, True])):
+        for every in (False, True):
+            assert compare.InOrder(rule, every=every).add(np.arange(3), e, a).tolist() == broken
 
 
 def test_the_ulp_histogram() -> None:

@@ -15,7 +15,10 @@ def test_a_strip_counts_every_element_once(total: int, bins: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     at = np.flatnonzero(rng.random(total) < 0.5)
     errors = rng.random(len(at))
-    found = diagnose.profile(at, errors, total, bins)
+    drawn = diagnose.strip(total, bins)
+    for some in np.array_split(np.arange(len(at)), 3):
+        drawn.add(at[some], errors[some])
+    found = drawn.profile
     assert sum(found.of) == total
     assert min(found.of) >= 1
     assert sum(found.differing) == len(at)
@@ -26,13 +29,17 @@ def test_a_strip_counts_every_element_once(total: int, bins: int, seed: int) -> 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 8), st.integers(1, 8))
 def test_a_map_counts_every_element_once(height: int, width: int, rows: int, columns: int) -> None:
     at = np.arange(height * width)
-    found = diagnose.heat_map(at, np.ones(len(at)), (height, width), rows, columns)
+    drawn = diagnose.heat_map((height, width), rows, columns)
+    drawn.add(at, np.ones(len(at)))
+    found = drawn.profile
     assert found.of == found.differing
     assert found.shape == (min(rows, height), min(columns, width))
 
 
 def test_where_errors_are() -> None:
-    found = diagnose.profile(np.array([0, 95]), np.array([1.0, np.nan]), 100, 10)
-    assert found.largest == (1.0, *[0.0] * 8, np.inf)
-    cells = diagnose.heat_map(np.array([4 * 10 + 9]), np.array([2.0]), (5, 10), 5, 2)
-    assert cells.largest == (*[0.0] * 9, 2.0)
+    drawn = diagnose.strip(100, 10)
+    drawn.add(np.array([0, 95]), np.array([1.0, np.nan]))
+    assert drawn.profile.largest == (1.0, *[0.0] * 8, np.inf)
+    cells = diagnose.heat_map((5, 10), 5, 2)
+    cells.add(np.array([4 * 10 + 9]), np.array([2.0]))
+    assert cells.profile.largest == (*[0.0] * 9, 2.0)

@@ -22,6 +22,13 @@ def write(folder: Path, name: str, words: list[str]) -> Path:
     return path
 
 
+def differences(first: Path, second: Path) -> walk.Piece:
+    """All pieces of the walk as one."""
+    pieces = list(walk.pieces(first, second))
+    pieces = pieces or [walk.Piece(np.zeros(0, np.int64), np.zeros(0, "<f4"), np.zeros(0, "<f4"))]
+    return walk.Piece(*(np.concatenate([getattr(one, side) for one in pieces]) for side in walk.Piece.__slots__))
+
+
 WORDS = [
     "0.0",
     "-0.0",
@@ -43,9 +50,10 @@ SAME = {"0.10": "0.1"}
 @given(
     st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from([*WORDS, ""])), max_size=60),
     st.sampled_from([1, 2, 3, 7, 16, 64]),
-    st.sampled_from([0.0, 2.0]),
+    st.sampled_from([0.0, 0.3, 2.0]),
+    st.sampled_from([8, 40, 1000]),
 )
-def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: float) -> None:
+def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: float, piece: int) -> None:
     """Whatever the lines, the block size, and the way taken."""
     first, second = [a for a, _ in pairs], [b or a for a, b in pairs]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -53,12 +61,14 @@ def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: f
         patch.setattr(walk, "_SMALL", 2)
         patch.setattr(walk, "_ENOUGH", 3)
         patch.setattr(walk, "DENSE", dense)
+        patch.setattr(walk, "_RELEASE", piece)
+        patch.setattr(walk, "_MOST_LINES", 1 + piece // 20)
+        patch.setattr(reader, "PIECE_BYTES", piece)
         a, b = write(Path(folder), "a.1", first), write(Path(folder), "b.1", second)
-        found = walk.differences(a, b)
+        found = differences(a, b)
         whole_a, whole_b = reader.read(a).array.view("<u4"), reader.read(b).array.view("<u4")
     expected = np.flatnonzero(whole_a != whole_b)
     assert found.indices.tolist() == expected.tolist()
-    assert found.count == len(pairs)
     assert found.first.view("<u4").tolist() == whole_a[expected].tolist()
     assert found.second.view("<u4").tolist() == whole_b[expected].tolist()
     by_word = [k for k, (x, y) in enumerate(zip(first, second, strict=True)) if SAME.get(x, x) != SAME.get(y, y)]
@@ -74,11 +84,25 @@ def test_many_lines(tmp_path: Path, share: float) -> None:
     second[where] *= np.float32(1.25)
     for name, values in (("a.1", first), ("b.1", second)):
         writer.write(tmp_path / name, values, FLOAT, values.shape)
-    found = walk.differences(tmp_path / "a.1", tmp_path / "b.1")
+    found = differences(tmp_path / "a.1", tmp_path / "b.1")
     assert found.indices.tolist() == where.tolist()
     assert found.indices.dtype == np.int64
     assert (found.first == first[where]).all()
     assert (found.second == second[where]).all()
+
+
+def test_every_row_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of the two files end at other rows, as their lines are not as long."""
+    monkeypatch.setattr(reader, "PIECE_BYTES", 100)
+    first, second = np.zeros(500, "<f4"), np.full(500, 0.12345678, "<f4")
+    second[:400:2] = 0
+    for name, values in (("a.1", first), ("b.1", second)):
+        writer.write(tmp_path / name, values, FLOAT, (500,))
+    found = list(walk.pieces(tmp_path / "a.1", tmp_path / "b.1", every=True))
+    assert len(found) > 10
+    assert np.concatenate([one.indices for one in found]).tolist() == list(range(500))
+    assert np.concatenate([one.first for one in found]).tolist() == first.tolist()
+    assert np.concatenate([one.second for one in found]).tolist() == second.tolist()
 
 
 def test_records(tmp_path: Path) -> None:
@@ -89,7 +113,7 @@ def test_records(tmp_path: Path) -> None:
     second["score"][[7, 499]] = [0.5, -0.0]
     for name, values in (("a.1", first), ("b.1", second)):
         writer.write(tmp_path / name, values, element_type, (500,))
-    found = walk.differences(tmp_path / "a.1", tmp_path / "b.1")
+    found = differences(tmp_path / "a.1", tmp_path / "b.1")
     assert found.indices.tolist() == [7, 499]
     assert found.second["score"].tolist() == [0.5, -0.0]  # type: ignore[call-overload] # a structured array
     assert found.second["id"].tolist() == [7, 499]  # type: ignore[call-overload] # a structured array
@@ -115,7 +139,7 @@ def test_damage_is_an_error_not_a_difference(
     bad.write_text(HEAD.format(3) + "".join(f"{word}\n" for word in damaged))
     for pair in ((good, bad), (bad, good)):
         with pytest.raises(DumpError) as caught:
-            walk.differences(*pair)
+            differences(*pair)
         assert str(bad) in str(caught.value)
         assert says in str(caught.value)
 
@@ -124,11 +148,11 @@ def test_the_same_damage_in_both(tmp_path: Path) -> None:
     for name in ("a.1", "b.1"):
         (tmp_path / name).write_text(HEAD.format(3) + "1.0\n")
     with pytest.raises(DumpError, match=r"a\.1: holds 1 elements"):
-        walk.differences(tmp_path / "a.1", tmp_path / "b.1")
+        differences(tmp_path / "a.1", tmp_path / "b.1")
 
 
 def test_other_shapes_cannot_be_walked(tmp_path: Path) -> None:
     writer.write(tmp_path / "a.1", np.zeros(6, "<f4"), FLOAT, (6,))
     writer.write(tmp_path / "b.1", np.zeros(6, "<f4"), FLOAT, (2, 3))
     with pytest.raises(DumpError, match=r"float32 \[2, 3\], where .* holds float32 \[6\]"):
-        walk.differences(tmp_path / "a.1", tmp_path / "b.1")
+        differences(tmp_path / "a.1", tmp_path / "b.1")

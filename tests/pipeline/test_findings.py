@@ -26,7 +26,7 @@ def compared(folder: Path, now: str, then: str, rule: Rule | None = None) -> Com
     before = outcome(fakes.case(then, name="fake/then"), folder)
     new, old = after.dumps[0], before.dumps[0]
     pair = Pair(fakes.case(now), "baseline", Path(new.path), new, Path(old.path), old, rule)
-    return findings.explain(pair, pair.compare(), after)
+    return findings.compare(pair, after)
 
 
 def test_an_element_that_was_never_written_is_called_so(tmp_path: Path) -> None:
