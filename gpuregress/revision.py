@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
+from gpuregress import git
 from gpuregress.storage import disk_errors
-from gpuregress.toolchain import includes
+from gpuregress.toolchain import Inputs
 
 MAX_LENGTH = 60
 _LABEL = r"[0-9A-Za-z](?:[0-9A-Za-z._+-]*[0-9A-Za-z+])?"
@@ -24,36 +24,37 @@ _RCS = re.compile(r"\$Revision:\s*(" + _LABEL + r")\s*\$")
 _MACRO = re.compile(
     r'^[ \t]*#[ \t]*define[ \t]+\w*Version\w*[ \t]+"\$?Revision:\s*(' + _LABEL + r')\s*\$?\s*"', re.MULTILINE
 )
-_GIT_SECONDS = 20
 
 
-def digest(dependencies: Sequence[Path]) -> str:
-    """A digest of the source's text and of every file it includes.
-
-    Args:
-        dependencies: the source first; their names and order do not count, only what they hold.
-
-    Returns:
-        64 hexadecimal digits.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
-    contents = [hashlib.sha256(path.read_bytes()).digest() for path in dependencies]
-    return hashlib.sha256(contents[0] + b"".join(sorted(contents[1:]))).hexdigest()
-
-
-def label(source: Path, dependencies: Sequence[Path]) -> str:
+def label(source: Path, inputs: Inputs) -> str:
     """The source's own label: keyword, git, or hash.
 
     Args:
         source: the kernel source.
-        dependencies: it and every project file it includes.
+        inputs: what it is made of.
 
     Raises:
         OSError: a file cannot be read.
     """
-    return keyword(source) or git_label(dependencies) or digest(dependencies)[:8]
+    return keyword(source) or ("" if inputs.unknown else git_label(inputs)) or inputs.digest[:8]
+
+
+def of_program(wanted: str, source_digest: str, program: Iterable[str | bytes]) -> tuple[str, str]:
+    """The label and digest of a source whose text does not tell all that it reads: what it was compiled to counts.
+
+    Args:
+        wanted: from `label`, or the job's own.
+        source_digest: of the source's inputs.
+        program: all that tells the compiled program from others.
+
+    Returns:
+        The label that is wanted now, and the digest.
+    """
+    state = hashlib.sha256(source_digest.encode())
+    for part in program:
+        state.update(hashlib.sha256(part.encode() if isinstance(part, str) else part).digest())
+    whole = state.hexdigest()
+    return (whole[:8] if wanted == source_digest[:8] else wanted), whole
 
 
 def resolve(wanted: str, source_digest: str, recorded: Callable[[str], Collection[str]]) -> tuple[str, str | None]:
@@ -61,7 +62,7 @@ def resolve(wanted: str, source_digest: str, recorded: Callable[[str], Collectio
 
     Args:
         wanted: from `label`, or the job's own.
-        source_digest: from `digest`.
+        source_digest: of the source's inputs.
         recorded: a label → the digests of the sources that were recorded under it.
 
     Returns:
@@ -92,40 +93,43 @@ def keyword(source: Path) -> str | None:
     return found[1] if found and len(found[1]) <= MAX_LENGTH else None
 
 
-def git_label(dependencies: Sequence[Path]) -> str | None:
-    """`g` and the short hash of the last commit that touched these files, None where git cannot vouch for all."""
-    folder = dependencies[0].parent
-    names = [str(path) for path in dependencies]
-    top = _git(folder, "rev-parse", "--show-toplevel")
+def git_label(inputs: Inputs) -> str | None:
+    """`g` and the short hash of the last commit that touched the files, None where git cannot vouch for all.
+
+    The files' own bytes are held against the commit's: git's index, which can be told to overlook changes, and its
+    filters, which are programs that a repository names, are not asked.
+    """
+    folder = inputs.files[0].parent
+    real = [Path(os.path.realpath(path)) for path in inputs.files]
+    if any(str(found) != os.path.normpath(path) for found, path in zip(real, inputs.files, strict=True)):
+        return None  # which file a link means is in no commit of that file
+    top = git.answer(folder, "rev-parse", "--show-toplevel")
     if top is None:
         return None
-    tracked = _git(folder, "ls-files", "--error-unmatch", "--", *names)
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=all", "--", *names)
-    if tracked is None or changed is None or changed.strip():
+    root = Path(os.path.realpath(top.removesuffix("\n")))
+    if not all(path.is_relative_to(root) for path in real):
         return None
-    commit = _git(folder, "log", "-1", "--format=%h", "--", *names)
+    names = [str(path.relative_to(root)) for path in real]
+    committed = _blobs(root, names)
+    if any(committed.get(name) not in _blob_names(data) for name, data in zip(names, inputs.contents, strict=True)):
+        return None
+    commit = git.answer(
+        root, "log", "-1", "--format=%h", "--no-ext-diff", "--no-textconv", "--end-of-options", "--", *names
+    )
     return f"g{commit.strip()}" if commit and commit.strip() else None
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
-    """Git's answer, None where there is no git, no repository or an error."""
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    command = ["git", "-C", str(folder), "--literal-pathspecs", *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, check=False, env=environment, stdin=subprocess.DEVNULL, timeout=_GIT_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+def _blobs(root: Path, names: Sequence[str]) -> dict[str, str]:
+    """File → the name of its content in the last commit; regular files only."""
+    listed = git.answer(root, "ls-tree", "-z", "--full-tree", "--end-of-options", "HEAD", "--", *names) or ""
+    fields = (entry.partition("\t") for entry in listed.split("\0") if entry)
+    return {name: facts.split()[2] for facts, _, name in fields if facts.startswith("100")}
 
 
-def dependencies(source: Path, include: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """The source and every project file it includes, the source first."""
-    if source.suffix not in includes.SUFFIXES:
-        return (source,)
-    return includes.dependencies(source, include)
+def _blob_names(data: bytes) -> tuple[str, str]:
+    """What git calls a content, in a repository of SHA-1 or of SHA-256."""
+    blob = b"blob %d\0%s" % (len(data), data)
+    return hashlib.sha1(blob, usedforsecurity=False).hexdigest(), hashlib.sha256(blob).hexdigest()
 
 
 # --- what was recorded ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import revision
+from gpuregress.toolchain import includes
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def label(source: Path) -> str:
-    return revision.label(source, revision.dependencies(source))
+    return revision.label(source, includes.scan(source))
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -51,7 +52,7 @@ def test_keyword(text: str, found: str | None, source: Path) -> None:
 def test_without_git_it_is_the_hash_of_all_files(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     first = label(source)
-    assert first == revision.digest(revision.dependencies(source))[:8]
+    assert first == includes.scan(source).digest[:8]
     (source.parent / "k.h").write_text("// changed\n")
     assert label(source) != first
 
@@ -79,6 +80,71 @@ def test_git_does_not_vouch_for_a_file_it_does_not_know(source: Path) -> None:
     git(root, "add", "kernels/k.cu")
     git(root, "commit", "-q", "-m", "one")
     assert not label(source).startswith("g")
+
+
+def test_git_runs_nothing_that_a_repository_names(source: Path, tmp_path: Path) -> None:
+    root, witness = source.parent.parent, tmp_path / "witness"
+    spy = tmp_path / "spy"
+    spy.write_text(f'#!/bin/sh\necho "$0 $@" >> {witness}\ncat\n')
+    spy.chmod(0o755)
+    git(root, "init", "-q")
+    git(root, "add", "kernels")
+    git(root, "commit", "-q", "-m", "one")
+    (root / ".gitattributes").write_text("* filter=spy diff=spy\n")
+    for name in (
+        "core.fsmonitor",
+        "core.pager",
+        "diff.external",
+        "diff.spy.textconv",
+        "diff.spy.command",
+        "filter.spy.clean",
+        "filter.spy.smudge",
+        "filter.spy.process",
+        "gpg.program",
+        "core.sshCommand",
+    ):
+        git(root, "config", name, str(spy))
+    git(root, "config", "log.showSignature", "true")
+    git(root, "config", "pager.log", "true")
+    hooks = root / ".git" / "hooks"
+    for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction"):
+        (hooks / hook).write_text(spy.read_text())
+        (hooks / hook).chmod(0o755)
+    source.touch()
+    assert label(source).startswith("g")
+    assert not witness.exists()
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_git_is_not_told_to_overlook_a_change(source: Path, flag: str) -> None:
+    root = source.parent.parent
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "one")
+    git(root, "update-index", flag, "kernels/k.h")
+    (source.parent / "k.h").write_text("// changed\n")
+    assert not label(source).startswith("g")
+
+
+def test_git_does_not_vouch_for_what_a_link_means(source: Path) -> None:
+    root = source.parent.parent
+    (root / "kernels" / "other.h").write_text("// another\n")
+    source.with_name("k.h").unlink()
+    source.with_name("k.h").symlink_to("other.h")
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "one")
+    assert not label(source).startswith("g")
+
+
+def test_a_source_whose_text_does_not_tell_is_named_by_its_program() -> None:
+    digest = "a" * 64
+    first = revision.of_program("1.4", digest, ("-DN=1", b"ptx"))
+    assert first == revision.of_program("1.4", digest, ("-DN=1", b"ptx"))
+    assert first[0] == "1.4"
+    assert first[1] != revision.of_program("1.4", digest, ("-DN=1", b"other"))[1]
+    assert first[1] != revision.of_program("1.4", digest, ("-DN=2", b"ptx"))[1]
+    assert revision.of_program("aaaaaaaa", digest, (b"ptx",))[0] != "aaaaaaaa"
 
 
 def test_a_label_stands_for_one_source() -> None:

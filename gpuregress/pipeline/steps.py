@@ -73,6 +73,9 @@ class Execution:
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
         contradicting = self._contradicting(wanted, compiled)
         cases, wanted = ([case for case in some if case.path not in contradicting] for some in (cases, wanted))
+        wanted = self._relabelled(wanted, compiled)
+        named = {case.name: case for case in wanted}
+        cases = [named.get(case.name, case) for case in cases]
         self.rejected = rejections.known(self.project.runs)
         folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
@@ -119,6 +122,16 @@ class Execution:
             if not cases:
                 raise NothingToDo(_nothing_again(sorted(failed)))
         return cases
+
+    def _relabelled(self, wanted: Sequence[Case], compiled: programs.Compiled) -> list[Case]:
+        """The cases with the revisions that their programs give them, where the sources' texts do not tell."""
+        found = []
+        for case in wanted:
+            program = compiled.programs.get(case.name)
+            labelled, note = plan.of_program(case, program, self.project) if program is not None else (case, None)
+            found.append(labelled)
+            self.remarks += [note] if note and note not in self.remarks else []
+        return found
 
     def _failed_before(self) -> set[str]:
         document = folders.results(folders.find(self.project.runs))

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from gpuregress.plan.program import check_program, check_reference, unknown_names
 from gpuregress.plan.select import BrokenJob, Plan, make
+from gpuregress.plan.sources import of_program
 
-__all__ = ["BrokenJob", "Plan", "check_program", "check_reference", "make", "unknown_names"]
+__all__ = ["BrokenJob", "Plan", "check_program", "check_reference", "make", "of_program", "unknown_names"]

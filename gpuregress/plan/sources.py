@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuregress import records, revision
+from gpuregress import records, revision, storage, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.project import Project
 from gpuregress.spec import paths
 from gpuregress.spec.compiling import Compile, PlainText
 from gpuregress.spec.load import JobFile
+from gpuregress.spec.model import Job
 from gpuregress.spec.scope import Scope
 from gpuregress.toolchain import includes, signature
 
@@ -73,19 +75,28 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems) ->
         problems.add(("revision",), wrong)
     if path is None or wrong:
         return None
-    return _labelled(job.revision, path, folders, project, job_name, problems)
+    return _labelled(job, path, folders, project, job_name, problems)
 
 
 def _labelled(
-    wanted: str, path: Path, include: tuple[Path, ...], project: Project, job_name: str, problems: Problems
+    job: Job, path: Path, include: tuple[Path, ...], project: Project, job_name: str, problems: Problems
 ) -> SourceFacts | None:
+    texts = {name: value.text for name, value in job.compile.defines.items() if isinstance(value, PlainText)}
+    probe = records.Source(str(path), tuple(job.compile.options), tuple(str(folder) for folder in include), texts)
     try:
-        files = revision.dependencies(path, include)
-        digest = revision.digest(files)
-        label = revision.label(path, files) if wanted == "auto" else wanted
+        inputs = toolchain.inputs(probe)
+        label = revision.label(path, inputs) if job.revision == "auto" else job.revision
     except OSError as error:
         problems.add(("source",), f"{error.filename or path} cannot be read: {error.strerror or error}")
         return None
+    if inputs.unknown:  # the program decides, once it is compiled: see `of_program`
+        return SourceFacts(path, include, inputs.digest, label, None)
+    name, note = _resolved(label, inputs.digest, project, job_name)
+    return SourceFacts(path, include, inputs.digest, name, note)
+
+
+def _resolved(label: str, digest: str, project: Project, job_name: str) -> tuple[str, str | None]:
+    """The label that dumps carry, and what the user is told of it."""
 
     def recorded(text: str) -> Collection[str]:
         return revision.recorded(project.baselines, project.runs, job_name, text)
@@ -93,7 +104,25 @@ def _labelled(
     name, note = revision.resolve(label, digest, recorded)
     if note and digest in revision.accepted(project.baselines, job_name, name):
         note = None  # said when it was new; whoever accepted it knows, and a nightly run has nothing to say
-    return SourceFacts(path, include, digest, name, f"{job_name}: {note}" if note else None)
+    return name, f"{job_name}: {note}" if note else None
+
+
+def of_program(case: records.Case, program: records.Program, project: Project) -> tuple[records.Case, str | None]:
+    """A case with the revision that its compiled program gives it, and what the user is told of it.
+
+    Where the source's text does not tell all that it reads, what it was compiled to does. Else the case is as planned.
+
+    Args:
+        case: as planned.
+        program: its compiled source.
+        project: whose baselines and runs know which labels are taken.
+    """
+    if not program.unknown:
+        return case, None
+    ptx = storage.read_bytes(Path(program.ptx))
+    label, digest = revision.of_program(case.revision, case.source_digest, (*program.options, ptx))
+    name, note = _resolved(label, digest, project, case.job)
+    return dataclasses.replace(case, revision=name, source_digest=digest), note
 
 
 def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None:
@@ -128,7 +157,8 @@ def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[reco
     job = file.model
     assert job is not None
     symbols = tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol))
-    return _compiled(known.path, known.include, job.compile, scope, launches, symbols, ("compile",))
+    compiled = _compiled(known.path, known.include, job.compile, scope, launches, symbols, ("compile",))
+    return dataclasses.replace(compiled, digest=known.digest)
 
 
 def of_reference(
@@ -162,7 +192,9 @@ def of_reference(
     if path != known.path:
         declared = signature.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
-    return _compiled(path, include, given, scope, launches, symbols, key)
+    compiled = _compiled(path, include, given, scope, launches, symbols, key)
+    is_own = path == known.path and item.compile is None
+    return dataclasses.replace(compiled, digest=known.digest) if is_own else compiled
 
 
 def _reference_path(problems: Problems, key: Key, text: str) -> Path | None:

@@ -128,6 +128,7 @@ class Source:
         arch: `sm_90`.
         kernels: the C++ names that must be there.
         symbols: the variables that must be there.
+        digest: of its text and of all that it includes when it was planned; "": it may be what it is.
     """
 
     path: str
@@ -138,6 +139,7 @@ class Source:
     arch: str = "sm_90"
     kernels: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class Program:
         compiler: `nvrtc 13.5.37`.
         options: all options that the compiler was given.
         arch: `sm_90`.
+        unknown: why the source's text does not tell all that it was made of, "" where it does.
     """
 
     key: str
@@ -55,6 +56,7 @@ class Program:
     compiler: str
     options: tuple[str, ...]
     arch: str
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """C++ → PTX → cubin, for every device: compiled once, kept on disk by content."""
 
+from gpuregress.toolchain.includes import Inputs
 from gpuregress.toolchain.programs import (
     build,
     build_cubin,
     compile,  # noqa: A004 - callers write toolchain.compile
     compiler_version,
+    inputs,
     resources,
     warnings,
 )
 
-__all__ = ["build", "build_cubin", "compile", "compiler_version", "resources", "warnings"]
+__all__ = ["Inputs", "build", "build_cubin", "compile", "compiler_version", "inputs", "resources", "warnings"]

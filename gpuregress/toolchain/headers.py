@@ -136,6 +136,19 @@ HEADERS: dict[str, str] = {
 }
 
 
+_FROM_CUDA = """
+cooperative_groups cooperative_groups.h crt cub cuda cudaEGL.h cudaGL.h cudaProfilerTypedefs.h cudaTypedefs.h
+cudaVDPAU.h cuda_bf16.h cuda_fp16.h cuda_fp4.h cuda_fp6.h cuda_fp8.h cuda_pipeline.h cuda_runtime.h
+cuda_runtime_api.h cuda_tile.h driver_types.h nv thrust
+"""
+
+SHADOWABLE = frozenset([*(name.partition("/")[0] for name in HEADERS), *_FROM_CUDA.split()])
+"""What the headers of CUDA and those above include with `<…>`: the name, or its first folder.
+
+A file or folder of this name in a project's folder comes before theirs, though no file of the project includes it.
+"""
+
+
 @lru_cache(maxsize=1)
 def cuda_folders() -> tuple[Path, ...]:
     """The folders of NVIDIA's own headers, as their wheels install them: CUDA's, then CCCL's (cub, thrust, libcu++).

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gpuregress.errors import CompileError, HarnessError, UnknownNames
 from gpuregress.records import Source
-from gpuregress.toolchain import headers, messages, signature
+from gpuregress.toolchain import headers, includes, messages, signature
+from gpuregress.toolchain.includes import Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def options_for(source: Source) -> tuple[str, ...]:
             raise CompileError(
                 f"compile option {option}: the device chooses the architecture ({source.arch}); leave it out"
             )
-    rest, _ = _split_folders(source.options)
+    rest, *_ = _split_folders(source.options)
     standard = () if any(re.match(r"-{1,2}std\b", option) for option in source.options) else ("--std=c++17",)
     return (
         f"--gpu-architecture=compute_{source.arch.removeprefix('sm_')}",
@@ -66,22 +67,43 @@ def options_for(source: Source) -> tuple[str, ...]:
 def search_folders(source: Source) -> tuple[Path, ...]:
     """The project's folders that NVRTC searches, in its order: the source's own, the job's, those in its options."""
     folder = Path(source.path).parent
-    _, named = _split_folders(source.options)
+    named = _split_folders(source.options)[1]
     found = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
-    return tuple(dict.fromkeys(Path(os.path.normpath(path)) for path in found))
+    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in found))
 
 
-def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The options without `-I` (as one word or two), and the folders that those name, relative to the source's."""
-    rest, folders = [], []
+def inputs(source: Source) -> Inputs:
+    """The files that decide what NVRTC makes of a source; the one answer for the cache, the revision and git.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    _, _, included = _split_folders(source.options)
+    found = includes.scan(Path(source.path), search_folders(source), included)
+    odd = [option for option in source.options if _reads_files(option)]
+    odd += [f"-D{name}={text}" for name, text in source.defines.items() if includes.is_telling(text)]
+    return replace(found, unknown=f"option {odd[0]}") if odd and not found.unknown else found
+
+
+def _reads_files(option: str) -> bool:
+    """Whether an option names files in a way that is not understood here, as that of a precompiled header."""
+    is_understood = re.fullmatch(r"(?:-include|--pre-include|--include-path)(?:=.*)?", option) is not None
+    return not is_understood and ("pch" in option or "include" in option or includes.is_telling(option))
+
+
+def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """The options without those that name files, the folders and the headers that these name (in one word or two)."""
+    rest: list[str] = []
+    folders: list[str] = []
+    included: list[str] = []
     words = iter(options)
     for word in words:
-        match = re.fullmatch(r"(?:-I|--include-path(?:=|$))(.*)", word)
+        match = re.fullmatch(r"(?:(-I|--include-path(?:=|$))|(?:-include|--pre-include)(?:=|$))(.*)", word)
         if match is None:
             rest.append(word)
         else:
-            folders.append(match[1].strip() or next(words, ""))
-    return rest, folders
+            (folders if match[1] else included).append(match[2].strip() or next(words, ""))
+    return rest, folders, included
 
 
 def compile_source(source: Source, text: str) -> Compiled:
@@ -96,8 +118,8 @@ def compile_source(source: Source, text: str) -> Compiled:
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
     nvrtc = _bindings()
-    path = Path(source.path)
     folders = search_folders(source)
+    path = folders[0] / Path(source.path).name
     virtual = headers.virtual_headers(folders)
     program = _checked(
         nvrtc.nvrtcCreateProgram(
@@ -122,6 +144,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
     options = [
         *options_for(source),
         f"--pre-include={headers.PRELUDE}",
+        *(f"--pre-include={includes.find(name, folders)}" for name in _split_folders(source.options)[2]),
         *(f"--include-path={folder}" for folder in (*folders, *headers.cuda_folders())),
     ]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])

@@ -8,9 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from gpuregress import storage
 from gpuregress.errors import CompileError, UnknownNames
 from gpuregress.records import Program, Source, from_json, to_json
-from gpuregress.toolchain import cache, cubin, entries, includes, messages, signature
+from gpuregress.toolchain import cache, cubin, entries, messages, signature
+from gpuregress.toolchain.includes import Inputs
 from gpuregress.toolchain.mangling import demangle
 from gpuregress.toolchain.pin import pin
 
@@ -20,11 +22,31 @@ PINNED = "13.5"
 Compiled results change with it, and a host without a compiler must find what was built elsewhere.
 """
 
+_TAKEN = (".ptx", ".cubin")
+"""Suffixes of what is not compiled."""
+
+_ATTEMPTS = 3
+_PATH_TELLERS = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"source_location")
+
 
 def compiler_version() -> str:
     """`nvrtc 13.5.37`, or `nvrtc 13.5 (not installed)`; loads nothing."""
     installed = _installed()
     return f"nvrtc {installed}" if installed else f"nvrtc {PINNED} (not installed)"
+
+
+def inputs(source: Source) -> Inputs:
+    """The files that decide what a source is compiled to.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    path = Path(source.path)
+    if path.suffix in _TAKEN:
+        return Inputs((path,), (path.read_bytes(),), "", "")
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
+
+    return nvrtc.inputs(source)
 
 
 def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write toolchain.compile
@@ -38,12 +60,55 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
         HarnessError: it is not in the cache and NVRTC is not installed.
         StorageError: the cache cannot be written.
     """
-    path = Path(source.path)
-    if path.suffix == ".cubin":
-        return _take_cubin(source, _bytes(path))
-    if path.suffix == ".ptx":
-        return _take_ptx(source, _bytes(path))
-    return _compile_cxx(source)
+    return find(source) or make(source)
+
+
+def find(source: Source) -> Program | None:
+    """The program of a source that was compiled before, or need not be; None where it must be compiled.
+
+    Raises:
+        CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
+    """
+    found = _inputs(source)
+    suffix = Path(source.path).suffix
+    if suffix == ".cubin":
+        return _take_cubin(source, found.contents[0])
+    if suffix == ".ptx":
+        return _take_ptx(source, found.contents[0])
+    if found.unknown:
+        return None
+    records = (cache.load(key) for key in _cxx_keys(source, found))
+    return next((program for record in records if record and (program := _program(record))), None)
+
+
+def make(source: Source) -> Program:
+    """Compiles a source, whether or not that was done before.
+
+    Raises:
+        CompileError: it does not compile, cannot be read, or is changed meanwhile; or a name asked for is not there.
+        HarnessError: NVRTC is not installed.
+        StorageError: the cache cannot be written.
+    """
+    for _ in range(_ATTEMPTS):
+        found = _inputs(source)
+        program, ptx, complaints = _compile_cxx(source, found)
+        if found.unknown or _inputs(source) == found:
+            return _stored(program, ptx, complaints)
+    raise CompileError(f"{_changed(source)} while it was compiled; run it again")
+
+
+def _inputs(source: Source) -> Inputs:
+    try:
+        found = inputs(source)
+    except OSError as error:
+        raise CompileError(f"cannot read {messages.shown(Path(source.path))}: {error.strerror}") from error
+    if source.digest and source.digest != found.digest:
+        raise CompileError(f"{_changed(source)} since it was planned; run it again")
+    return found
+
+
+def _changed(source: Source) -> str:
+    return f"{messages.shown(Path(source.path))}, or a file that it includes, was changed"
 
 
 def build_cubin(program: Program) -> Program:
@@ -65,7 +130,7 @@ def build_cubin(program: Program) -> Program:
     from gpuregress.toolchain import link  # noqa: PLC0415 - a warm start needs none of it
 
     ptx = Path(program.ptx)
-    linked = link.link(_text(ptx), program.arch, ptx.name)
+    linked = link.link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
     resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
     cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
     return replace(program, cubin=str(cache.file_path(key, ".cubin")))
@@ -103,46 +168,45 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     return tuple(build_cubin(compile(source)) for source in distinct.values())
 
 
-def _compile_cxx(source: Source) -> Program:
-    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
+def _cxx_keys(source: Source, found: Inputs) -> tuple[str, ...]:
+    """Where the program may be: the pinned compiler's first, wherever it was made; then what this host's would give."""
+    content = _content(source, found)
+    own = _minor(_installed() or PINNED)
+    return tuple(cache.digest(("c++", version, *content)) for version in dict.fromkeys((PINNED, own)))
 
-    options = nvrtc.options_for(source)
-    folders = nvrtc.search_folders(source)
-    files = includes.dependencies(Path(source.path), folders)
-    content = _content(source, options, files)
-    # The pinned compiler's result first, wherever it was made; only then what this host's compiler would give.
-    key = cache.digest(("c++", PINNED, *content))
-    record = cache.load(key)
-    if record is None and _minor(_installed() or PINNED) != PINNED:
-        key = cache.digest(("c++", _minor(_installed()), *content))
-        record = cache.load(key)
-    if record is not None:
-        return _program(record)
-    text = _text(Path(source.path))
-    compiled = nvrtc.compile_source(source, text)
+
+def _compile_cxx(source: Source, found: Inputs) -> tuple[Program, str, str]:
+    """The program, its PTX and the compiler's warnings."""
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
+
+    compiled = nvrtc.compile_source(source, found.contents[0].decode(errors="replace"))
     ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
     module = entries.parse(ptx)
-    declared = [declaration for file in files for declaration in signature.declarations(_text(file))]
+    texts = (content.decode(errors="replace") for content in found.contents)
+    declared = [declaration for text in texts for declaration in signature.declarations(text)]
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
+    key = _cxx_keys(source, found)[-1]
     program = Program(
-        key,
+        cache.digest((key, ptx)) if found.unknown else key,
         "",
         "",
         {name: signature.name_parameters(module.entries[mangled], name, declared) for name, mangled in named.items()},
         {**{name: name for name in module.variables}, **compiled.symbols},
         compiled.compiler,
-        options,
+        nvrtc.options_for(source),
         source.arch,
+        found.unknown,
     )
-    return _stored(program, ptx, compiled.warnings)
+    return program, ptx, compiled.warnings
 
 
 def _take_ptx(source: Source, data: bytes) -> Program:
     text = data.decode(errors="replace")
     key = cache.digest(("ptx", source.contract, source.arch, *source.kernels, "", *source.symbols, data))
     record = cache.load(key)
-    if record is not None:
-        return _program(record)
+    program = _program(record) if record else None
+    if program is not None:
+        return program
     ptx = pin(text) if source.contract == "pinned" else text
     module = entries.parse(ptx)
     if not module.entries:
@@ -215,11 +279,17 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
     raise UnknownNames({name: f"{messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
 
 
-def _content(source: Source, options: tuple[str, ...], files: tuple[Path, ...]) -> list[str | bytes]:
-    """All that decides a program's bits besides the compiler; no path of this machine."""
+def _content(source: Source, found: Inputs) -> list[str | bytes]:
+    """All that decides a program's bits besides the compiler; no path of this machine, unless the program tells it."""
+    from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
+
+    options = nvrtc.options_for(source)
     parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
-    for file in files:
-        parts += [file.name, _bytes(file)]
+    parts.append(found.structure)
+    for path, content in zip(found.files, found.contents, strict=True):
+        parts += [path.name, content]
+    if any(word in content for word in _PATH_TELLERS for content in found.contents):
+        parts += [str(path) for path in found.files]
     return parts
 
 
@@ -229,8 +299,12 @@ def _stored(program: Program, ptx: str, complaints: str) -> Program:
     return _with_paths(program)
 
 
-def _program(record: dict[str, Any]) -> Program:
-    return _with_paths(from_json(Program, record["program"]))
+def _program(record: dict[str, Any]) -> Program | None:
+    """The program of a record, None where it holds none: it was not written by this version."""
+    try:
+        return _with_paths(from_json(Program, record["program"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _with_paths(program: Program) -> Program:
@@ -256,14 +330,3 @@ def _installed() -> str:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CompileError(f"cannot read {messages.shown(path)}: {error.strerror}") from error
-
-
-def _text(path: Path) -> str:
-    return _bytes(path).decode(errors="replace")

@@ -71,6 +71,23 @@ def test_new_then_accepted_then_pass(bench: Bench) -> None:
         acceptance.accept(bench.project)
 
 
+def test_a_source_whose_text_does_not_tell_is_labelled_by_its_program(bench: Bench, tmp_path: Path) -> None:
+    def run_with(ptx: str) -> str:
+        (tmp_path / "program.ptx").write_text(ptx)
+        made = replace(fakes.program(), ptx=str(tmp_path / "program.ptx"), unknown="k.cu:2: an include of a macro")
+        machinery = Machinery(FAKE, lambda _source: made, bench.plan)
+        bench.cases = (fakes.case("double"),)
+        summary = opening.run(bench.project, Request(device="cpu", jobs=1), machinery=machinery)
+        if summary.verdicts[0].revision != "1.4":
+            said = (*summary.notes, *summary.remarks)
+            assert any("already recorded for another source text" in note for note in said)
+        return summary.verdicts[0].revision
+
+    labels = [run_with("one"), run_with("one"), run_with("two"), run_with("one")]
+    assert labels[0] == labels[1] == labels[3] == "1.4"
+    assert labels[2].startswith("1.4+")
+
+
 def test_a_difference_names_elements_dump_and_baseline(bench: Bench) -> None:
     bench.run(fakes.case("count"))
     acceptance.accept(bench.project)
@@ -227,7 +244,7 @@ def test_a_baseline_without_a_case_is_said(bench: Bench) -> None:
     bench.run(fakes.case("double"))
     acceptance.accept(bench.project)
     summary = bench.run(fakes.case("count"))
-    assert any("fake/double has no case any more" in note for note in summary.notes)
+    assert any("fake/double has no case any more" in note for note in (*summary.notes, *summary.remarks))
 
 
 def test_a_damaged_baseline_is_that_cases_error(bench: Bench) -> None:
@@ -272,7 +289,7 @@ def test_interrupted_in_the_middle_keeps_what_was_finished(bench: Bench) -> None
     assert summary.exit_code == 130
     assert words(summary) == {"fake/double": "new"}
     assert json.loads((Path(summary.folder) / "results.json").read_text())["interrupted"] is True
-    assert any("2 of 3 cases" in note for note in summary.notes)
+    assert any("2 of 3 cases" in note for note in (*summary.notes, *summary.remarks))
 
 
 def test_only_the_last_runs_are_kept(bench: Bench) -> None:

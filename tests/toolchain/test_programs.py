@@ -188,3 +188,80 @@ def test_the_compilers_warnings_are_kept(write: Write) -> None:
 def test_the_cache_is_written_where_it_should_be(source: Source, cache_folder: Path) -> None:
     assert Path(toolchain.compile(source).ptx).is_relative_to(cache_folder)
     assert cache.folder() == cache_folder
+
+
+HIDDEN = {
+    "a macro": ('#define H "c.h"\n#include H\n', ()),
+    "a macro in a header": ('#include "h.h"\n', ()),
+    "a macro of the options": ("#include H\n", ('-DH="c.h"',)),
+    "a splice": ('#inc\\\nlude "c.h"\n', ()),
+    "a digraph": ('%:include "c.h"\n', ()),
+    "a raw string": ('__device__ const char s[] = R"(\n"/*)";\n#include "c.h"\n', ()),
+    "an option": ("", ("-include=c.h",)),
+    "an option in two words": ("", ("-include", "c.h")),
+    "another option": ("", ("--pre-include=c.h",)),
+    "a link": ('#include "link/../c.h"\n', ()),
+    "a condition": ('#if __has_include("c.h")\n#include "c.h"\n#else\n#define V 0\n#endif\n', ()),
+    "a probe alone": ('#if __has_include("later.h")\n#define V 1\n#else\n#define V 0\n#endif\n', ()),
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_no_program_outlives_a_header(how: str, write: Write, tmp_path: Path) -> None:
+    text, options = HIDDEN[how]
+    source = write(text + "__global__ void k(int* x) { x[0] = V; }", options=options, kernels=("k",))
+    folder = Path(source.path).parent
+    (folder / "h.h").write_text('#define H "c.h"\n#include H\n')
+    real = tmp_path / "elsewhere" if how == "a link" else folder
+    (real / "deep").mkdir(parents=True)
+    (folder / "link").symlink_to(real / "deep")
+    (real / "c.h").write_text("#define V 111\n")
+    before = programs.compile(source)
+    assert programs.compile(source).key == before.key
+    old = Path(before.ptx).read_text()
+    (real / "c.h").write_text("#define V 222\n")
+    (folder / "later.h").write_text("")
+    after = programs.compile(source)
+    assert after.key != before.key
+    assert Path(after.ptx).read_text() != old
+
+
+def test_a_path_in_the_program_is_part_of_its_key(write: Write, tmp_path: Path) -> None:
+    source = write('#include "f.h"\n__global__ void k(const char** x) { x[0] = name(); }', kernels=("k",))
+    header = "__device__ const char* name() { return __FILE__; }\n"
+    Path(source.path).with_name("f.h").write_text(header)
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (moved / "k.cu").write_text(Path(source.path).read_text())
+    (moved / "f.h").write_text(header)
+    assert programs.compile(source).key != programs.compile(replace(source, path=str(moved / "k.cu"))).key
+
+
+def test_a_source_that_changes_while_it_compiles_is_compiled_again(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write('#include "c.h"\n__global__ void k(int* x) { x[0] = V; }', kernels=("k",))
+    header = Path(source.path).with_name("c.h")
+    header.write_text("#define V 111\n")
+    real = nvrtc.compile_source
+
+    def slow(source: Source, text: str) -> nvrtc.Compiled:
+        compiled = real(source, text)
+        header.write_text("#define V 222\n")
+        return compiled
+
+    monkeypatch.setattr(nvrtc, "compile_source", slow)
+    changed = programs.compile(source)
+    assert ", 222;" in Path(changed.ptx).read_text()
+    monkeypatch.undo()
+    header.write_text("#define V 111\n")
+    assert ", 111;" in Path(programs.compile(source).ptx).read_text()
+
+
+def test_a_source_that_changed_since_it_was_planned_is_refused(write: Write) -> None:
+    source = write("__global__ void k() {}", kernels=("k",))
+    planned = replace(source, digest=programs.inputs(source).digest)
+    programs.compile(planned)
+    Path(source.path).write_text("__global__ void k() { __syncthreads(); }")
+    with pytest.raises(CompileError, match="was changed since it was planned"):
+        programs.compile(planned)
