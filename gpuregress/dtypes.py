@@ -58,6 +58,26 @@ class Scalar:
         bits = 8 * self.size
         return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if self.kind == "int" else (0, 2**bits - 1)
 
+    @property
+    def digits(self) -> int:
+        """Significant bits of a float: whole numbers are exact up to 2 to this power."""
+        return _DIGITS[self.name]
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        return _LARGEST[self.name] if self.is_float else self.bounds[1]
+
+    @property
+    def overflow(self) -> float:
+        """The smallest number that is rounded to infinity."""
+        return _OVERFLOW[self.name]
+
+    @property
+    def smallest(self) -> float:
+        """The smallest float above 0, a subnormal one."""
+        return _SMALLEST[self.name]
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -127,6 +147,14 @@ class ElementType:
         return tuple(structured[part.name] for part in self.parts)
 
 
+def widened(element: ElementType) -> ElementType:
+    """The type with every float as a float64; one that has no narrower float is itself."""
+    if element.name.startswith("{"):
+        fields = (item.split(":") for item in element.name[1:-1].split(","))
+        return from_fields({name: _WIDER.get(inner, inner) for name, inner in fields})
+    return _simple(_WIDER.get(element.name, element.name))
+
+
 def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.generic]:
     """A part's column as numbers numpy can calculate with: bfloat16 bits become float32, exactly; others pass."""
     if scalar.kind != "bfloat":
@@ -146,6 +174,21 @@ def from_float32(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     return np.where(np.isnan(values), quiet, rounded).astype("<u2")
 
 
+_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}
+# Half a step over the largest; for bfloat16, which is made by way of float32, half a step of that before.
+_OVERFLOW = {
+    "float16": 65520.0,
+    "bfloat16": (2.0 - 2.0**-8) * 2.0**127 - 2.0**103,
+    "float32": (2.0 - 2.0**-24) * 2.0**127,
+    "float64": float("inf"),
+}
+_SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 5e-324}
 _SCALARS: dict[str, Scalar] = {
     "bool": Scalar("bool", "bool", 1),
     **{f"int{bits}": Scalar(f"int{bits}", "int", bits // 8) for bits in (8, 16, 32, 64)},
@@ -165,6 +208,12 @@ _VECTOR_BASES = {
     "ulonglong": "uint64",
     "float": "float32",
     "double": "float64",
+}
+_WIDER = {
+    **dict.fromkeys(("float16", "bfloat16", "float32"), "float64"),
+    **dict.fromkeys(("half2", "bfloat162"), "double2"),
+    **{f"float{lanes}": f"double{lanes}" for lanes in (1, 2, 3, 4)},
+    "complex64": "complex128",
 }
 _LANES = ("x", "y", "z", "w")
 _RECORD = re.compile(r"\{(.+)\}", re.DOTALL)

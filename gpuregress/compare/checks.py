@@ -92,7 +92,7 @@ def run(
     subject = Subject(
         np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case, function
     )
-    found = CHECKS[check.name](subject, check.setting) if check.name in CHECKS else Found(f"{check.name!r} is no check")
+    found = _found(subject, check)
     rule = check.name if check.setting is None or check.setting is True else f"{check.name}: {check.setting}"
     count = 0 if found.broken is None else int(np.count_nonzero(found.broken))
     return Comparison(
@@ -107,6 +107,12 @@ def run(
         first=_first(subject, found.broken),
         message=f"{check.name}: {found.message}" if found.message else "",
     )
+
+
+def _found(subject: Subject, check: Check) -> Found:
+    if check.name not in CHECKS:
+        return Found(f"{check.name!r} is no check")
+    return CHECKS[check.name](subject, check.setting) if len(subject.array) else Found("there is no element to check")
 
 
 def _first(subject: Subject, broken: Mask | None) -> tuple[Element, ...]:

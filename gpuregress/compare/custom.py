@@ -26,10 +26,6 @@ from gpuregress.records import Comparison
 Function = Callable[..., Any]
 
 
-class NoAnswer(Exception):
-    """A user's function gave no usable answer; the message says what it did instead."""
-
-
 def load(path: str) -> Function:
     """The function that `/abs/file.py:function` names.
 
@@ -116,7 +112,13 @@ def _what(returned: Any) -> str:
     return f"{type(returned).__name__} {str(returned)[:60]!r}"
 
 
-def verify(request: Request, expected: Array, actual: Array, function: Function | None = None) -> Comparison:
+def verify(
+    request: Request,
+    expected: Array,
+    actual: Array,
+    function: Function | None = None,
+    seen: tuple[Array, ElementType] | None = None,
+) -> Comparison:
     """The user's own comparison, in place of every rule.
 
     Args:
@@ -124,9 +126,11 @@ def verify(request: Request, expected: Array, actual: Array, function: Function 
         expected: `request.element_type.storage`, flat.
         actual: the same.
         function: what to call; None: loaded by its name.
+        seen: `actual` in the buffer's own type, where that is another: what the function is given.
     """
     kind = request.element_type
-    shaped = [for_user(side.reshape(request.shape), kind) for side in (expected, actual)]
+    sides = (expected, kind), seen or (actual, kind)
+    shaped = [for_user(side.reshape(request.shape), of) for side, of in sides]
     try:
         called = function or load(str(request.rule.verify))
     except UsageError as wrong:
@@ -144,62 +148,3 @@ def verify(request: Request, expected: Array, actual: Array, function: Function 
         multiset_same=bool(here.sum() == there.sum()),
         message=message,
     )
-
-
-def reference(function: Function, inputs: dict[str, Array], case: Any, element_type: ElementType, total: int) -> Array:
-    """A reference result: what a user's function makes of the inputs, in the buffer's own type.
-
-    Args:
-        function: f(inputs, case) → an array-like of the buffer's elements; inputs: buffer name → array.
-        inputs: as `for_user` makes them.
-        case: the case.
-        element_type: of the buffer; numbers are converted to it, each rounded once.
-        total: elements of the buffer.
-
-    Raises:
-        NoAnswer: it raised, returned nothing or something that does not fit; the message says which.
-    """
-    try:
-        returned = function(inputs, case)
-    except (Exception, SystemExit) as wrong:
-        raise NoAnswer(f"{_name(function)} raised {said_of(wrong)}") from wrong
-    if returned is None:
-        raise NoAnswer(f"{_name(function)} returned nothing, not an array of {total} elements")
-    try:
-        found = _to_storage(np.asarray(returned), element_type)
-    except (TypeError, ValueError) as wrong:
-        raise NoAnswer(f"{_name(function)} returned {_what(returned)}, which is no {element_type.name}") from wrong
-    if found.size != total:
-        raise NoAnswer(f"{_name(function)} returned {found.size} elements, not {total}")
-    return found.reshape(-1)
-
-
-def _to_storage(returned: Array, element_type: ElementType) -> Array:
-    storage = element_type.storage
-    if returned.dtype == storage and element_type.name != "bfloat16":
-        return returned
-    if returned.dtype.kind not in "biufc":
-        raise TypeError(returned.dtype)
-    if element_type.name == "bfloat16":
-        return dtypes.from_float32(returned.astype(np.float32))
-    if storage.names is not None:
-        if returned.shape[-1:] != (len(storage.names),):
-            raise ValueError(f"the last axis must have {len(storage.names)} entries")
-        found = np.zeros(returned.shape[:-1], storage)
-        for at, part in enumerate(element_type.parts):
-            column = returned[..., at]
-            narrow = dtypes.from_float32(column.astype(np.float32)) if part.scalar.kind == "bfloat" else column
-            found[part.name] = narrow
-        return found
-    return _converted(returned, storage)
-
-
-def _converted(returned: Array, storage: np.dtype[Any]) -> Array:
-    """Numbers as another type; an integer type takes only whole numbers in its range."""
-    if returned.dtype.kind == "c" and storage.kind != "c":
-        raise TypeError("complex numbers do not fit")
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = returned.astype(storage)
-    if storage.kind in "iub" and not np.array_equal(found.astype(returned.dtype), returned):
-        raise ValueError(f"values that are no {storage.name}")
-    return found

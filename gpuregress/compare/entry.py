@@ -54,7 +54,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
 
 
 def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | None:
-    said = []
+    said = [] if request.total else ["there is no element to compare"]
     for side, array in ((f"the {request.against}", expected), ("this run", actual)):
         if array.dtype != request.element_type.storage:
             said.append(f"{side} holds {array.dtype}, not {request.element_type.name}")

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
+from gpuregress import conversion, dtypes
+from gpuregress.conversion import NotRepresentable
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
-from gpuregress.inputs.bounds import bounds_problem
-from gpuregress.inputs.convert import to_scalar
 from gpuregress.records import Buffer
 
 Array = npt.NDArray[Any]
@@ -40,12 +39,14 @@ def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] 
         raise HarnessError(f"buffer {buffer.name}: {path} is no .npy and no .bin, and dumps cannot be read here")
     loaded = read_dump(path)
     held = loaded.header.element_type
-    array = loaded.array if held.name == element.name else _numbers(loaded.array, held)
-    return shaped(buffer, element, array, str(path), exact=True)
+    array = loaded.array if held.name == element.name else _numbers(loaded.array, held, path)
+    return shaped(buffer, element, array, str(path), keep_nans=True)
 
 
-def _numbers(array: Array, held: ElementType) -> Array:
-    """An array as plain numbers, the parts as the last axis."""
+def _numbers(array: Array, held: ElementType, path: Path) -> Array:
+    """A dump's elements as plain numbers, the parts as the last axis."""
+    if len({part.scalar for part in held.parts}) > 1:
+        raise HarnessError(f"{path} holds records of {held.name}: only a buffer of that very dtype can take them")
     columns = zip(held.columns(array), held.parts, strict=True)
     return np.stack([dtypes.to_float(column, part.scalar) for column, part in columns], axis=-1)
 
@@ -71,46 +72,28 @@ def call(buffer: Buffer, element: ElementType) -> Array:
     if result is None:
         raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
     try:
-        return shaped(buffer, element, np.asarray(result), text)
-    except ValueError as error:
-        raise UserCodeError(f"buffer {buffer.name}: {text} returned no array: {error}") from None
+        return conversion.convert(conversion.as_array(result), element, buffer.shape)
+    except NotRepresentable as error:
+        raise UserCodeError(f"buffer {buffer.name}: {text} holds {error}") from None
 
 
-def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, exact: bool = False) -> Array:
+def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, keep_nans: bool = False) -> Array:
     """An array in a buffer's shape and type.
 
     Args:
         buffer: what it is for.
         element: its type.
-        array: of the storage dtype, or of plain numbers with the parts as the last axis.
+        array: see `conversion.convert`.
         origin: what messages call it.
-        exact: the bits of its NaNs are meant (raw bytes, a dump); else each NaN is stored as a GPU makes it.
+        keep_nans: the bits of its NaNs are meant.
 
     Raises:
         HarnessError: the count does not fit, or a number cannot be stored without loss of more than rounding.
     """
-    count, parts = math.prod(buffer.shape), len(element.parts)
-    result = np.zeros(buffer.shape, element.storage)
-    if array.dtype == element.storage and array.size == count:
-        _check_count(buffer, array.size, count, origin)
-        columns = zip(element.columns(result), element.columns(array), element.parts, strict=True)
-        for column, given, part in columns:
-            column[...] = (given if exact else dtypes.canonical_nans(given, part.scalar)).reshape(buffer.shape)
-        return result
-    if array.dtype.kind not in "biuf" and not (array.dtype.kind == "c" and element.storage.kind == "c"):
-        raise HarnessError(f"buffer {buffer.name}: {origin} holds {array.dtype}, and {element.name} is needed")
-    if array.dtype.kind == "c":
-        array = np.stack([array.real, array.imag], axis=-1)
-    _check_count(buffer, array.size, count * parts, origin)
-    flat = array.reshape(count, parts)
-    for at, (column, part) in enumerate(zip(element.columns(result), element.parts, strict=True)):
-        values = flat[:, at]
-        if not part.scalar.is_float:
-            problem = _whole_problem(values) or bounds_problem([values.min().item(), values.max().item()], part.scalar)
-            if problem:
-                raise HarnessError(f"buffer {buffer.name}: {origin}: {problem}")
-        column[...] = to_scalar(values, part.scalar).reshape(buffer.shape)
-    return result
+    try:
+        return conversion.convert(array, element, buffer.shape, keep_nans=keep_nans)
+    except NotRepresentable as error:
+        raise HarnessError(f"buffer {buffer.name}: {origin} holds {error}") from None
 
 
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
@@ -143,19 +126,7 @@ def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
     if len(data) != count * element.size:
         needed = count * element.size
         raise HarnessError(f"buffer {buffer.name}: {path} has {len(data)} bytes and {needed} are needed")
-    return shaped(buffer, element, np.frombuffer(data, element.storage), str(path), exact=True)
-
-
-def _check_count(buffer: Buffer, held: int, needed: int, origin: str) -> None:
-    if held != needed:
-        text = f"{origin} holds {held} values and {list(buffer.shape)} of {buffer.dtype} needs {needed}"
-        raise HarnessError(f"buffer {buffer.name}: {text}")
-
-
-def _whole_problem(values: Array) -> str | None:
-    if values.dtype.kind == "f" and not (np.isfinite(values) & (values == np.floor(values))).all():
-        return "holds numbers that are not whole"
-    return None
+    return shaped(buffer, element, np.frombuffer(data, element.storage), str(path), keep_nans=True)
 
 
 def _import(text: str) -> Callable[..., Any]:

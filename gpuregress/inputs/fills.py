@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes
+from gpuregress.conversion import stored
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
 from gpuregress.inputs import files, streams
-from gpuregress.inputs.bounds import PARK_MILLER_MODULUS
-from gpuregress.inputs.convert import to_scalar
-from gpuregress.inputs.problems import fill_problem
+from gpuregress.inputs.problems import PARK_MILLER_MODULUS, fill_problem
 from gpuregress.records import Buffer, Fill
 
 Array = npt.NDArray[Any]
@@ -34,8 +33,13 @@ def _ones(count: int, _options: Mapping[str, Any], _seed: int) -> Values:
 
 def _arange(count: int, options: Mapping[str, Any], _seed: int) -> Values:
     start, step = options.get("start", 0), options.get("step", 1)
-    if isinstance(start, int) and isinstance(step, int):
-        return np.arange(count, dtype=np.int64) * np.int64(step) + np.int64(start)
+    if float(start).is_integer() and float(step).is_integer():
+        start, step = int(start), int(step)
+        low, high = sorted((start, start + step * (count - 1)))
+        if low >= -(2**63) and high < 2**64 and not (low < 0 and high >= 2**63):
+            # Modulo 2^64, then read as signed where all numbers are.
+            steps = np.arange(count, dtype=np.uint64) * np.uint64(step % 2**64) + np.uint64(start % 2**64)
+            return steps if high >= 2**63 else steps.view(np.int64)
     return np.arange(count, dtype=np.float64) * float(step) + float(start)
 
 
@@ -99,13 +103,13 @@ def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
     if made.kind == "value":
         given = [*made.options["values"]] * (parts if len(made.options["values"]) == 1 else 1)
         for column, part, value in zip(columns, element.parts, given, strict=True):
-            column[...] = to_scalar(np.array([value]), part.scalar)[0]
+            column[...] = stored(np.array([value]), part.scalar)[0]
         return result
     make = FILLS[made.kind]
     if make is None:
         drawn = streams.integers(made.seed, count * parts, 0, len(made.options["values"])).reshape(count, parts)
         for at, (column, part) in enumerate(zip(columns, element.parts, strict=True)):
-            choices = to_scalar(np.array(made.options["values"]), part.scalar)
+            choices = np.concatenate([stored(np.array([value]), part.scalar) for value in made.options["values"]])
             column[...] = choices[drawn[:, at]].reshape(buffer.shape)
         return result
     values = make(count * parts, made.options, made.seed)
@@ -116,10 +120,10 @@ def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
 
 def _converted(made: Fill, values: Values, scalar: Scalar) -> Array:
     if made.kind == "park_miller" and scalar.is_float:
-        return to_scalar(values.astype(np.float64) / PARK_MILLER_MODULUS, scalar)
+        return stored(values.astype(np.float64) / PARK_MILLER_MODULUS, scalar)
     if made.kind == "uniform":
-        return _below(to_scalar(values, scalar), scalar, float(made.options.get("high", 1.0)))
-    return to_scalar(values, scalar)
+        return _below(stored(values, scalar), scalar, float(made.options.get("high", 1.0)))
+    return stored(values, scalar)
 
 
 def _below(column: Array, scalar: Scalar, high: float) -> Array:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 
 from gpuregress import dtypes
+from gpuregress.conversion import numbers_problem, progression_problem
 from gpuregress.dtypes import Scalar
-from gpuregress.inputs.bounds import PARK_MILLER_MODULUS, bounds_problem
 from gpuregress.records import Buffer, Fill
+
+PARK_MILLER_MODULUS = 2**31 - 1
+FARTHEST_SIGMAS = 8.3
+"""Standard deviations that no number of `streams.normal` is over: its 2^52 points end at 8.21."""
 
 
 def fill_problem(buffer: Buffer) -> str | None:
@@ -37,15 +41,24 @@ def _part_problem(buffer: Buffer, made: Fill, scalar: Scalar, at: int) -> str | 
         return f"park_miller numbers go up to {PARK_MILLER_MODULUS - 1}, too large for {scalar.name}"
     total = math.prod(buffer.shape) * len(dtypes.parse(buffer.dtype).parts)
     if made.kind == "integers":
-        return bounds_problem([int(options["low"]), int(options["high"]) - 1], scalar)
+        low, high = int(options["low"]), int(options["high"])
+        return progression_problem(low, 1, high - low, scalar)
     if made.kind == "permutation":
-        return bounds_problem([0, total - 1], scalar)
+        return progression_problem(0, 1, total, scalar)
     if made.kind == "arange":
-        start, step = options.get("start", 0), options.get("step", 1)
-        return bounds_problem([start, step, start + step * (total - 1)], scalar)
+        return progression_problem(options.get("start", 0), options.get("step", 1), total, scalar)
     if made.kind in ("value", "choice"):
         values = options["values"]
-        return bounds_problem([values[at]] if made.kind == "value" and len(values) > 1 else values, scalar)
-    if made.kind in ("uniform", "normal"):
-        return bounds_problem(list(options.values()), scalar)
+        return numbers_problem([values[at]] if made.kind == "value" and len(values) > 1 else values, scalar)
+    if made.kind == "uniform":
+        ends = float(options.get("low", 0.0)), float(options.get("high", 1.0))
+        problem = numbers_problem(ends, scalar)
+        return problem or (None if math.isfinite(ends[1] - ends[0]) else "high - low is too large for float64")
+    if made.kind == "normal":
+        mean, std = float(options.get("mean", 0.0)), float(options.get("std", 1.0))
+        problem = numbers_problem((mean, std), scalar)
+        is_wide = abs(mean) + FARTHEST_SIGMAS * std > scalar.largest
+        return problem or (
+            f"numbers of mean {mean!r} and std {std!r} are too large for {scalar.name}" if is_wide else None
+        )
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.inputs.bounds import PARK_MILLER_MODULUS
+from gpuregress.inputs.problems import PARK_MILLER_MODULUS
 
 Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]

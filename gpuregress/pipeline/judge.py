@@ -92,15 +92,25 @@ def _against(
     outcome: Outcome,
     rule: Rule | None = None,
     user: UserCode | None = None,
+    unrounded: Dump | None = None,
 ) -> Comparison:
+    """One buffer against a dump; `unrounded`: the same before it was rounded, which decides."""
     pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
+    meant = pair if unrounded is None else dataclasses.replace(pair, then_path=Path(unrounded.path), then=unrounded)
     if user is not None and pair.request.rule.verify:
-        return user.compare(pair)
-    if pair.is_identical:
+        return user.compare(meant)
+    if pair.is_identical and meant is pair:
         return pair.compare()
     from gpuregress.pipeline import findings  # noqa: PLC0415 - where something differs
 
-    return findings.compare(pair, outcome)
+    if meant is pair:
+        return findings.compare(pair, outcome)
+    compared = meant.compare()
+    if compared.same or pair.is_identical:
+        return compared
+    shown = findings.compare(pair, outcome)
+    drawn = {name: shown.numbers[name] for name in ("picture", "place") if name in shown.numbers}
+    return dataclasses.replace(compared, findings=shown.findings, numbers={**compared.numbers, **drawn})
 
 
 def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:
@@ -111,8 +121,10 @@ def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) 
     written = outcome.extra.get("references", {}).get(name)
     if written is None:
         return []
-    then, rule = from_json(Dump, written), case.reference_rules.get(name)
-    return [_against(case, "reference", now, then, outcome, rule, user)]
+    then, rule = from_json(Dump, written), case.reference_rules.get(name, case.compare.get(name, Rule()))
+    unrounded = outcome.extra.get("unrounded_references", {}).get(name)
+    wide = from_json(Dump, unrounded) if unrounded is not None and rule.ulp is None else None
+    return [_against(case, "reference", now, then, outcome, rule, user, wide)]
 
 
 def _checks(case: Case, now: Dump, user: UserCode | None) -> list[Comparison]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes
+from gpuregress.dtypes import ElementType
 from gpuregress.dump import digest, names, writer
 from gpuregress.records import Case, Dump
 from gpuregress.runner.readout import Readout
@@ -37,18 +38,18 @@ class Dumps:
         """The same case's dumps in a folder beside this one."""
         return Dumps(self.case, self.folder.parent / name)
 
-    def write(self, name: str, array: Array, known: Mapping[str, str]) -> Dump:
+    def write(self, name: str, array: Array, known: Mapping[str, str], element: ElementType | None = None) -> Dump:
         """A dump of a whole buffer.
 
         Args:
             name: the buffer's.
             array: what it holds.
             known: digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
+            element: what the array holds; None: what the buffer does.
         """
         buffer = self.case.buffers[name]
-        return writer.write(
-            self._path(name), array, dtypes.parse(buffer.dtype), buffer.shape, known=_files(known), durable=False
-        )
+        element = element or dtypes.parse(buffer.dtype)
+        return writer.write(self._path(name), array, element, buffer.shape, known=_files(known), durable=False)
 
     def stream(self, readout: Readout, known: Mapping[str, str]) -> Dump:
         """A dump whose text is made of one piece while the next is on its way: the host never holds it all."""

@@ -372,9 +372,11 @@ class _Run:
         for name, function in self.case.reference.items():
             self.entering("computing")
             try:
-                array = reference.compute(function, self.case, name, filled)
+                standard = reference.compute(function, self.case, name, filled)
                 self.entering("saving")
-                self._write_reference(name, array)
+                self._write_reference(name, standard.array)
+                if standard.wide is not None:
+                    self._write_wide(name, standard.wide)
             except reference.ReferenceFailed as error:
                 self.extra.setdefault("reference_errors", {})[name] = str(error)
         for group in reference.shared(self.case.reference_kernels):
@@ -404,6 +406,12 @@ class _Run:
         known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
         dump = self.dumps.beside("references").write(name, array, known)
         self.extra.setdefault("references", {})[name] = to_json(dump)
+
+    def _write_wide(self, name: str, array: Array) -> None:
+        """The gold standard before it was rounded to the buffer's dtype."""
+        element = dtypes.widened(dtypes.parse(self.case.buffers[name].dtype))
+        dump = self.dumps.beside("references").within("unrounded").write(name, array, {}, element)
+        self.extra.setdefault("unrounded_references", {})[name] = to_json(dump)
 
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))

@@ -3,7 +3,8 @@
     def block_sums(inputs: Mapping[str, Array], case: Case) -> Array
 
 `inputs` holds the filled buffers (read-only; bfloat16 as float32, which holds them exactly); the result has the
-buffer's shape, in any numeric dtype: it is rounded once to the buffer's own.
+buffer's shape, in any numeric dtype. Where the buffer's own cannot hold each value exactly, floats are compared as
+float64 and all else is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
+from gpuregress import conversion, dtypes
+from gpuregress.conversion import NotRepresentable
+from gpuregress.dtypes import ElementType
 from gpuregress.records import Case, ReferenceKernel
 
 Array = npt.NDArray[np.generic]
@@ -29,7 +33,20 @@ class ReferenceFailed(Exception):
     """The user's function raised, is not there, or gave something that is no such buffer; the message says which."""
 
 
-def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array]) -> Array:
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """A gold standard.
+
+    Attributes:
+        array: the buffer's shape, its storage dtype, rounded to nearest where need be.
+        wide: the same before it was rounded, `dtypes.widened` of the buffer's type; None where nothing was rounded.
+    """
+
+    array: Array
+    wide: Array | None = None
+
+
+def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array]) -> Standard:
     """What the function says the buffer should hold.
 
     Args:
@@ -37,9 +54,6 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
         case: handed to the function.
         buffer: whose gold standard it is.
         inputs: filled buffer → array.
-
-    Returns:
-        The buffer's shape, its storage dtype.
 
     Raises:
         ReferenceFailed: see there.
@@ -64,23 +78,36 @@ def shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
     return groups
 
 
-def _shaped(result: Any, case: Case, buffer: str, function: str) -> Array:
+def _shaped(result: Any, case: Case, buffer: str, function: str) -> Standard:
     record = case.buffers[buffer]
     element = dtypes.parse(record.dtype)
     try:
-        array = np.asarray(result)
+        array = conversion.as_array(result)
         if array.dtype.kind not in "biufcV":
             raise ReferenceFailed(f"{_shown(function)} returned {type(result).__name__}, not an array of numbers")
-        if array.shape != record.shape:
+        parts_last = (*record.shape, len(element.parts)) if len(element.parts) > 1 else record.shape
+        if array.shape not in (record.shape, parts_last):
             raise ReferenceFailed(
                 f"{_shown(function)} returned shape {list(array.shape)}; {buffer} has {list(record.shape)}"
             )
-        with np.errstate(all="ignore"):
-            if element.name == "bfloat16" and array.dtype.kind == "f":
-                return dtypes.from_float32(array.astype(np.float32))
-            return array.astype(element.storage, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ReferenceFailed(f"{_shown(function)} returned no {record.dtype}: {_first_line(error)}") from error
+        return _standard(array, element, record.shape)
+    except NotRepresentable as error:
+        raise ReferenceFailed(f"{_shown(function)} returned no {record.dtype}: {error}") from None
+
+
+def _standard(array: Array, element: ElementType, shape: tuple[int, ...]) -> Standard:
+    """Exactly as it is; else, where the buffer holds floats, as float64 and rounded.
+
+    Raises:
+        NotRepresentable: float64 cannot hold it either, or the buffer's type has nothing as large.
+    """
+    try:
+        return Standard(conversion.convert(array, element, shape, exact=True))
+    except NotRepresentable:
+        if dtypes.widened(element) == element:
+            raise
+    wide = conversion.convert(array, dtypes.widened(element), shape, exact=True)
+    return Standard(conversion.narrowed(wide, element), wide)
 
 
 @lru_cache(maxsize=64)
@@ -106,9 +133,25 @@ def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
 def _given(array: Array, dtype: str) -> Array:
     """A buffer as the user's function gets it."""
     element = dtypes.parse(dtype)
-    view = dtypes.to_float(array, element.parts[0].scalar) if element.name == "bfloat16" else array.view()
+    has_bfloat16 = any(part.scalar.kind == "bfloat" for part in element.parts)
+    view = _with_numbers(array, element) if has_bfloat16 else array.view()
     view.flags.writeable = False
     return view
+
+
+def _with_numbers(array: Array, element: ElementType) -> Array:
+    """The same with its bfloat16 parts as float32."""
+    numbers = [
+        dtypes.to_float(column, part.scalar) for part, column in zip(element.parts, element.columns(array), strict=True)
+    ]
+    if len(numbers) == 1:
+        return numbers[0]
+    found = np.zeros(
+        array.shape, [(part.name, column.dtype) for part, column in zip(element.parts, numbers, strict=True)]
+    )
+    for part, column in zip(element.parts, numbers, strict=True):
+        found[part.name] = column
+    return found
 
 
 def _shown(function: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import struct
 
+from gpuregress import conversion
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.spec.expressions import Number
 
 _CODES = {2: "<e", 4: "<f", 8: "<d"}
 _DOUBLE = 8
 _MOST_DIGITS = 10
-_BFLOAT_INFINITY = 0x7F80
 
 
 def pack(element: ElementType, values: tuple[Number, ...]) -> tuple[bytes, str]:
@@ -34,35 +34,23 @@ def pack(element: ElementType, values: tuple[Number, ...]) -> tuple[bytes, str]:
 
 
 def _pack_one(scalar: Scalar, value: Number) -> tuple[bytes, str]:
+    problem = conversion.number_problem(value, scalar)
+    if problem:
+        raise ValueError(problem)
     if scalar.is_float:
-        return _pack_float(scalar, float(value))
-    if value != value or value in (float("inf"), float("-inf")) or value != int(value):  # noqa: PLR0124 - NaN
-        raise ValueError(f"{value!r} is no whole number, and {scalar.name} holds only those")
-    low, high = scalar.bounds
-    if not low <= value <= high:
-        raise ValueError(f"{value!r} does not fit {scalar.name}: {low} to {high}")
+        data = _bfloat16(value) if scalar.kind == "bfloat" else struct.pack(_CODES[scalar.size], value)
+        return data, _shortest(data, scalar)
     number = int(value)
     word = ("false", "true")[number] if scalar.kind == "bool" else str(number)
     return number.to_bytes(scalar.size, "little", signed=scalar.kind == "int"), word
 
 
-def _pack_float(scalar: Scalar, value: float) -> tuple[bytes, str]:
-    try:
-        data = _bfloat16(value) if scalar.kind == "bfloat" else struct.pack(_CODES[scalar.size], value)
-    except OverflowError:
-        raise ValueError(f"{value!r} is too large for {scalar.name}") from None
-    return data, _shortest(data, scalar)
-
-
 def _bfloat16(value: float) -> bytes:
-    """The two bytes nearest to a number by way of float32, ties to even; a NaN is made quiet."""
+    """The two bytes nearest to a finite number by way of float32, ties to even; a NaN is made quiet."""
     bits = int.from_bytes(struct.pack("<f", value), "little")
     if math.isnan(value):
         return ((bits >> 16) | 0x40).to_bytes(2, "little")
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    if rounded & 0x7FFF == _BFLOAT_INFINITY and math.isfinite(value):
-        raise OverflowError
-    return rounded.to_bytes(2, "little")
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to_bytes(2, "little")
 
 
 def _number(data: bytes, scalar: Scalar) -> float:
@@ -79,9 +67,11 @@ def _shortest(data: bytes, scalar: Scalar) -> str:
     width = max(scalar.size, 4) if scalar.kind == "bfloat" else scalar.size
     wanted = struct.pack(_CODES[width], number)
     for digits in range(1, _MOST_DIGITS):
-        text = repr(float(f"{number:.{digits}g}"))
-        if _packs_to(text, width) == wanted:
-            return text
+        # Just above a power of two the nearer of two decimals that are as near may be the other one.
+        for near in (number, math.nextafter(number, math.copysign(math.inf, number))):
+            text = repr(float(f"{near:.{digits}g}"))
+            if _packs_to(text, width) == wanted:
+                return text
     return repr(number)
 
 

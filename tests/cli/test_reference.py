@@ -116,3 +116,75 @@ def test_a_reference_that_does_not_compile_stops_its_cases(shop: Workshop) -> No
     result = shop.call(*RUN)
     assert result.exit_code == 3
     assert "naive.cu:3" in result.stdout
+
+
+COPY = """\
+source: ../kernels/copy.cu
+compile: {{defines: {{ELEMENT: {{text: "{c}"}}}}}}
+buffers:
+  x: {{dtype: {dtype}, shape: [4], fill: {fill}}}
+  out: {{dtype: {dtype}, shape: [4]}}
+launches: [{{kernel: copy, grid: [1], block: [4], args: [out, x]}}]
+compare: {{out: {rule}}}
+reference: {{out: gold.py:f}}
+"""
+COPY_KERNEL = """\
+// $Revision: 1.1 $
+extern "C" __global__ void copy(ELEMENT *out, const ELEMENT *x) { out[threadIdx.x] = x[threadIdx.x]; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "gold", "rule", "said"),
+    [
+        ("int32", "arange", "np.arange(4) + 2**32", "{}", "[0]: 4294967296 does not fit int32"),
+        ("int32", "arange", "np.arange(4) + 0.7", "{atol: 2}", "0.7 is no whole number"),
+        ("int32", "arange", "np.arange(4) + 1j", "{}", "element 0 is 1j, a complex number"),
+        ("uint8", "arange", "np.arange(4) + 256", "{}", "256 does not fit uint8"),
+        ("int32", "arange", "np.arange(4).astype(str)", "{}", "not an array of numbers"),
+        ("float32", "{value: inf}", "np.full(4, 1e43)", "{rtol: 0.5}", "1e+43 is too large for float32"),
+        ("float32", "{value: inf}", "np.full(4, 1e43)", "{ulp: 4}", "1e+43 is too large for float32"),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{}", "[0] of the reference, 0.1, is no float32: return"),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{order: any}", "0.1, is no float32"),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{rtol: 1.0e-9}", "4 of 4 differ"),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{metric: {max: 1.0e-12}}", "max of the error"),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{rtol: 1.0e-7}", ""),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{ulp: 0}", ""),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{order: any, rtol: 1.0e-7}", ""),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{metric: {max: 1.0e-8}}", ""),
+        ("float32", "{value: 0.1}", "np.full(4, np.float32(0.1))", "{}", ""),
+        ("float32", "{value: 0}", "np.full(4, 1e-60)", "{atol: 1.0e-9}", ""),
+        ("float32", "{value: 0}", "np.full(4, 1e-60)", "{}", "1e-60, is no float32"),
+        ("float32", "{value: 16777216}", "np.full(4, 2**24 + 1)", "{}", "is no float32"),
+        ("float32", "{value: 1.5}", "np.full(4, 1.5)", "{}", ""),
+        ("int32", "arange", "np.arange(4.0)", "{}", ""),
+        ("float32", "arange", "np.arange(4) + 0j", "{}", ""),
+    ],
+)
+def test_a_gold_standard_passes_only_for_what_it_says(
+    tmp_path: Path, dtype: str, fill: str, gold: str, rule: str, said: str
+) -> None:
+    shop = Workshop(tmp_path)
+    shop.write("kernels/copy.cu", COPY_KERNEL)
+    kind = {"float32": "float", "int32": "int", "uint8": "unsigned char"}[dtype]
+    shop.write("configs/copy.yaml", COPY.format(c=kind, dtype=dtype, fill=fill, rule=rule))
+    shop.write("configs/gold.py", f"import numpy as np\n\n\ndef f(inputs, case):\n    return {gold}\n")
+    result = shop.call(*RUN)
+    assert result.exit_code == (1 if said else 0), result.output
+    assert said in result.stdout
+    assert "Traceback" not in result.output
+
+
+def test_verify_is_given_the_gold_standard_unrounded_and_the_result_as_it_is(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.write("kernels/copy.cu", COPY_KERNEL)
+    text = COPY.format(c="float", dtype="float32", fill="{value: 0.1}", rule="{verify: gold.py:v}")
+    shop.write("configs/copy.yaml", text)
+    shop.write(
+        "configs/gold.py",
+        "import numpy as np\n\n\ndef f(inputs, case):\n    return np.full(4, 0.1)\n\n\n"
+        "def v(expected, actual, case):\n"
+        "    return (expected == 0.1).all() and (expected.dtype, actual.dtype) == (np.float64, np.float32)\n",
+    )
+    result = shop.call(*RUN)
+    assert result.exit_code == 0, result.output

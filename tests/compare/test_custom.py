@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from gpuregress import compare, dtypes
@@ -121,32 +120,3 @@ def test_what_users_see() -> None:
     assert custom.for_user(array("bfloat16", [1.5]), dtypes.parse("bfloat16")).tolist() == [1.5]
     assert custom.for_user(array("float3", [(1, 2, 3)]), dtypes.parse("float3")).tolist() == [[1.0, 2.0, 3.0]]
     assert custom.for_user(array("{x:int32,y:float32}", [(1, 2)]), dtypes.parse("{x:int32,y:float32}")).dtype.names
-
-
-def refer(returned: Any, dtype: str = "float32", total: int = 2) -> Any:
-    def function(inputs: Any, case: Any) -> Any:
-        return returned
-
-    return custom.reference(function, {}, None, dtypes.parse(dtype), total)
-
-
-def test_references() -> None:
-    assert refer([1, 2.5]).dtype == np.float32
-    assert refer(np.array([[1.0], [2.0]])).tolist() == [1.0, 2.0]
-    assert refer([1.5, 2], "bfloat16").dtype == np.uint16
-    assert refer([[1, 2], [3, 4]], "float2")["y"].tolist() == [2.0, 4.0]
-    assert refer([1 + 2j, 3], "complex64").dtype == np.complex64
-    for wrong, said in (
-        (None, "returned nothing"),
-        ([1], "returned 1 elements, not 2"),
-        (["a", "b"], "is no float32"),
-        ([[1, 2], [3]], "is no float32"),
-        ([1j, 2], "is no float32"),
-    ):
-        with pytest.raises(custom.NoAnswer, match=said):
-            refer(wrong)
-    for values in ([1.5, 2], [300, 1], [-1, 1], [np.nan, 1]):
-        with pytest.raises(custom.NoAnswer, match="is no uint8"):
-            refer(values, "uint8")
-    with pytest.raises(custom.NoAnswer, match="divmod raised TypeError"):
-        custom.reference(divmod, {}, None, dtypes.parse("float32"), 2)

@@ -163,7 +163,7 @@ def test_npy(tmp_path: Path) -> None:
         inputs.fill(file(path, "int32", 5))
     assert inputs.fill_problem(file(path, "int32", 5)) is not None
     np.save(path, np.array([0.5]))
-    with pytest.raises(HarnessError, match="numbers that are not whole"):
+    with pytest.raises(HarnessError, match=r"element \[0\]: 0.5 is no whole number"):
         inputs.fill(file(path, "int32", 1))
     np.save(path, np.array([300]))
     with pytest.raises(HarnessError, match="300 does not fit uint8"):

@@ -20,6 +20,9 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 @example("float32", 3.4028235677973366e38)
 @example("bfloat16", 3.396e38)
 @example("float32", 1e-45)
+@example("float32", 1e-46)
+@example("float16", 2.0**-25)
+@example("float16", 0.015625)
 def test_a_float_has_the_bits_that_numpy_rounds_it_to(name: str, value: float) -> None:
     element = dtypes.parse(name)
     with np.errstate(over="ignore", under="ignore"):
@@ -28,6 +31,10 @@ def test_a_float_has_the_bits_that_numpy_rounds_it_to(name: str, value: float) -
     read = dtypes.to_float(bits, element.parts[0].scalar)
     if math.isfinite(value) and not np.isfinite(read[0]):
         with pytest.raises(ValueError, match="too large"):
+            scalar_bytes.pack(element, (value,))
+        return
+    if value and read[0] == 0:
+        with pytest.raises(ValueError, match="too small"):
             scalar_bytes.pack(element, (value,))
         return
     data, text = scalar_bytes.pack(element, (value,))
