@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import secrets
 import shutil
@@ -19,10 +20,12 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from gpuregress.errors import RunLocked, StorageError
+from gpuregress.records import from_json
 
+R = TypeVar("R")
 Bytes = bytes | bytearray | memoryview
 TEMPORARY_PREFIX = ".gpuregress-tmp-"
 _PIECE = 1 << 20
@@ -182,6 +185,46 @@ def read_bytes(path: Path) -> bytes:
     """
     with disk_errors(path, "read"):
         return path.read_bytes()
+
+
+def read_json(path: Path, advice: str) -> Any:
+    """A JSON file of ours.
+
+    Args:
+        path: the file.
+        advice: what to do where it is damaged.
+
+    Raises:
+        StorageError: it is not there, cannot be read, or is no whole JSON.
+    """
+    if path.exists() and not path.is_file():  # a FIFO would be waited for
+        raise damaged(path, advice)
+    try:
+        return json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
+        raise damaged(path, advice) from None
+
+
+def read_record(path: Path, kind: type[R], advice: str) -> R:
+    """A record that was written as JSON.
+
+    Args:
+        path: the file.
+        kind: its class.
+        advice: what to do where it is damaged.
+
+    Raises:
+        StorageError: it is not there, cannot be read, or does not hold such a record.
+    """
+    try:
+        return from_json(kind, read_json(path, advice))
+    except TypeError:
+        raise damaged(path, advice) from None
+
+
+def damaged(path: Path, advice: str) -> StorageError:
+    """The error for a file of ours that does not hold what we wrote."""
+    return StorageError(f"{path}: edited or cut short; {advice}")
 
 
 def digest_file(path: Path) -> str:

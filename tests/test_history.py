@@ -9,12 +9,13 @@ import pytest
 
 from gpuregress.errors import StorageError
 from gpuregress.history import History
-from gpuregress.records import RunSummary, Verdict, Word
+from gpuregress.records import RunSummary, State, Verdict, Word
 
 
 def summary(run: str, words: dict[str, Word], *, interrupted: bool = False) -> RunSummary:
     verdicts = tuple(Verdict("j", case, word, seconds=0.5) for case, word in words.items())
-    return RunSummary(run, f"/r/{run}", "cpu", f"2026-11-20T0{run[-1]}:00:00Z", 9.0, verdicts, interrupted=interrupted)
+    state: State = "interrupted" if interrupted else "finished"
+    return RunSummary(run, f"/r/{run}", "cpu", f"2026-11-20T0{run[-1]}:00:00Z", 9.0, verdicts, state=state)
 
 
 @pytest.fixture

@@ -9,7 +9,10 @@ import click
 from gpuregress.cli import context
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gpuregress.launchlog import Log
+    from gpuregress.records import State
 
 
 @click.command(
@@ -27,14 +30,14 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
     """
-    from gpuregress import launchlog
-    from gpuregress.pipeline import folders
+    from gpuregress.pipeline import folders, journal, results
 
     project = context.find_project(ctx)
     folder = folders.find(project.runs, run)
-    log = launchlog.read(folder / folders.LAUNCH_LOG)
+    read, said = journal.read(folder), results.told(folder)
+    log = _log(folder, read.state)
     if as_json:
-        context.print_json(_document(folder.name, log))
+        context.print_json({"state": read.state, "said": said, **_document(folder.name, log)})
         return 0
     if not blame:
         for key, value in log.head.items():
@@ -47,7 +50,20 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
         click.echo(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
     if blame and not log.unfinished:
         click.echo("every launch came back")
+    if said:
+        click.echo(said)
     return 0
+
+
+def _log(folder: Path, state: State) -> Log:
+    """The run's launch log; an empty one where the run had not come so far."""
+    from gpuregress import launchlog
+    from gpuregress.pipeline import folders
+
+    path = folder / folders.LAUNCH_LOG
+    if state in ("running", "cut short") and not path.exists():
+        return launchlog.Log({}, ())
+    return launchlog.read(path)
 
 
 def _line(event: object) -> str:

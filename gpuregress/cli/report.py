@@ -18,11 +18,14 @@ from gpuregress.cli import context
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, output: str, as_json: bool) -> int:
     """Writes a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else."""
-    from gpuregress.pipeline import folders
+    from gpuregress.pipeline import folders, results
     from gpuregress.report import html
 
     project = context.find_project(ctx)
-    document = folders.results(folders.find(project.runs, run))
+    folder = folders.find(project.runs, run)
+    document = results.document(folder)
+    if said := results.told(folder):
+        click.echo(f"gpuregress: {said}", err=True)
     if as_json:
         context.print_json(document)
         return 0

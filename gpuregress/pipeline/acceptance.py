@@ -83,8 +83,8 @@ def accept(
         StorageError: no space, no permission.
         RunLocked: somebody else is accepting.
     """
-    folder = folders.find(project.runs, run)
-    document = folders.results(folder)
+    folder = results.chosen(project.runs, run)
+    document = results.document(folder)
     ran = results.read_cases(folder)
     entries = selected(document["cases"], ran, selectors)
     wanted = [entry for entry in entries if _is_candidate(entry, named=bool(selectors), new_only=new_only)]

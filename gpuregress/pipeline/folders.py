@@ -3,54 +3,60 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import secrets
+import shutil
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from gpuregress import storage
 from gpuregress.errors import NothingToDo, StorageError, UsageError
+from gpuregress.pipeline import journal
 
 RESULTS = "results.json"
 LAUNCH_LOG = "launch.log"
 LATEST = "latest"
 ACCEPTING = ".accept.lock"
 """Held in the folder of runs while baselines are written: there it is never committed."""
+_IGNORE = ".gitignore"
+_IGNORE_ALL = "*\n"
 _NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _ABANDONED_S = 24 * 3600.0
 
 
-def create(runs: Path, now: datetime) -> Path:
-    """Makes a run's folder, `20261120T020000Z-3f2a`, with the folder for its dumps.
+def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> tuple[Path, journal.Writer]:
+    """Makes a run's folder, `20261120T020000Z-3f2a`, with its journal and the folder for its dumps, in one step.
 
     Args:
         runs: the project's `runs`.
+        start: the run's name → what it is to do.
         now: UTC.
 
     Raises:
         StorageError: it cannot be made.
     """
+    with storage.disk_errors(runs):
+        runs.mkdir(parents=True, exist_ok=True)
+        ignore = runs / _IGNORE
+        if not ignore.exists():  # runs are no part of what a project commits
+            ignore.write_text(_IGNORE_ALL)
     while True:
         folder = runs / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+        if folder.exists():
+            continue
+        unborn = runs / f"{storage.TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         with storage.disk_errors(runs):
-            runs.mkdir(parents=True, exist_ok=True)
-            if not (runs / ".gitignore").exists():  # runs are no part of what a project commits
-                (runs / ".gitignore").write_text("*\n")
-            try:
-                folder.mkdir()
-                (folder / "dumps").mkdir()
-            except FileExistsError:
-                continue
-        return folder
-
-
-def finished(runs: Path) -> tuple[Path, ...]:
-    """The runs that have results, oldest first."""
-    return tuple(folder for folder in every(runs) if (folder / RESULTS).is_file())
+            (unborn / "dumps").mkdir(parents=True)
+        try:
+            writer = journal.Writer(unborn, start(folder.name))
+            writer.move(folder)
+        except BaseException:
+            shutil.rmtree(unborn, ignore_errors=True)
+            raise
+        return folder, writer
 
 
 def point_latest(runs: Path, folder: Path) -> None:
@@ -70,6 +76,31 @@ def point_latest(runs: Path, folder: Path) -> None:
         temporary.replace(latest)
 
 
+def point_latest_if_over(runs: Path, folder: Path) -> None:
+    """Makes `runs/latest` name a run that just ended, unless a newer one goes on or was cut short.
+
+    Raises:
+        StorageError: as for `point_latest`.
+    """
+    now = latest(runs)
+    end = journal.end_of(now) if now is not None else None
+    if now != folder and (now is None or (end is not None and end.state != "cut short")):
+        point_latest(runs, folder)
+
+
+def discard(runs: Path, folder: Path, before: Path | None) -> None:
+    """Removes a run in which nothing was run; `runs/latest` names the one before again, if there is one."""
+    with contextlib.suppress(StorageError, OSError):
+        if before is not None:
+            point_latest(runs, before)
+        elif latest(runs) == folder:
+            (runs / LATEST).unlink()
+        storage.remove_tree(folder)
+        if [path.name for path in runs.iterdir()] == [_IGNORE] and (runs / _IGNORE).read_text() == _IGNORE_ALL:
+            (runs / _IGNORE).unlink()
+            runs.rmdir()
+
+
 def find(runs: Path, name: str | None = None) -> Path:
     """The folder of a run.
 
@@ -82,7 +113,10 @@ def find(runs: Path, name: str | None = None) -> Path:
         UsageError: no run, or more than one, has that name.
     """
     if name in (None, LATEST):
-        return _latest(runs)
+        newest = latest(runs) or next(reversed(every(runs)), None)
+        if newest is None:
+            raise NothingToDo(f"there is no run in {runs} yet; `gpuregress run` makes one")
+        return newest
     candidates = [
         folder for folder in every(runs) if name and (folder.name.startswith(name) or folder.name.endswith(name))
     ]
@@ -92,26 +126,6 @@ def find(runs: Path, name: str | None = None) -> Path:
         raise UsageError(f"{len(candidates)} runs are called {name!r}: {', '.join(f.name for f in candidates[-5:])}")
     there = ", ".join(folder.name for folder in every(runs)[-5:]) or "none yet"
     raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {there}")
-
-
-def results(folder: Path) -> dict[str, Any]:
-    """A run's results.json.
-
-    Raises:
-        StorageError: it is not there, cut short, or of another version.
-    """
-    path = folder / RESULTS
-    if not path.is_file():
-        raise StorageError(
-            f"{folder} has no {RESULTS}: that run did not end; `gpuregress log {folder.name}` tells more"
-        )
-    try:
-        document = json.loads(storage.read_bytes(path))
-    except ValueError:
-        raise StorageError(f"{path} is no whole JSON; it was cut short or edited") from None
-    if not isinstance(document, dict) or document.get("version") != 1:
-        raise StorageError(f"{path} is of a version that this gpuregress does not read")
-    return document
 
 
 def retire(runs: Path, keep: int) -> tuple[str, ...]:
@@ -127,13 +141,12 @@ def retire(runs: Path, keep: int) -> tuple[str, ...]:
     if keep <= 0:
         return ()
     folders = list(every(runs))
-    with contextlib.suppress(OSError):
-        latest = (runs / LATEST).resolve()
-        folders.sort(key=lambda folder: folder.resolve() == latest)  # runs of one second have names in any order
-    spared = {runs / LATEST, *folders[-keep:]}
+    newest = latest(runs)
+    folders.sort(key=lambda folder: folder == newest)  # runs of one second have names in any order
+    spared = set(folders[-keep:])
     removed = []
     for folder in folders:
-        if folder in spared or not ((folder / RESULTS).is_file() or _is_abandoned(folder)):
+        if folder in spared or not (journal.end_of(folder) or (folder / RESULTS).is_file() or _is_abandoned(folder)):
             continue
         try:
             storage.remove_tree(folder)
@@ -144,15 +157,12 @@ def retire(runs: Path, keep: int) -> tuple[str, ...]:
     return tuple(removed)
 
 
-def _latest(runs: Path) -> Path:
+def latest(runs: Path) -> Path | None:
+    """The run that `runs/latest` names; None where it names none."""
     with contextlib.suppress(OSError):
-        target = (runs / LATEST).resolve(strict=True)
-        if target.is_dir():
-            return target
-    there = every(runs)
-    if not there:
-        raise NothingToDo(f"there is no run in {runs} yet; `gpuregress run` makes one")
-    return there[-1]
+        target = runs / (runs / LATEST).readlink().name
+        return target if target.is_dir() else None
+    return None
 
 
 def every(runs: Path) -> tuple[Path, ...]:

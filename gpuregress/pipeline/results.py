@@ -1,32 +1,22 @@
-"""What a run leaves behind: results.json for all, cases.json for `accept`, report.txt for the eye."""
+"""What a run leaves behind: the journal for us, results.json for others, report.txt for the eye."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuregress import baselines, launchlog, storage
-from gpuregress.errors import StorageError
-from gpuregress.pipeline import folders
-from gpuregress.records import (
-    BufferVerdict,
-    Case,
-    Comparison,
-    MadeOf,
-    Outcome,
-    Program,
-    RunSummary,
-    Verdict,
-    from_json,
-    to_json,
-)
+from gpuregress.errors import BaselineError, StorageError
+from gpuregress.pipeline import folders, journal, trend
+from gpuregress.pipeline.journal import End, Entry, Journal
+from gpuregress.project import Project
+from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
 from gpuregress.report import json_report, terminal
 
-CASES = "cases.json"
+_CUT_SHORT_CODE = StorageError.exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +25,18 @@ class Ran:
 
     Attributes:
         case: without its launches.
+        verdict: its own.
         outcome: what the worker said.
         made_of: what decided its results.
     """
 
     case: Case
+    verdict: Verdict
     outcome: Outcome
     made_of: MadeOf
+
+
+# --- while it goes on -------------------------------------------------------------------------------------------------
 
 
 def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
@@ -50,79 +45,181 @@ def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
     return baselines.made_of(case, outcome, program, tuple(calls))
 
 
-def write(
-    folder: Path, summary: RunSummary, cases: Sequence[Case], programs: Mapping[str, Program], *, root: Path
-) -> None:
-    """Writes the files into the run's folder, results.json last: a run that has it is whole, and all of it on disk.
+def entry(verdict: Verdict, case: Case, program: Program | None) -> Entry:
+    """A case's line in the journal."""
+    if verdict.outcome is None:
+        return Entry(verdict)
+    return Entry(verdict, dataclasses.replace(case, launches=()), made_of(case, verdict.outcome, program))
+
+
+def write(folder: Path, summary: RunSummary, writer: journal.Writer, *, root: Path) -> None:
+    """Ends the journal and writes the files for others, results.json last: with it, all of the run is on disk.
 
     Raises:
         StorageError: no space, no permission.
     """
-    by_name = {case.name: case for case in cases}
-    ran = {}
-    for verdict in summary.verdicts:
-        case, outcome = by_name.get(verdict.case), verdict.outcome
-        if case is None or outcome is None:
-            continue
-        slim = dataclasses.replace(case, launches=())
-        ran[case.name] = to_json(Ran(slim, outcome, made_of(case, outcome, programs.get(case.name))))
-    storage.write_atomic(folder / CASES, json.dumps({"version": 1, "cases": ran}).encode(), durable=False)
+    text = json_report.render(summary).encode()
+    writer.end(_end(summary, text))
+    _write_reports(folder, summary, text, root)
+
+
+def _end(summary: RunSummary, text: bytes) -> End:
+    digest = storage.digest_text(text)
+    return End(
+        summary.state,
+        summary.seconds,
+        summary.exit_code,
+        summary.notes,
+        digest,
+        summary.cut,
+        summary.remarks,
+        summary.missing,
+    )
+
+
+def _write_reports(folder: Path, summary: RunSummary, text: bytes, root: Path) -> None:
     storage.write_atomic(folder / terminal.FULL_TEXT, terminal.full(summary, root=root).encode(), durable=False)
     storage.sync_tree(folder)
-    storage.write_atomic(folder / folders.RESULTS, json_report.render(summary).encode())
+    storage.write_atomic(folder / folders.RESULTS, text)
+
+
+# --- afterwards -------------------------------------------------------------------------------------------------------
+
+
+def document(folder: Path) -> dict[str, Any]:
+    """A run's results.json, or what stands in the journal of one that goes on or was cut short.
+
+    Raises:
+        StorageError: the journal or results.json was edited or cut short.
+    """
+    read, path = journal.read(folder), folder / folders.RESULTS
+    if read.end is None or not path.exists():
+        rebuilt: dict[str, Any] = json_report.finite(json_report.document(summary_of(read)))
+        return rebuilt
+    advice = f"remove it: all that it holds is in {journal.FILE}, too"
+    if not path.is_file() or storage.digest_text(storage.read_bytes(path)) != read.end.results:
+        raise storage.damaged(path, advice)
+    found: dict[str, Any] = storage.read_json(path, advice)
+    return found
 
 
 def read_cases(folder: Path) -> dict[str, Ran]:
-    """The cases of a run, by name.
+    """The cases of a run that ran, by name.
 
     Raises:
-        StorageError: the run did not end, or the file was cut short or edited.
+        StorageError: the journal was edited or cut short.
     """
-    path = folder / CASES
-    if not path.is_file():
-        raise StorageError(f"{folder} has no {CASES}: that run did not end; run the cases again")
+    return {
+        one.case.name: Ran(one.case, one.verdict, one.verdict.outcome, one.made_of)
+        for one in journal.read(folder).entries
+        if one.case is not None and one.verdict.outcome is not None and one.made_of is not None
+    }
+
+
+def summary_of(read: Journal) -> RunSummary:
+    """A run as its journal tells it."""
+    start, end, judged = read.start, read.end, read.judged
+    order = {name: number for number, name in enumerate(start.cases)}  # broken jobs, which are not in it, come first
+    verdicts = tuple(judged[name].verdict for name in sorted(judged, key=lambda name: order.get(name, -1)))
+    summary = RunSummary(
+        run=start.run,
+        folder=str(read.path.parent.absolute()),
+        device=start.device,
+        started=start.started,
+        seconds=sum(verdict.seconds for verdict in verdicts),
+        verdicts=verdicts,
+        state=read.state,
+        exit_code=_CUT_SHORT_CODE,
+        unfinished=read.unfinished,
+    )
+    if end is not None:
+        same = {name: getattr(end, name) for name in ("seconds", "exit_code", "notes", "cut", "remarks", "missing")}
+        return dataclasses.replace(summary, **same)
+    return dataclasses.replace(summary, cut=where(read)) if read.state == "cut short" else summary
+
+
+def where(read: Journal) -> str:
+    """Where a run was cut short: the launches of its log that were in flight, in words."""
     try:
-        document = json.loads(storage.read_bytes(path))
-        return {name: from_json(Ran, entry) for name, entry in document["cases"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise StorageError(f"{path} was cut short or edited; run the cases again") from None
+        begun = launchlog.read(read.path.parent / folders.LAUNCH_LOG).unfinished
+    except StorageError:  # it had not written one
+        return "before its first launch"
+    judged = read.judged
+    flying = [
+        f"in launch {one.number} on {one.device}, {one.case}: {one.call}" for one in begun if one.case not in judged
+    ]
+    return " and ".join(flying) or "between launches"
 
 
-def verdict_of(entry: Mapping[str, Any], ran: Ran | None) -> Verdict:
-    """A verdict as results.json holds it.
+def told(folder: Path) -> str:
+    """What became of a run that did not end by itself, in a line for people; "" for others.
+
+    Raises:
+        StorageError: the journal was edited or cut short.
+    """
+    end = journal.end_of(folder)
+    if end is not None and end.state != "cut short":
+        return ""
+    read = journal.read(folder)
+    return _told(summary_of(read), read.who)
+
+
+def _told(summary: RunSummary, who: str) -> str:
+    of = f"{len(summary.verdicts)} of {len(summary.verdicts) + len(summary.unfinished)} cases had their verdicts"
+    if summary.state == "running":
+        return f"run {summary.run} is not over ({who}); {of}"
+    return f"run {summary.run} was cut short (killed, or the machine stopped) {summary.cut}; {of}"
+
+
+def chosen(runs: Path, name: str | None = None) -> Path:
+    """The folder of the run whose dumps somebody decides on: the newest one, where it came to its end, or a named one.
 
     Args:
-        entry: one of its `cases`.
-        ran: what the run left of the case.
+        runs: the project's `runs`.
+        name: a run's name, its beginning or its end; None: the newest one.
 
     Raises:
-        StorageError: it was edited.
+        BaselineError: the newest run goes on or was cut short, and is not named; a named one goes on.
+        NothingToDo: there is no run yet.
+        UsageError: no run, or more than one, has that name.
+        StorageError: the run's journal was edited or cut short.
     """
-    try:
-        buffers = tuple(
-            BufferVerdict(
-                buffer["name"],
-                buffer["verdict"],
-                buffer["dump"],
-                buffer["baseline"],
-                tuple(from_json(Comparison, one) for one in buffer["comparisons"]),
-            )
-            for buffer in entry["buffers"]
+    folder = folders.find(runs, name)
+    end = journal.end_of(folder)
+    if end is not None and (name not in (None, folders.LATEST) or end.state != "cut short"):
+        return folder
+    said = told(folder)
+    if journal.read(folder).state == "running":
+        raise BaselineError(f"{said}: wait until it ends, or name another run with --run")
+    if name in (None, folders.LATEST):
+        raise BaselineError(
+            f"the newest {said}: --run {folder.name} takes those; `gpuregress run --rerun-failed` runs the others first"
         )
-        return Verdict(
-            entry["job"],
-            entry["case"],
-            entry["verdict"],
-            entry["reason"],
-            entry["revision"],
-            entry["baseline_revision"],
-            entry["seconds"],
-            buffers,
-            tuple(entry["changes"]),
-            tuple(entry["notes"]),
-            entry["exit_code"],
-            ran.outcome if ran is not None else None,
-            tuple(entry.get("against", ())),
-        )
-    except (KeyError, TypeError, AttributeError):
-        raise StorageError(f"{folders.RESULTS} of that run was edited; run the cases again") from None
+    return folder
+
+
+def settle(project: Project) -> Iterator[str]:
+    """Gives every run that was cut short its end, its results.json and its line in the history.
+
+    Args:
+        project: whose runs.
+
+    Yields:
+        A line for people on each, so that they are told once.
+    """
+    for folder in folders.every(project.runs):
+        if journal.end_of(folder) is not None or (folder / folders.RESULTS).exists():
+            continue
+        try:
+            read = journal.read(folder)
+            if read.state != "cut short":
+                continue
+            summary = summary_of(read)
+            text = json_report.render(summary).encode()
+            if not journal.close_cut_short(read, _end(summary, text)):
+                continue
+            yield f"{_told(summary, read.who)}; `gpuregress log {folder.name}` and `report {folder.name}` tell more"
+            _write_reports(folder, summary, text, project.root)
+            yield from trend.record(project, summary, read.start.kind)
+        except StorageError as error:
+            yield str(error)

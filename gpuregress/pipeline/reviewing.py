@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from gpuregress.baselines import Store
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
-from gpuregress.pipeline import acceptance, folders, rejections, results
+from gpuregress.pipeline import acceptance, rejections, results
 from gpuregress.pipeline.accepted import nearest
 from gpuregress.pipeline.rejections import Rejection
 from gpuregress.pipeline.results import Ran
@@ -37,9 +37,9 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
         UsageError: a selector that no case of the run matches.
         StorageError: the run did not end, or its files were edited.
     """
-    folder = folders.find(project.runs, run)
+    folder = results.chosen(project.runs, run)
     ran = results.read_cases(folder)
-    entries = acceptance.selected(folders.results(folder)["cases"], ran, selectors)
+    entries = acceptance.selected(results.document(folder)["cases"], ran, selectors)
     rejected, store = rejections.known(project.runs), Store(project.baselines)
     found = []
     for entry in entries:
@@ -47,7 +47,7 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
         if entry["verdict"] not in ("differ", "new") or one is None or not acceptance.has_results(one):
             continue
         if not acceptance.is_rejected(one, rejected) and not _is_accepted(store, one):
-            found.append(results.verdict_of(entry, one))
+            found.append(one.verdict)
     if not found:
         raise NothingToDo(f"run {folder.name} left nothing to decide")
     return Pending(folder.name, tuple(found))
@@ -72,15 +72,14 @@ def reject(
         BaselineError: no case that is meant has results that differ or are new.
         StorageError: no space, no permission.
     """
-    folder = folders.find(project.runs, run)
+    folder = results.chosen(project.runs, run)
     ran = results.read_cases(folder)
-    entries = acceptance.selected(folders.results(folder)["cases"], ran, selectors)
+    entries = acceptance.selected(results.document(folder)["cases"], ran, selectors)
     new: list[Rejection] = []
     for entry in entries:
         one = ran.get(entry["case"])
         if one is not None and acceptance.has_results(one):
-            verdict = results.verdict_of(entry, one)
-            new += _rejections(verdict, one, folder.name, why)
+            new += _rejections(one.verdict, one, folder.name, why)
     if not new:
         said = "; ".join(f"{entry['case']}: {entry['verdict']}" for entry in entries[:4])
         raise BaselineError(f"there is nothing to reject: no such case of run {folder.name} differs or is new ({said})")

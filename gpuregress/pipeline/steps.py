@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING
 
 from gpuregress import plan, revision, verdict
 from gpuregress.baselines import Store
-from gpuregress.errors import GpuregressError, Interrupted, JobError, JobErrors, NothingToDo, StorageError
+from gpuregress.errors import GpuregressError, Interrupted, JobError, JobErrors, NothingToDo, RunLocked
 from gpuregress.launchlog import LaunchLog
-from gpuregress.pipeline import absences, asked, folders, head, programs, rejections, seats
+from gpuregress.pipeline import absences, asked, folders, head, journal, programs, rejections, seats
 from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.events import Judged, Listener, Planned, Started
 from gpuregress.pipeline.interrupts import Bell
+from gpuregress.pipeline.recording import Recording
 from gpuregress.pipeline.request import Machinery, Request
 from gpuregress.project import Project
-from gpuregress.records import Case, Outcome, RunSummary, Verdict
+from gpuregress.records import Case, Outcome, RunSummary, State, Verdict
 from gpuregress.workers.pool import Begun, Pool
 from gpuregress.workers.task import Task
 
 if TYPE_CHECKING:
     from gpuregress.pipeline.judge import Judge
-
-_NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
 
 
 @dataclass(slots=True)
@@ -53,6 +52,7 @@ class Execution:
     remarks: list[str] = field(default_factory=list)
     broken: list[Verdict] = field(default_factory=list)
     rejected: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    owed: tuple[str, ...] = ()
     began: float = field(default_factory=time.perf_counter)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -70,6 +70,17 @@ class Execution:
         return self._run(cases, wanted, pool, choice)
 
     def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
+        with Recording.begin(
+            self.project, cases, device=choice.name, kind=self.request.kind, started=self.started, owed=self.owed
+        ) as recording:
+            with recording.nothing_run():
+                compiled, cases, wanted = self._compile(cases, wanted)
+            return self._run_compiled(cases, wanted, compiled, recording, pool, choice)
+
+    def _compile(
+        self, cases: Sequence[Case], wanted: Sequence[Case]
+    ) -> tuple[programs.Compiled, Sequence[Case], Sequence[Case]]:
+        """Compiles; the programs, and both sequences without the cases of jobs that contradict their kernels."""
         compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
         contradicting = self._contradicting(wanted, compiled)
         cases, wanted = ([case for case in some if case.path not in contradicting] for some in (cases, wanted))
@@ -77,8 +88,19 @@ class Execution:
         named = {case.name: case for case in wanted}
         cases = [named.get(case.name, case) for case in cases]
         self.rejected = rejections.known(self.project.runs)
-        folder = folders.create(self.project.runs, self.started)
         revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
+        return compiled, cases, wanted
+
+    def _run_compiled(
+        self,
+        cases: Sequence[Case],
+        wanted: Sequence[Case],
+        compiled: programs.Compiled,
+        recording: Recording,
+        pool: Pool,
+        choice: seats.Choice,
+    ) -> RunSummary:
+        folder = recording.folder
         self.listen(Planned(len(cases) + len(self.broken), folder.name, choice.name, choice.why))
         accepted = Accepted(Store(self.project.baselines), choice.kind)
         interrupted = False
@@ -87,13 +109,14 @@ class Execution:
                 log.head(head.facts(wanted, choice, compiled.programs.values()))
             for found in self.broken:
                 self._say(found, len(cases) + len(self.broken))
-            self._settle_unrunnable(cases, choice, compiled)
+                recording.add(found)
+            self._settle_unrunnable(cases, choice, compiled, recording)
             tasks = self._tasks(wanted, compiled, folder, accepted)
-            self._execute_tasks(tasks, choice, folder, pool, accepted)
+            self._execute_tasks(tasks, choice, recording, pool, accepted)
         except Interrupted:
             interrupted = True
         summary = self._summary(cases, folder, choice, accepted.store, interrupted=interrupted)
-        return self._leave(folder, summary, cases, compiled)
+        return recording.leave(summary)
 
     # --- before -------------------------------------------------------------------------------------------------------
 
@@ -117,10 +140,7 @@ class Execution:
         self.broken += (verdict.broken(job.name, self._told(job.errors)) for job in planned.broken)
         cases = tuple(planned.cases)
         if request.rerun_failed:
-            failed = self._failed_before()
-            cases = tuple(case for case in cases if case.name in failed)
-            if not cases:
-                raise NothingToDo(_nothing_again(sorted(failed)))
+            cases = self._again(cases)
         return cases
 
     def _relabelled(self, wanted: Sequence[Case], compiled: programs.Compiled) -> list[Case]:
@@ -133,9 +153,22 @@ class Execution:
             self.remarks += [note] if note and note not in self.remarks else []
         return found
 
-    def _failed_before(self) -> set[str]:
-        document = folders.results(folders.find(self.project.runs))
-        return {entry["case"] for entry in document["cases"] if entry["verdict"] not in ("pass", "skip")}
+    def _again(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+        """Of the planned cases those that did not pass in the last run; what else did not is owed by this run, too."""
+        last = journal.read(folders.find(self.project.runs))
+        if last.state == "running":
+            raise RunLocked(f"run {last.start.run} is still going on ({last.who}); wait until it ends")
+        owed = last.not_passed
+        again = tuple(case for case in cases if case.name in set(owed) or case.job in set(owed))  # a broken job
+        if not again:
+            raise NothingToDo(_nothing_again(owed))
+        if not (self.request.selectors or self.request.name_glob or self.request.tags):
+            here = {case.name for case in again}
+            gone = [name for name in owed if name not in here and name not in {case.job for case in again}]
+            self.notes += (f"{name} did not pass in run {last.start.run}, and is no case any more" for name in gone)
+            owed = tuple(name for name in owed if name in here)
+        self.owed = owed
+        return again
 
     def _contradicting(self, wanted: Sequence[Case], compiled: programs.Compiled) -> set[str]:
         """The files of the jobs with an argument that does not fit its kernel: they are broken.
@@ -158,12 +191,18 @@ class Execution:
     def _told(self, errors: Sequence[JobError]) -> list[str]:
         return [str(error).removeprefix(f"{self.project.root}/") for error in errors]
 
-    def _settle_unrunnable(self, cases: Sequence[Case], choice: seats.Choice, compiled: programs.Compiled) -> None:
+    def _settle_unrunnable(
+        self, cases: Sequence[Case], choice: seats.Choice, compiled: programs.Compiled, recording: Recording
+    ) -> None:
         for case in cases:
+            found = None
             if choice.kind not in case.devices:
-                self._say(verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only"), len(cases))
+                found = verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only")
             elif case.name in compiled.failures:
-                self._say(verdict.failed(case, compiled.failures[case.name]), len(cases))
+                found = verdict.failed(case, compiled.failures[case.name])
+            if found is not None:
+                self._say(found, len(cases))
+                recording.add(found)
 
     def _tasks(
         self, wanted: Sequence[Case], compiled: programs.Compiled, folder: Path, accepted: Accepted
@@ -183,7 +222,12 @@ class Execution:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _execute_tasks(
-        self, tasks: Iterator[tuple[Case, Task]], choice: seats.Choice, folder: Path, pool: Pool, accepted: Accepted
+        self,
+        tasks: Iterator[tuple[Case, Task]],
+        choice: seats.Choice,
+        recording: Recording,
+        pool: Pool,
+        accepted: Accepted,
     ) -> None:
         pairs = list(tasks)
         by_name = {case.name: task for case, task in pairs}
@@ -202,8 +246,9 @@ class Execution:
                 task = by_name[event.case]
                 found = self._remarked(judge.verdict(task.case, task.program, event), task, event)
                 if choice.kind == "cuda" and found.word in ("fault", "timeout"):
-                    found = _with_debugger(found, task, folder, choice, places[event.case])
+                    found = _with_debugger(found, task, recording.folder, choice, places[event.case])
                 self._say(found, total)
+                recording.add(found, task)
                 if self.request.fail_fast and found.exit_code:
                     return
 
@@ -246,6 +291,7 @@ class Execution:
         absent = absences.find(self.request, names, self._orphans(cases, store))
         self.notes += absent.notes
         code = Interrupted.exit_code if interrupted else verdict.exit_code(ordered, vanished=bool(absent.missing))
+        state: State = "interrupted" if interrupted else "finished"
         return RunSummary(
             run=folder.name,
             folder=str(folder),
@@ -254,30 +300,12 @@ class Execution:
             seconds=time.perf_counter() - self.began,
             verdicts=ordered,
             notes=tuple(self.notes),
-            interrupted=interrupted,
+            state=state,
             exit_code=code,
             remarks=tuple(self.remarks),
             missing=absent.missing,
+            unfinished=tuple(case.name for case in left),
         )
-
-    def _leave(
-        self, folder: Path, summary: RunSummary, cases: Sequence[Case], compiled: programs.Compiled
-    ) -> RunSummary:
-        """Writes what stays of the run; where the disk refuses, the verdicts are still reported, and the refusal."""
-        from gpuregress.pipeline import results, trend  # noqa: PLC0415 - the first case does not wait for them
-
-        is_kept = False
-        try:
-            results.write(folder, summary, cases, compiled.programs, root=self.project.root)
-            is_kept = True
-            folders.point_latest(self.project.runs, folder)
-            folders.retire(self.project.runs, self.project.settings.keep_runs)
-            said = trend.record(self.project, summary, self.request.kind)
-        except StorageError as error:
-            code = summary.exit_code if summary.interrupted else StorageError.exit_code
-            said = (*summary.notes, str(error), *(() if is_kept else (_NOT_KEPT,)))
-            return dataclasses.replace(summary, notes=said, exit_code=code, is_kept=is_kept)
-        return dataclasses.replace(summary, notes=(*summary.notes, *said)) if said else summary
 
     def _orphans(self, cases: Sequence[Case], store: Store) -> list[str]:
         """Baselines whose case is gone; those of a broken job may have theirs."""
@@ -307,6 +335,6 @@ def _with_debugger(found: Verdict, task: Task, folder: Path, choice: seats.Choic
 
 def _nothing_again(failed: Sequence[str]) -> str:
     if not failed:
-        return "every case that the last run finished passed: there is nothing to run again"
+        return "every case of the last run passed: there is nothing to run again"
     more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
     return f"{failed[0]}{more} did not pass in the last run, but nothing of what is asked for: nothing to run again"

@@ -44,6 +44,7 @@ from gpuregress.records.verdicts import (
     Finding,
     Missing,
     RunSummary,
+    State,
     Verdict,
     Word,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "Rule",
     "RunSummary",
     "Source",
+    "State",
     "Texture",
     "Verdict",
     "Word",

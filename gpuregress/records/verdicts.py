@@ -9,6 +9,8 @@ from typing import Any, Literal
 from gpuregress.records.outcomes import Outcome
 
 Word = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
+State = Literal["running", "finished", "interrupted", "cut short"]
+"""What became of a run: `cut short` had no chance to say so itself (kill -9, a power cut)."""
 WORDS: tuple[Word, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
 
 
@@ -164,9 +166,11 @@ class RunSummary:
         notes: what the user must be told of the run itself, whatever its verdicts are.
         remarks: what is worth knowing and stays true from run to run: timings and the like of cases that passed.
         missing: cases that are gone and count as failures.
-        interrupted: ^C stopped it.
+        state: what became of it.
         exit_code: the run's.
         is_kept: its results are on the disk, where `accept` finds them.
+        unfinished: planned cases without a verdict, in the order of the plan.
+        cut: where it was cut short, in words: `in launch 17 on cpu, reduce/n=8: sum<<<…>>>(…)`.
     """
 
     run: str
@@ -176,11 +180,18 @@ class RunSummary:
     seconds: float
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...] = ()
-    interrupted: bool = False
+    state: State = "finished"
     exit_code: int = 0
     is_kept: bool = True
     remarks: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    cut: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether ^C stopped it."""
+        return self.state == "interrupted"
 
     def count(self, word: Word) -> int:
         """How many cases ended with this verdict."""

@@ -1,15 +1,16 @@
-"""Any record as plain JSON and back."""
+"""Any record as plain JSON and back; what does not fit its record exactly is refused."""
 
 from __future__ import annotations
 
 import dataclasses
 import types
 import typing
-from collections.abc import Hashable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache
 from typing import Any, TypeVar, Union, cast
 
 R = TypeVar("R")
+Reader = Callable[[Any], Any]
 
 
 def to_json(record: Any) -> Any:
@@ -31,33 +32,95 @@ def from_json(kind: type[R], data: Any) -> R:
         data: what `json.loads` gave.
 
     Raises:
-        TypeError: a field is missing or not known.
+        TypeError: a field is missing or not known, or its value is not of the field's type.
     """
-    hints = _hints(cast("Hashable", kind))
-    values = {name: _value(hints[name], value) for name, value in data.items() if name in hints}
-    unknown = set(data) - set(hints)
+    if not isinstance(data, dict):
+        raise _mismatch(kind.__name__, data)
+    readers = _field_readers(cast("Hashable", kind))
+    unknown = data.keys() - readers.keys()
     if unknown:
         raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
-    return kind(**values)
+    return kind(**{name: readers[name](value) for name, value in data.items()})
 
 
-@lru_cache(maxsize=64)
-def _hints(kind: Hashable) -> dict[str, Any]:
-    return typing.get_type_hints(cast("type[Any]", kind))
+@cache
+def _field_readers(kind: Hashable) -> dict[str, Reader]:
+    """Field → what makes its value of JSON."""
+    return {name: _reader(hint) for name, hint in typing.get_type_hints(cast("type[Any]", kind)).items()}
 
 
-def _value(hint: Any, value: Any) -> Any:
+@cache
+def _reader(hint: Any) -> Reader:
+    """What makes a value of this type of JSON, or raises TypeError."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return lambda value: value
+    if origin is typing.Literal:
+        return _checked(lambda value: isinstance(value, str | int) and value in arguments, str(hint))
     if origin in (types.UnionType, Union):
-        if value is None:
-            return None
-        inner = [argument for argument in arguments if argument is not type(None)]
-        return _value(inner[0], value) if len(inner) == 1 else value
+        return _union(tuple(_reader(argument) for argument in arguments), str(hint))
     if origin is tuple:
-        items = arguments[:1] * len(value) if len(arguments) == 2 and arguments[1] is ... else arguments
-        return tuple(_value(item, entry) for item, entry in zip(items, value, strict=True))
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: _value(arguments[1], entry) for key, entry in value.items()}
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return from_json(hint, value)
+        return _tuple(arguments)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping(_reader(arguments[1]))
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return lambda value: from_json(hint, value)
+    if hint is float:
+        return _checked(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "float")
+    if hint is int:
+        return _checked(lambda value: isinstance(value, int) and not isinstance(value, bool), "int")
+    return _checked(lambda value: isinstance(value, hint), getattr(hint, "__name__", str(hint)))
+
+
+def _checked(fits: Callable[[Any], bool], expected: str) -> Reader:
+    def read(value: Any) -> Any:
+        if not fits(value):
+            raise _mismatch(expected, value)
+        return value
+
+    return read
+
+
+def _union(readers: tuple[Reader, ...], expected: str) -> Reader:
+    def read(value: Any) -> Any:
+        for reader in readers:
+            try:
+                return reader(value)
+            except TypeError:
+                continue
+        raise _mismatch(expected, value)
+
+    return read
+
+
+def _tuple(arguments: tuple[Any, ...]) -> Reader:
+    if len(arguments) == 2 and arguments[1] is ...:
+        each = _reader(arguments[0])
+        return lambda value: tuple(each(item) for item in _list(value))
+    readers = tuple(_reader(argument) for argument in arguments)
+
+    def read(value: Any) -> Any:
+        if len(_list(value)) != len(readers):
+            raise _mismatch(f"{len(readers)} items", value)
+        return tuple(reader(item) for reader, item in zip(readers, value, strict=True))
+
+    return read
+
+
+def _list(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise _mismatch("list", value)
     return value
+
+
+def _mapping(each: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _mismatch("object", value)
+        return {key: each(item) for key, item in value.items()}
+
+    return read
+
+
+def _mismatch(expected: str, value: Any) -> TypeError:
+    return TypeError(f"expected {expected}, got {type(value).__name__}")

@@ -89,11 +89,12 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
 def _summary(document: dict[str, Any]) -> Iterator[str]:
     words = [entry["verdict"] for entry in document["cases"]]
     found = [(word, words.count(word)) for word in WORDS if word in words]
-    yield f"<h1>{escape(_headline(found, len(document.get('missing', ())), document['exit_code']))}</h1>"
-    stopped = "interrupted, " if document.get("interrupted") else ""
+    stopped = "" if document["state"] == "finished" else f"{document['state']}, "
+    headline = _headline(found, len(document.get("missing", ())), document["exit_code"])
+    yield f"<h1>{escape(stopped.capitalize() + headline)}</h1>"
     yield (
         f'<p class="soft">run {escape(document["run"])} · {escape(document["started"])} · {escape(document["device"])}'
-        f" · {document['seconds']:.2f} s · {stopped}exit code {document['exit_code']}</p>"
+        f" · {document['seconds']:.2f} s · {escape(stopped + document['cut'])} exit code {document['exit_code']}</p>"
     )
     yield '<div class="bar">' + "".join(f'<span class="{w}" style="flex:{n}"></span>' for w, n in found) + "</div>"
     yield '<p class="counts">' + "".join(f'<span class="{word}">{n} {word}</span>' for word, n in found) + "</p>"

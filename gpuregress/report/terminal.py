@@ -164,7 +164,7 @@ def counts(summary: RunSummary) -> str:
     parts = [f"{summary.count(word)} {word}" for word in WORDS if summary.count(word)]
     number = len(summary.verdicts)
     cases = f"{number} case{'s' if number != 1 else ''} in {summary.seconds:.2f} s on {summary.device}"
-    stopped = "interrupted: " if summary.interrupted else ""
+    stopped = "" if summary.state == "finished" else f"{summary.state}: "
     return f"{stopped}{cases}: {', '.join(parts) or 'none finished'} (run {summary.run})"
 
 

@@ -82,7 +82,7 @@ def test_an_interrupted_one_proposes_nothing(fake_shop: Workshop, monkeypatch: p
     run = opening.run
 
     def stopped(*arguments: Any, **more: Any) -> RunSummary:
-        return dataclasses.replace(run(*arguments, **more), interrupted=True)
+        return dataclasses.replace(run(*arguments, **more), state="interrupted")
 
     monkeypatch.setattr(opening, "run", stopped)
     done = fake_shop.call("calibrate", "scale", "--repeat", "4", "--device", "cpu")

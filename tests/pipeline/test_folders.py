@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import NothingToDo, StorageError, UsageError
-from gpuregress.pipeline import folders
+from gpuregress.pipeline import folders, journal
 
 NOW = datetime(2026, 11, 20, 2, 0, 0, tzinfo=UTC)
 
@@ -20,17 +20,27 @@ def made(runs: Path, name: str, *, finished: bool = True) -> Path:
     return folder
 
 
+def start(run: str) -> journal.Start:
+    return journal.Start(1, run, "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process(), ("a",))
+
+
+def created(runs: Path) -> Path:
+    folder, writer = folders.create(runs, start, NOW)
+    writer.close()
+    return folder
+
+
 def test_names_say_when_and_never_meet(tmp_path: Path) -> None:
-    found = [folders.create(tmp_path, NOW).name for _ in range(30)]
+    found = [created(tmp_path).name for _ in range(30)]
     assert len(set(found)) == 30
     assert all(name.startswith("20261120T020000Z-") and len(name) == 21 for name in found)
 
 
 def test_runs_are_kept_out_of_version_control_once(tmp_path: Path) -> None:
-    folders.create(tmp_path, NOW)
+    created(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "*\n"
     (tmp_path / ".gitignore").write_text("# mine\n")
-    folders.create(tmp_path, NOW)
+    created(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "# mine\n"
 
 
@@ -68,12 +78,28 @@ def test_no_run_is_nothing_to_do(tmp_path: Path) -> None:
         folders.find(tmp_path / "runs")
 
 
-@pytest.mark.parametrize("text", ['{"version": 1', "[]", '{"version": 2}', ""])
-def test_results_that_are_not_whole_are_an_error(tmp_path: Path, text: str) -> None:
-    folder = made(tmp_path, "20261120T020000Z-0001")
-    (folder / folders.RESULTS).write_text(text)
-    with pytest.raises(StorageError, match=r"results\.json"):
-        folders.results(folder)
+def test_a_new_run_has_its_journal_from_the_start_and_a_discarded_one_leaves_nothing(tmp_path: Path) -> None:
+    one = made(tmp_path, "20261119T020000Z-0001")
+    folders.point_latest(tmp_path, one)
+    folder, writer = folders.create(tmp_path, start, NOW)
+    folders.point_latest(tmp_path, folder)
+    assert journal.read(folder).state == "running"
+    assert (folder / "dumps").is_dir()
+    writer.close()
+    assert journal.read(folder).state == "cut short"
+    folders.discard(tmp_path, folder, one)
+    assert folders.latest(tmp_path) == one
+    assert folders.every(tmp_path) == (one,)
+
+
+def test_latest_stays_with_a_newer_run_that_goes_on(tmp_path: Path) -> None:
+    older, newer = created(tmp_path), created(tmp_path)
+    folders.point_latest(tmp_path, newer)
+    folders.point_latest_if_over(tmp_path, older)
+    assert folders.latest(tmp_path) == newer
+    assert journal.close_cut_short(journal.read(newer), journal.End("finished", 1.0, 0, (), ""))
+    folders.point_latest_if_over(tmp_path, older)
+    assert folders.latest(tmp_path) == older
 
 
 def test_only_the_last_ones_stay_and_what_still_runs(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_rerun_failed_with_nothing_failed_is_nothing_to_do(bench: Bench) -> None
 
 def test_rerun_failed_names_the_failures_that_are_not_asked_for(bench: Bench) -> None:
     bench.run(fakes.case("double"), fakes.case("count"))
-    with pytest.raises(NothingToDo, match="fake/count and 1 more did not pass in the last run, but"):
+    with pytest.raises(NothingToDo, match="fake/double and 1 more did not pass in the last run, but"):
         bench.run(fakes.case("fault"), rerun_failed=True)
 
 

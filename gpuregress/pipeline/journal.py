@@ -1,0 +1,329 @@
+"""The journal of a run, `verdicts.jsonl`: what it was to do, then each verdict as it is reached, then its end.
+
+    {"start": Start}         the first line, on disk (fdatasync) before anything runs
+    {"verdict": Entry}       one a case, in the order in which they were reached
+    {"end": End}             the last line: the run is over
+
+Each line is a JSON object of one key; its value is a record as `records.to_json` writes it (NaN and infinities as
+Python's json does). A line is one write in append mode: a kill takes at most the line that was being written, a power
+cut may take the last ones. The process of a run holds a lock (flock) on the file from before the file has its name, and
+the system frees it when that process is gone, however it went. So a journal without an end that nobody holds is that
+of a run which was cut short.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from gpuregress import storage
+from gpuregress.errors import StorageError
+from gpuregress.records import Case, MadeOf, Missing, State, Verdict, from_json, to_json
+
+FILE = "verdicts.jsonl"
+VERSION = 1
+_AGAIN = "run the cases again"
+_SILENT_S = 24 * 3600.0
+_TAIL = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process as another one finds it again: `boot` is Linux's boot_id, "" where there is none."""
+
+    pid: int
+    host: str
+    boot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a run is to do.
+
+    Attributes:
+        version: of the format.
+        run: its name.
+        started: ISO 8601, UTC.
+        device: as `cpu`.
+        kind: `run` or `nightly`.
+        gpuregress: its version.
+        process: who runs it.
+        cases: every planned case, in order.
+        owed: the cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
+    """
+
+    version: int
+    run: str
+    started: str
+    device: str
+    kind: Literal["run", "nightly"]
+    gpuregress: str
+    process: Process
+    cases: tuple[str, ...]
+    owed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A case that has its verdict.
+
+    Attributes:
+        verdict: with what the worker said.
+        case: without its launches; None where it did not run.
+        made_of: what decided its results; None where it did not run.
+    """
+
+    verdict: Verdict
+    case: Case | None = None
+    made_of: MadeOf | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a run.
+
+    Attributes:
+        state: what became of it.
+        seconds: wall time.
+        exit_code: the run's; 4 where it was cut short.
+        notes: the run's.
+        results: xxh3-128 of results.json.
+        cut: where it was cut short, in words.
+        remarks: the run's.
+        missing: cases that are gone and count as failures.
+    """
+
+    state: State
+    seconds: float
+    exit_code: int
+    notes: tuple[str, ...]
+    results: str
+    cut: str = ""
+    remarks: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A journal, read.
+
+    Attributes:
+        path: the file.
+        start: the first line.
+        entries: the verdicts, in the order in which they were reached.
+        end: None while the run goes on, and after it was cut short.
+    """
+
+    path: Path
+    start: Start
+    entries: tuple[Entry, ...]
+    end: End | None
+
+    @cached_property
+    def state(self) -> State:
+        """What became of the run, as far as this machine can tell."""
+        if self.end is not None:
+            return self.end.state
+        return "running" if _is_alive(self.path, self.start.process) else "cut short"
+
+    @property
+    def judged(self) -> dict[str, Entry]:
+        """Case → its entry."""
+        return {entry.verdict.case: entry for entry in self.entries}
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """The planned cases without a verdict."""
+        judged = self.judged
+        return tuple(name for name in self.start.cases if name not in judged)
+
+    @property
+    def not_passed(self) -> tuple[str, ...]:
+        """What `--rerun-failed` runs: all that was planned or owed and did not pass.
+
+        A case that this run left out for its device counts as passed only where no earlier run owes it.
+        """
+        words = {entry.verdict.case: entry.verdict.word for entry in self.entries}
+        owed = set(self.start.owed)
+        names = dict.fromkeys((*self.start.cases, *words, *self.start.owed))  # broken jobs have verdicts, too
+        return tuple(n for n in names if words.get(n) != "pass" and (words.get(n) != "skip" or n in owed))
+
+    @property
+    def who(self) -> str:
+        """The process of the run, in words."""
+        return f"process {self.start.process.pid} on {self.start.process.host}"
+
+
+class Writer:
+    """The journal of a run that goes on; holds the lock that says so.
+
+    Args:
+        folder: the run's, which no other process knows yet.
+        start: what it is to do.
+
+    Raises:
+        StorageError: no space, no permission.
+    """
+
+    def __init__(self, folder: Path, start: Start) -> None:
+        self._path = folder / FILE
+        self._unwritten = bytearray()
+        with storage.disk_errors(self._path):
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks: the process is looked for instead
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._append("start", start)
+            with storage.disk_errors(self._path):
+                os.fdatasync(self._descriptor)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the file and frees the lock."""
+        os.close(self._descriptor)
+
+    def move(self, folder: Path) -> None:
+        """Gives the run's folder its name.
+
+        Raises:
+            StorageError: it cannot have it.
+        """
+        with storage.disk_errors(folder):
+            self._path.parent.rename(folder)
+        self._path = folder / FILE
+
+    def add(self, entry: Entry) -> None:
+        """Appends a verdict, and whatever the disk refused before.
+
+        Raises:
+            StorageError: no space: it is kept in memory until the next line is written.
+        """
+        self._append("verdict", entry)
+
+    def end(self, end: End) -> None:
+        """Appends the end, and whatever the disk refused before.
+
+        Raises:
+            StorageError: no space.
+        """
+        self._append("end", end)
+
+    def _append(self, key: str, record: Start | Entry | End) -> None:
+        self._unwritten += _line(key, record)
+        with storage.disk_errors(self._path):
+            while self._unwritten:
+                written = os.write(self._descriptor, self._unwritten)
+                del self._unwritten[:written]
+
+
+def read(folder: Path) -> Journal:
+    """Reads a run's journal, whatever a crash left of it.
+
+    Raises:
+        StorageError: there is none, or its start or, in a run that ended by itself, any line was edited or cut short.
+    """
+    path = folder / FILE
+    if not path.exists():
+        raise StorageError(f"{folder} has no {FILE}: an earlier gpuregress made it, or it was removed; {_AGAIN}")
+    if not path.is_file():
+        raise storage.damaged(path, _AGAIN)
+    records = [_parse(line) for line in storage.read_bytes(path).split(b"\n") if line]
+    start = records[0] if records else None
+    end = next((record for record in reversed(records) if isinstance(record, End)), None)
+    is_over = end is not None and end.state != "cut short"
+    if not isinstance(start, Start) or start.version != VERSION or (is_over and None in records):
+        raise storage.damaged(path, _AGAIN)
+    return Journal(path, start, tuple(record for record in records if isinstance(record, Entry)), end)
+
+
+def end_of(folder: Path) -> End | None:
+    """The end of a run that is over; reads the last lines of its journal only."""
+    with contextlib.suppress(OSError), (folder / FILE).open("rb") as file:
+        for size in (_TAIL, file.seek(0, os.SEEK_END)):
+            file.seek(-min(size, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            lines = file.read().split(b"\n")
+            if len(lines) > 2:  # the last whole one, and what is after it: nothing
+                record = _parse(lines[-2])
+                return record if isinstance(record, End) else None
+    return None
+
+
+def close_cut_short(journal: Journal, end: End) -> bool:
+    """Appends the end of a run that was cut short.
+
+    Args:
+        journal: its journal, without an end.
+        end: says so.
+
+    Returns:
+        False where another process was faster.
+
+    Raises:
+        StorageError: no space, no permission.
+    """
+    with storage.disk_errors(journal.path), journal.path.open("ab+") as file:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if end_of(journal.path.parent) is not None:
+            return False
+        file.seek(-1, os.SEEK_END)
+        torn = b"" if file.read() == b"\n" else b"\n"
+        file.write(torn + _line("end", end))
+    return True
+
+
+def process() -> Process:
+    """This process."""
+    boot = ""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return Process(os.getpid(), socket.gethostname(), boot)
+
+
+def _line(key: str, record: Start | Entry | End) -> bytes:
+    return json.dumps({key: to_json(record)}, separators=(",", ":")).encode() + b"\n"
+
+
+def _parse(line: bytes) -> Start | Entry | End | None:
+    """A line's record; None for one that is none."""
+    try:
+        ((key, value),) = json.loads(line).items()
+        return from_json(_KINDS[key], value)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+_KINDS: dict[str, type[Start | Entry | End]] = {"start": Start, "verdict": Entry, "end": End}
+
+
+def _is_alive(journal: Path, who: Process) -> bool:
+    """Whether the process of a run without an end still works on it.
+
+    A lock tells it on one machine, and after a restart of it. Of a run on another host (a shared file system) only its
+    silence does.
+    """
+    here = process()
+    is_here = who.boot == here.boot
+    try:
+        with journal.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        if is_here:
+            return Path(f"/proc/{who.pid}").exists()
+    if is_here or who.host == here.host:
+        return False
+    with contextlib.suppress(OSError):
+        return time.time() - max(path.stat().st_mtime for path in journal.parent.iterdir()) < _SILENT_S
+    return False
