@@ -47,7 +47,10 @@ class Commands(click.Group):
         """The command, imported now."""
         if cmd_name not in COMMANDS:
             return None
+        from gpuregress.cli import values
+
         command: click.Command = importlib.import_module(f"gpuregress.cli.{cmd_name}").command
+        values.hold(command)
         return command
 
     def resolve_command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import context, values
 
 
 @click.command(
@@ -14,7 +14,12 @@ from gpuregress.cli import context
 )
 @click.argument("case")
 @click.option(
-    "--repeat", type=click.IntRange(2), default=20, show_default=True, metavar="N", help="Runs on each device."
+    "--repeat",
+    type=click.IntRange(2, values.MOST_REPEATS),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Runs on each device.",
 )
 @click.option(
     "--device", "devices", multiple=True, metavar="cpu|cuda[:N]", help="Where; can be repeated.  [default: all]"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuregress.cli import values
+
 if TYPE_CHECKING:
     from gpuregress.pipeline import Request
     from gpuregress.project import Project
@@ -65,9 +67,9 @@ def write_report(target: str, text: str) -> None:
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--json F`, `--junit F`, `--html F`."""
     for name, text in (("html", "HTML"), ("junit", "JUnit XML"), ("json", "JSON")):
-        function = click.option(f"--{name}", metavar="F", help=f"Write the results as {text} to F (- is stdout).")(
-            function
-        )
+        function = click.option(
+            f"--{name}", metavar="F", type=values.REPORT, help=f"Write the results as {text} to F (- is stdout)."
+        )(function)
     return function
 
 
@@ -87,9 +89,12 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "-j", "--jobs", "workers", type=click.IntRange(1, 1024), help="Workers  [default: one a core, or one a GPU]"
         ),
         click.option(
-            "--repeat", type=click.IntRange(1), metavar="N", help="Run each case N times and compare the runs."
+            "--repeat",
+            type=click.IntRange(1, values.MOST_REPEATS),
+            metavar="N",
+            help="Run each case N times and compare the runs.",
         ),
-        click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for each case."),
+        click.option("--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min."),
         click.option(
             "--poison",
             type=click.Choice(["twice"]),
@@ -124,14 +129,21 @@ def writes_to_stdout(options: Mapping[str, Any]) -> bool:
     """Whether one of `report_options` is `-`, so that everything else must go to stderr.
 
     Raises:
-        UsageError: more than one is: two documents in one stream are none.
+        UsageError: two of them name one place: two documents in one file or stream are none.
     """
-    asked = [f"--{name}" for name in ("json", "junit", "html") if options[name] == "-"]
-    if len(asked) > 1:
-        from gpuregress.errors import UsageError
+    places: dict[str, str] = {}
+    for name in ("json", "junit", "html"):
+        target = options[name]
+        if target is None:
+            continue
+        place = target if target == "-" else str(Path(target).resolve())
+        other = places.setdefault(place, name)
+        if other != name and not Path(place).is_char_device():
+            from gpuregress.errors import UsageError
 
-        raise UsageError(f"{' and '.join(asked)} cannot both go to stdout: name a file for all but one")
-    return bool(asked)
+            where = "stdout" if target == "-" else target
+            raise UsageError(f"--{other} and --{name} cannot both go to {where}: name a file for all but one")
+    return "-" in places
 
 
 def style(word: str, text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import context, values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,9 @@ LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T",
     epilog="Example: gpuregress history reduce 'scan/*' --last 50",
 )
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
-@click.option("-n", "--last", type=click.IntRange(1), default=30, show_default=True, help="So many runs.")
+@click.option(
+    "-n", "--last", type=click.IntRange(1, values.MOST_RUNS), default=30, show_default=True, help="So many runs."
+)
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: bool) -> int:

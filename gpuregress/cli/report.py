@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import context, values
 
 
 @click.command(
@@ -13,7 +13,9 @@ from gpuregress.cli import context
     epilog="Example: gpuregress report -o report.html",
 )
 @click.argument("run", required=False)
-@click.option("-o", "--output", metavar="F", default="-", help="Where to write the page  [default: stdout]")
+@click.option(
+    "-o", "--output", metavar="F", type=values.REPORT, default="-", help="Where to write the page  [default: stdout]"
+)
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, output: str, as_json: bool) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import context, values
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted, StorageError, UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def refuse(arguments: Sequence[str], message: str) -> None:
                 found[name] = rest[at + 1]
             elif argument.startswith(f"--{name}="):
                 found[name] = argument.partition("=")[2]
-    _replace({name: target for name, target in found.items() if target}, _failed(message, UsageError.exit_code))
+    good = {name: target for name, target in found.items() if values.is_report(target)}
+    _replace(good, _failed(message, UsageError.exit_code))
 
 
 def _failed(message: str, code: int) -> RunSummary:

@@ -44,7 +44,7 @@ def size(value: float | str) -> int:
     """
     number = _amount(value, _BYTES, "a size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB")
     if not 1 <= number < 2**63:
-        raise ValueError(f"{show(value)} is no size: at least 1 byte is needed")
+        raise ValueError(f"{show(value)} is no size: at least 1 byte and less than 8 EiB are needed")
     return int(number)
 
 

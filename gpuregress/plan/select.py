@@ -254,6 +254,7 @@ class _Selection:
 
     def __init__(self, project: Project, jobs: dict[Path, str], selectors: Sequence[str]) -> None:
         self._jobs = jobs
+        self._root = project.root
         self._paths: set[str] = set()
         self._names: list[str] = []
         files: list[Path] = []
@@ -275,6 +276,8 @@ class _Selection:
         try:
             path = Path(selector).absolute()
             if path.is_dir():
+                if self._root != path and self._root.is_relative_to(path.resolve()):
+                    raise UsageError(f"{selector} is a folder above the project {self._root}: name one inside it")
                 found = list(job_files(path))
                 if not found:
                     raise NothingToDo(f"there is no job in {path}")

@@ -1,0 +1,104 @@
+"""What options and arguments may hold, judged while the command line is read, before anything is opened or run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    _Type = click.ParamType[Any]
+else:
+    _Type = click.ParamType  # generic only in new versions of click
+
+MOST_REPEATS = 10_000
+MOST_RUNS = 1_000_000
+_NO_REPORTS = (".yaml", ".yml", ".cu", ".cuh", ".ptx", ".cubin", ".py")
+
+
+class Word(_Type):
+    """A value that says something: an empty argument is an unset variable of a script, and must not mean "all".
+
+    Args:
+        inner: what else it must be.
+    """
+
+    def __init__(self, inner: click.ParamType[Any] = click.STRING) -> None:
+        self.name = inner.name
+        self._inner = inner
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuses what is empty or only blanks; a default may be."""
+        source = ctx.get_parameter_source(param.name) if ctx and param and param.name else None
+        if not str(value).strip() and source is not click.core.ParameterSource.DEFAULT:
+            self.fail("it is empty", param, ctx)
+        return self._inner.convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What the inner type proposes."""
+        return self._inner.shell_complete(ctx, param, incomplete)
+
+
+class Seconds(_Type):
+    """A time limit: a number of seconds, or one with a unit."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads `30`, `30s`, `2min`."""
+        from gpuregress.document import units
+
+        try:
+            number: float | str = float(value)
+        except ValueError:
+            number = str(value)
+        try:
+            return units.seconds(number)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Report(Word):
+    """A file that a report can be written to, or `-`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuses folders, what lies below a file, and files that somebody wrote by hand."""
+        text = str(super().convert(value, param, ctx))
+        path = Path(text).absolute()
+        if text == "-":
+            return text
+        if path.is_dir():
+            self.fail(f"{text} is a folder: a file is needed", param, ctx)
+        if path.suffix in _NO_REPORTS:
+            self.fail(f"{text} would be a job or a source: choose another name", param, ctx)
+        above = next(folder for folder in path.parents if folder.exists())
+        if not above.is_dir():
+            self.fail(f"{text} lies below {above}, which is a file", param, ctx)
+        judged = path if path.exists() and not path.is_file() else above  # a pipe is written to where it stands
+        if not os.access(judged, os.W_OK):
+            self.fail(f"{text} cannot be written: no permission for {judged}", param, ctx)
+        return text
+
+
+SECONDS = Seconds()
+REPORT = Report()
+
+
+def is_report(text: str) -> bool:
+    """Whether `Report` takes it: the file of a wrong command line is written to only then."""
+    try:
+        REPORT.convert(text, None, None)
+    except click.BadParameter:
+        return False
+    return True
+
+
+def hold(command: click.Command) -> None:
+    """Lets no option or argument of a command take empty text, so that none has to think of it."""
+    for param in command.params:
+        if isinstance(param.type, click.types.StringParamType | click.Path):
+            param.type = Word(param.type)
