@@ -33,6 +33,7 @@ class KernelInfo:
         spill: bytes spilt to local memory.
         max_threads: the largest block this kernel can be launched with.
         cluster: blocks of a cluster along x, y, z, where the kernel says so (`__cluster_dims__`).
+        block: the block that it must be launched with, where it says so (`__block_size__`).
     """
 
     name: str
@@ -43,6 +44,7 @@ class KernelInfo:
     spill: int = 0
     max_threads: int = 1024
     cluster: Dim3 = (1, 1, 1)
+    block: Dim3 | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 
 from gpuregress.devices.base import KernelInfo
 from gpuregress.errors import DeviceError
-from gpuregress.records import DeviceInfo, Dim3
+from gpuregress.records import SM_90, Architecture, DeviceInfo, Dim3
 from gpuregress.toolchain.mangling import demangle
 
-SHARED_WITHOUT_OPT_IN = 48 * 1024
+SHARED_WITHOUT_OPT_IN = SM_90.static_shared
 """Dynamic shared memory that needs no attribute on the function (CUDA C++ Programming Guide, compute capabilities)."""
-
-PORTABLE_CLUSTER = 8
-"""Blocks of a cluster that any device with clusters takes (CUDA C++ Programming Guide, "Thread Block Clusters")."""
 
 NAMES = {
     "max_threads": "MAX_THREADS_PER_BLOCK",
@@ -36,9 +33,32 @@ NAMES = {
 }
 """`DeviceInfo.limits` → the driver's device attribute."""
 
+
 # Registers are given to warps in units of 256 (cuda_occupancy.h, compute capability 3.0 and above).
 _REGISTER_UNIT = 256
 _AXES = "xyz"
+
+
+def of_architecture(architecture: Architecture) -> dict[str, int]:
+    """`DeviceInfo.limits` of a device of which only the architecture is known."""
+    sides = {
+        f"max_{what}_{axis}": side
+        for what, size in (("block", architecture.max_block), ("grid", architecture.max_grid))
+        for axis, side in zip(_AXES, size, strict=True)
+    }
+    return sides | {
+        "max_threads": architecture.max_threads,
+        "max_shared": architecture.static_shared,
+        "max_shared_optin": architecture.shared,
+        "registers": architecture.registers,
+        "warp_size": architecture.warp_size,
+        "multiprocessors": architecture.multiprocessors,
+        "max_threads_per_multiprocessor": architecture.threads_per_multiprocessor,
+        "registers_per_multiprocessor": architecture.registers,
+        "shared_per_multiprocessor": architecture.shared_per_multiprocessor,
+        "max_blocks_per_multiprocessor": architecture.blocks_per_multiprocessor,
+        "reserved_shared": architecture.reserved_shared,
+    }
 
 
 def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3, shared: int) -> None:
@@ -58,7 +78,9 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
         _sides("grid", "blocks", grid, device.limits)
         or _threads(block, kernel, device.limits)
         or _sides("block", "threads", block, device.limits)
+        or _required(block, kernel)
         or _cluster(grid, kernel.cluster)
+        or _local(kernel)
         or _shared(shared, kernel, device.limits)
         or _registers(block, kernel, device.limits)
     )
@@ -121,10 +143,22 @@ def _threads(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
     return ""
 
 
+def _required(block: Dim3, kernel: KernelInfo) -> str:
+    if kernel.block is None or kernel.block == block:
+        return ""
+    return f"block {_written(block)}; this kernel takes {_written(kernel.block)} only (its __block_size__)"
+
+
+def _local(kernel: KernelInfo) -> str:
+    if kernel.local <= SM_90.local:
+        return ""
+    return f"it has {kernel.local} bytes of local memory a thread; there are at most {SM_90.local}"
+
+
 def _cluster(grid: Dim3, cluster: Dim3) -> str:
     blocks = cluster[0] * cluster[1] * cluster[2]
-    if blocks > PORTABLE_CLUSTER:
-        allowed = f"at most {PORTABLE_CLUSTER} without an attribute that only a program of one's own can set"
+    if blocks > SM_90.portable_cluster:
+        allowed = f"at most {SM_90.portable_cluster} without an attribute that only a program of one's own can set"
         return f"its clusters of {_written(cluster)} have {blocks} blocks; {allowed}"
     for axis, count, side in zip(_AXES, grid, cluster, strict=True):
         if count % side:

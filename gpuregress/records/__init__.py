@@ -3,6 +3,10 @@
 `to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """
 
+from gpuregress.records.architectures import (
+    SM_90,
+    Architecture,
+)
 from gpuregress.records.baselines import (
     Acceptance,
     Baseline,
@@ -55,8 +59,10 @@ from gpuregress.records.wire import (
 
 __all__ = [
     "FAULT_KINDS",
+    "SM_90",
     "WORDS",
     "Acceptance",
+    "Architecture",
     "Argument",
     "Baseline",
     "Buffer",

@@ -10,16 +10,13 @@ from typing import Any
 from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
-from gpuregress.records import Dim3
+from gpuregress.records import SM_90, Dim3
 from gpuregress.spec import expressions, launched, scalar_bytes
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.scope import Scope
 
 MAX_LAUNCHES = 1_000_000
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED = 227 << 10
+MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
 _AXES = "xyz"
 _HOLE = re.compile(r"\{([^{}]*)\}")
 

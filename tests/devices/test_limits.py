@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from gpuregress.devices.base import KernelInfo
-from gpuregress.devices.limits import check_cooperative, check_launch
+from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.errors import DeviceError
-from gpuregress.records import DeviceInfo, Dim3
+from gpuregress.records import SM_90, DeviceInfo, Dim3
 
 H200 = DeviceInfo(
     "cuda:0",
@@ -60,6 +60,24 @@ def test_registers_are_counted_by_warps() -> None:
 def test_the_kernels_own_limit() -> None:
     with pytest.raises(DeviceError, match=r"512 threads; this kernel takes 256 \(its __launch_bounds__, or its 80"):
         check_launch(H200, KernelInfo("k", registers=80, max_threads=256), (1, 1, 1), (512, 1, 1), 0)
+
+
+def test_the_block_that_a_kernel_requires() -> None:
+    kernel = KernelInfo("k", max_threads=64, block=(32, 2, 1))
+    check_launch(H200, kernel, (1, 1, 1), (32, 2, 1), 0)
+    for block in ((64, 1, 1), (32, 1, 1), (2, 32, 1)):
+        with pytest.raises(DeviceError, match=r"this kernel takes 32 × 2 × 1 only \(its __block_size__\)"):
+            check_launch(H200, kernel, (1, 1, 1), block, 0)
+
+
+def test_local_memory_of_a_thread() -> None:
+    check_launch(H200, KernelInfo("k", local=524288), (1, 1, 1), (1, 1, 1), 0)
+    with pytest.raises(DeviceError, match="it has 524304 bytes of local memory a thread; there are at most 524288"):
+        check_launch(H200, KernelInfo("k", local=524304), (1, 1, 1), (1, 1, 1), 0)
+
+
+def test_the_table_of_architectures_says_what_a_card_says() -> None:
+    assert H200.limits.items() <= of_architecture(SM_90).items()
 
 
 def test_what_fits_is_let_through() -> None:

@@ -14,6 +14,8 @@ from gpuregress.devices.cpu.machine.sites import Site
 from gpuregress.errors import StorageError
 from gpuregress.toolchain import cache
 
+_TUPLES = ("places", "cluster", "required_block")
+
 
 def compiled(text: str, kernels: Sequence[str]) -> Compiled:
     """Compiles a PTX text's kernels, or finds them in the cache.
@@ -62,7 +64,7 @@ def _to_record(built: Compiled) -> dict[str, Any]:
 
 def _from_record(record: dict[str, Any], code: bytes) -> Compiled:
     kernels = {
-        name: KernelFacts(**facts | {key: tuple(facts[key]) for key in ("places", "cluster")})
+        name: KernelFacts(**facts | {key: tuple(facts[key]) for key in _TUPLES if facts[key] is not None})
         for name, facts in record["kernels"].items()
     }
     return Compiled(

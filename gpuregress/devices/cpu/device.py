@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from gpuregress.devices import base
+from gpuregress.devices import base, occupancy
 from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu import cores, engine, order, split
 from gpuregress.devices.cpu.apart import Places
@@ -28,28 +28,13 @@ from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.machine.syscalls import Syscalls
 from gpuregress.devices.cpu.machine.tables import table
 from gpuregress.devices.cpu.machine.textures import Textures
-from gpuregress.devices.cpu.turns import Grid, check_residence
+from gpuregress.devices.cpu.turns import Grid
 from gpuregress.devices.cpu.variables import place_variables
-from gpuregress.devices.limits import check_launch
+from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.devices.parameters import pack
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
-from gpuregress.records import DeviceInfo, Dim3, Program
-
-_LIMITS = {
-    "max_threads": 1024,
-    "max_block_x": 1024,
-    "max_block_y": 1024,
-    "max_block_z": 64,
-    "max_grid_x": 2**31 - 1,
-    "max_grid_y": 65535,
-    "max_grid_z": 65535,
-    "max_shared": 48 * 1024,
-    "max_shared_optin": 227 * 1024,
-    "registers": 65536,
-    "warp_size": 32,
-}
-"""An H200's, so that what is refused there is refused here."""
+from gpuregress.records import SM_90, DeviceInfo, Dim3, Program
 
 
 class CpuModule:
@@ -88,6 +73,7 @@ class CpuModule:
             local=facts.local_bytes,
             max_threads=facts.max_threads,
             cluster=facts.cluster,
+            block=facts.required_block,
         )
 
     def facts(self, name: str) -> KernelFacts:
@@ -144,8 +130,9 @@ class CpuDevice:
     def info(self) -> DeviceInfo:
         """Name, architecture, limits, versions."""
         if self._info is None:
-            model = f"virtual sm_90 on {platform.machine()}"
-            self._info = DeviceInfo("cpu", model, "sm_90", engine.description(), _host_memory(), _LIMITS)
+            model = f"virtual {SM_90.name} on {platform.machine()}"
+            limits = of_architecture(SM_90)
+            self._info = DeviceInfo("cpu", model, SM_90.name, engine.description(), _host_memory(), limits)
         return self._info
 
     def load(self, program: Program) -> CpuModule:
@@ -213,9 +200,11 @@ class CpuDevice:
         if not isinstance(module, CpuModule) or module not in self._modules:
             raise DeviceError("the program was not loaded onto the cpu device")
         facts = module.facts(kernel)
-        check_launch(self.info, module.kernel(kernel), grid, block, shared)
-        if facts.cooperative:
-            check_residence(grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2])
+        info = module.kernel(kernel)
+        check_launch(self.info, info, grid, block, shared)
+        resident = occupancy.of_launch(self.info.limits, info, block, shared) if facts.cooperative else None
+        if resident is not None:
+            check_cooperative(self.info, info, grid, resident.blocks)
         parameters = module.pack(kernel, args)
         sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster))
         most = cores.for_one_launch() if sequence is None else 1

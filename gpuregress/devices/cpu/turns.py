@@ -14,28 +14,11 @@ from gpuregress.devices.cpu.machine.faults import Neighbour
 from gpuregress.devices.cpu.machine.layout import Machine
 from gpuregress.devices.cpu.machine.memory import AddressSpace
 from gpuregress.devices.cpu.machine.program import KernelFacts
-from gpuregress.errors import DeviceError
 from gpuregress.records import Dim3
 
 TURNS = 64
 """Times that a block's waiting threads are looked after before the next block has its turn."""
-_MULTIPROCESSORS, _THREADS, _BLOCKS = 132, 2048, 32
-"""An H200's, and what one of its multiprocessors holds at once."""
 _WORKSPACE_BYTES = 256
-
-
-def check_residence(blocks: int, threads: int) -> None:
-    """Refuses a grid that a GPU could not hold at once.
-
-    Raises:
-        DeviceError: there are too many blocks.
-    """
-    most = _MULTIPROCESSORS * min(_BLOCKS, _THREADS // max(1, -(-threads // 32) * 32))
-    if blocks > most:
-        raise DeviceError(
-            f"the kernel waits for its whole grid: at most {most} blocks of {threads} threads can be there at once, "
-            f"not {blocks}"
-        )
 
 
 @dataclass(slots=True, eq=False)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gpuregress import toolchain
+from gpuregress.devices import occupancy
 from gpuregress.devices.base import KernelInfo
-from gpuregress.devices.cuda import clusters, cooperative, occupancy
+from gpuregress.devices.cuda import clusters, cooperative
 from gpuregress.devices.cuda.memory import CudaMemory
 from gpuregress.errors import DeviceError, HarnessError
 from gpuregress.records import DeviceInfo, Dim3, Entry, Program

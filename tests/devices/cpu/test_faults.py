@@ -79,6 +79,9 @@ extern "C" __global__ void shared_global(float* x, float* y) {
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "l"(x));
   y[threadIdx.x] = value + s[threadIdx.x ^ 1];
 }
+extern "C" __global__ void barrier_at(int number, int count) {
+  asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(count) : "memory");
+}
 typedef int (*Function)(int);
 extern "C" __global__ void nowhere(int* y, Function f) { *y = f(1); }
 """
@@ -239,3 +242,14 @@ def test_an_access_reaches_its_own_state_space_only(program: Running) -> None:
     fault = _fault(program, "shared_global", x, y)
     assert fault.kind == "illegal-access"
     assert f"read of 4 bytes at address {hex(x.address)}: x, global memory, which ld.shared.f32 does not" in str(fault)
+
+
+@pytest.mark.parametrize(("number", "count"), [(16, 32), (-1, 32), (0, 33), (3, 16)])
+def test_a_barrier_that_no_block_has(program: Running, number: int, count: int) -> None:
+    fault = _fault(program, "barrier_at", np.int32(number), np.int32(count))
+    assert fault.kind == "illegal-instruction"
+    assert "bar.sync: a block has 16 barriers, numbered from 0, and each counts whole warps, thread (0" in str(fault)
+
+
+def test_the_last_barrier(program: Running) -> None:
+    program.launch("barrier_at", 1, 64, np.int32(15), np.int32(64))

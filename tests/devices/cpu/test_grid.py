@@ -71,7 +71,7 @@ def test_a_block_that_cannot_go_on_is_found_among_those_that_can(tmp_path: Path)
 def test_a_grid_that_a_gpu_cannot_hold_at_once_is_refused(tmp_path: Path) -> None:
     running = Running(tmp_path, SOURCE, *KERNELS)
     out = running.put("y", np.zeros(1, np.int32))
-    with pytest.raises(DeviceError, match="at most 264 blocks of 1000 threads"):
+    with pytest.raises(DeviceError, match="all 265 blocks must run at once; this device takes 264 of them, 2 on"):
         running.launch("rounds", 265, 1000, out, np.int32(1))
 
 
@@ -80,3 +80,10 @@ def test_a_kernel_that_only_asks_for_its_grid_runs(tmp_path: Path) -> None:
     out = running.put("y", np.zeros(1, np.int32))
     running.launch("alone", 7, 1, out)
     assert ints(out) == [17]
+
+
+def test_shared_memory_limits_the_blocks_that_are_there_at_once(tmp_path: Path) -> None:
+    running = Running(tmp_path, SOURCE, *KERNELS)
+    out = running.put("y", np.zeros(1, np.int32))
+    with pytest.raises(DeviceError, match="all 265 blocks must run at once; this device takes 264 of them, 2 on each"):
+        running.launch("rounds", 265, 32, out, np.int32(1), shared=100 << 10)

@@ -11,8 +11,9 @@ from gpuregress.devices.cpu.lower.exchange import post, received
 from gpuregress.devices.cpu.lower.services import Services
 from gpuregress.devices.cpu.lower.structured import i32, i64
 from gpuregress.devices.cpu.lower.types import I64
-from gpuregress.devices.cpu.machine.layout import BARRIERS
+from gpuregress.devices.cpu.machine.layout import BARRIERS, FAULT_BARRIER
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand
+from gpuregress.records import SM_90
 
 WARP_BARRIER = 1
 """The operation's number in a warp operation's key: see `exchange`."""
@@ -29,7 +30,7 @@ def _barrier(emitter: Services, instruction: Instruction) -> None:
     elif "red" in words:
         _reduction(emitter, instruction)
     elif "arrive" in words:
-        _say(emitter, instruction.operands[0], instruction.operands[1], i64(0))
+        _say(emitter, instruction, instruction.operands[0], instruction.operands[1], i64(0))
         emitter.wait(ARRIVE)
     elif "sync" in words:
         _sync(emitter, instruction)
@@ -41,11 +42,9 @@ def _sync(emitter: Services, instruction: Instruction) -> None:
     number = instruction.operands[0] if instruction.operands else Integer(0)
     count = instruction.operands[1] if len(instruction.operands) > 1 else None
     if count is None and isinstance(number, Integer):
-        if not 0 <= number.value < BARRIERS - 1:
-            raise unsupported(instruction, "barriers are numbered from 0 to 15")
         emitter.wait(PLAIN_BARRIER + number.value)
         return
-    _say(emitter, number, count, i64(0))
+    _say(emitter, instruction, number, count, i64(0))
     emitter.wait(BARRIER)
 
 
@@ -57,10 +56,17 @@ def _cluster(emitter: Services, instruction: Instruction) -> None:
         emitter.wait(PLAIN_BARRIER + BARRIERS - 1)
 
 
-def _say(emitter: Services, number: Operand, count: Operand | None, vote: ir.Value) -> None:
+def _say(emitter: Services, instruction: Instruction, number: Operand, count: Operand | None, vote: ir.Value) -> None:
     b = emitter.builder
-    which = b.and_(b.zext(emitter.read(number, "u32"), I64), i64(15))
+    which = b.zext(emitter.read(number, "u32"), I64)
     many = i64(0) if count is None else b.zext(emitter.read(count, "u32"), I64)
+    beyond = b.icmp_unsigned(">=", which, i64(SM_90.barriers))
+    part_of_warp = b.icmp_unsigned("!=", b.and_(many, i64(SM_90.warp_size - 1)), i64(0))
+    wrong, right = b.append_basic_block("no_barrier"), b.append_basic_block("known_barrier")
+    b.cbranch(b.or_(beyond, part_of_warp), wrong, right)
+    emitter.builder = ir.IRBuilder(wrong)
+    emitter.fail(FAULT_BARRIER, instruction)
+    b = emitter.builder = ir.IRBuilder(right)
     emitter.exits.store(emitter, "key", b.or_(which, b.shl(many, i64(32))))
     emitter.exits.store(emitter, "post", vote)
 
@@ -69,7 +75,7 @@ def _reduction(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     target, number, *rest = instruction.operands
     count = rest[0] if len(rest) == 2 else None
-    _say(emitter, number, count, b.zext(emitter.read(rest[-1], "pred"), I64))
+    _say(emitter, instruction, number, count, b.zext(emitter.read(rest[-1], "pred"), I64))
     emitter.wait(BARRIER)
     b = emitter.builder
     votes, all_ = received(emitter, "ballot"), received(emitter, "group")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from gpuregress.devices.cpu import engine
 from gpuregress.devices.cpu.lower.aligned import meeting
+from gpuregress.devices.cpu.lower.assembler import check
 from gpuregress.devices.cpu.lower.cluster_size import check_cluster
 from gpuregress.devices.cpu.lower.device_function import build_device_function
 from gpuregress.devices.cpu.lower.initializers import variable_facts
@@ -18,6 +20,7 @@ from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Module
 from gpuregress.errors import DeviceError, UnsupportedError
+from gpuregress.records import SM_90, Dim3
 
 
 def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, KernelFacts]]:
@@ -43,6 +46,7 @@ def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, Ker
             built.static_shared,
             built.places,
             _max_threads(function),
+            required_block(function),
             built.cooperative,
             built.footprint,
             built.cluster,
@@ -67,11 +71,16 @@ def llvm_text(text: str, kernels: Sequence[str]) -> str:
 
 
 def _max_threads(function: Function) -> int:
-    sizes = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024,)
-    product = 1
-    for size in sizes:
-        product *= size
-    return min(1024, product)
+    sizes = function.directives.get("reqntid") or function.directives.get("maxntid") or (SM_90.max_threads,)
+    return min(SM_90.max_threads, math.prod(sizes))
+
+
+def required_block(function: Function) -> Dim3 | None:
+    """The block that a kernel must be launched with. PTX ISA manual, 11.4.3 ".reqntid"."""
+    if "reqntid" not in function.directives:
+        return None
+    x, y, z = (*function.directives["reqntid"], 1, 1)[:3]
+    return (x, y, z)
 
 
 def entries(tree: Module) -> list[str]:
@@ -82,6 +91,7 @@ def entries(tree: Module) -> list[str]:
 def compile_module(text: str, kernels: Sequence[str]) -> Compiled:
     """Compiles a PTX text; see `compiled.compiled`."""
     tree = parse(text)
+    check(tree)
     wanted = list(kernels or entries(tree))
     refused: dict[str, str] = {}
     try:

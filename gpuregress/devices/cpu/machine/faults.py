@@ -15,9 +15,10 @@ from gpuregress.devices.cpu.machine.sites import Site
 from gpuregress.devices.cpu.machine.textures import Textures
 from gpuregress.devices.cpu.machine.waiting import describe_waiting
 from gpuregress.errors import KernelFault
-from gpuregress.records import Dim3
+from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.mangling import demangle
 
+_NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
 
 
@@ -84,6 +85,7 @@ def explain(machine: Machine, scene: Scene) -> KernelFault:
         layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
         layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
         layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
+        layout.FAULT_BARRIER: ("illegal-instruction", f"{site.mnemonic}: {_NO_BARRIER}"),
         layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]

@@ -58,10 +58,10 @@ BARRIERS = 17
 """Sixteen by number, and one for a cluster that is one block."""
 
 FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
-FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK = range(8, 13)
+FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER = range(8, 14)
 """What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
-go on."""
+go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there."""
 
 SUSPENDED, HELD = 2, 3
 """What a kernel answers when a block has had its turns and is not done, or can go on only behind a cluster's barrier;

@@ -19,6 +19,7 @@ class KernelFacts:
     static_shared: int
     places: tuple[int, ...]
     max_threads: int
+    required_block: tuple[int, int, int] | None
     cooperative: bool
     footprint: dict[str, Any] | None
     cluster: tuple[int, int, int] = (1, 1, 1)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gpuregress.devices import occupancy
 from gpuregress.devices.base import KernelInfo
-from gpuregress.devices.cuda import occupancy
 
 H200 = {
     "max_threads_per_multiprocessor": 2048,
