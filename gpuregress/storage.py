@@ -118,13 +118,29 @@ def sync_tree(folder: Path) -> None:
     Raises:
         StorageError: the disk fails, or is full after all.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only the end of a run needs it
-
     with disk_errors(folder):
         found = [(Path(place), names) for place, _, names in os.walk(folder)]
+    sync_all((place / name for place, names in found for name in names), (place for place, _ in found))
+
+
+def sync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:
+    """Puts files on disk, then the names in folders; many side by side. What goes meanwhile is left out.
+
+    Raises:
+        StorageError: the disk fails, or is full after all.
+    """
+    files, folders = list(files), list(folders)
+    if len(files) + len(folders) <= _SYNCS_AT_ONCE:  # not worth a thread
+        for path in files:
+            _sync_file(path)
+        for folder in folders:
+            _sync_names(folder)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only the end of a run and accept need it
+
     with ThreadPoolExecutor(_SYNCS_AT_ONCE) as workers:
-        list(workers.map(_sync_file, (place / name for place, names in found for name in names)))
-        list(workers.map(_sync_names, (place for place, _ in found)))
+        list(workers.map(_sync_file, files))
+        list(workers.map(_sync_names, folders))
 
 
 def _sync_file(path: Path) -> None:
@@ -139,6 +155,25 @@ def _sync_file(path: Path) -> None:
 def _sync_names(folder: Path) -> None:
     with disk_errors(folder), contextlib.suppress(FileNotFoundError):
         sync_folder(folder)
+
+
+def write_beside(path: Path, data: bytes) -> Path:
+    """Writes what is to become `path` under a temporary name in its folder, not flushed; returns that name.
+
+    Raises:
+        StorageError: no space, no permission, a path that cannot be.
+    """
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
+        temporary = path.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            temporary.write_bytes(data)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        return temporary
 
 
 def write_atomic(path: Path, data: Bytes | Iterable[Bytes], *, durable: bool = True) -> None:
@@ -304,6 +339,19 @@ def safe_join(root: Path, relative: str) -> Path:
     if not relative or "\0" in relative or any(part in ("", ".", "..") for part in parts):
         raise StorageError(f"{relative!r} does not name a place inside {root}: use names without '..' or a leading '/'")
     return root.joinpath(*parts)
+
+
+def refuse_links(root: Path, path: Path) -> None:
+    """Refuses a path that a symbolic link below `root` leads elsewhere; `root` itself may be one.
+
+    Raises:
+        StorageError: a part of it is a symbolic link.
+    """
+    place = root
+    for part in path.relative_to(root).parts:
+        place /= part
+        if place.is_symlink():
+            raise StorageError(f"{place} is a symbolic link, and nothing is written through one; put a folder there")
 
 
 def dump_name(buffer: str, revision: str) -> str:

@@ -139,6 +139,15 @@ def _scale(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: 
     device.at(out).data.view(np.float32)[:] = np.frombuffer(factor, np.float32) * values
 
 
+def _idle(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: bytes) -> None:
+    """Nothing is written."""
+
+
+def _eight(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: bytes) -> None:
+    """The first eight elements are written."""
+    device.at(out).data.view(np.float32)[:8] = 1
+
+
 def _slow(device: FakeDevice, out: bytes, source: bytes, factor: bytes, count: bytes) -> None:
     time.sleep(60)
 
@@ -194,6 +203,8 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "twice_and_a_bit": _twice_and_a_bit,
     "scale": _scale,
     "slow": _slow,
+    "idle": _idle,
+    "eight": _eight,
     "count": _count,
     "status": _status,
     "fault": _fault,

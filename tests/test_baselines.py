@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import dtypes
-from gpuregress.baselines import Document, Entry, Store, made_of, parse, render
+from gpuregress.baselines import By, Document, Entry, Store, made_of, parse, render
 from gpuregress.dump import reader, writer
-from gpuregress.errors import BaselineError, RunLocked
+from gpuregress.errors import BaselineError, RunLocked, StorageError
 from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
 from gpuregress.storage import digest_text, lock
 
@@ -44,7 +44,8 @@ def make_outcome(
 
 def accept(store: Store, folder: Path, values: list[float], revision: str = "1.4", **more: object) -> None:
     case, outcome = make_case(revision), make_outcome(folder, values, revision)
-    store.accept(case, outcome, made_of(case, outcome, None, ["k<<<(1,1,1),(1,1,1),0>>>()"]), **more)  # type: ignore[arg-type] # keyword by keyword
+    by = By(**{name: str(more.pop(name)) for name in ("who", "why", "run", "unwritten_ok") if name in more})
+    store.accept(case, outcome, made_of(case, outcome, None, ["k<<<(1,1,1),(1,1,1),0>>>()"]), by, **more)
 
 
 @pytest.fixture
@@ -266,8 +267,8 @@ def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 STEPS = (
     "gpuregress.baselines.folder.copy_file",
-    "gpuregress.baselines.folder.write_atomic",
-    "gpuregress.baselines.folder.sync_folder",
+    "gpuregress.baselines.folder.write_beside",
+    "gpuregress.baselines.folder.sync_all",
     "pathlib.Path.unlink",
     "pathlib.Path.replace",
 )
@@ -292,12 +293,12 @@ def test_killed_at_each_step(
 
         calls = itertools.count(1)
 
-        def killed(*args: object, **more: object) -> None:
+        def killed(*args: object, **more: object) -> object:
             is_last = next(calls) == nth
-            if not is_last or when == "after":
-                real(*args, **more)
+            done = real(*args, **more) if not is_last or when == "after" else None
             if is_last:
                 os.kill(os.getpid(), signal.SIGKILL)
+            return done
 
         try:
             monkeypatch.setattr(target, name, killed)
@@ -313,6 +314,109 @@ def test_killed_at_each_step(
     assert reader.read(Path(after.dumps["sum"].path)).array.tolist() == [3.0, 4.0]
     left = sorted(path.name for path in (store.folder / NAME).iterdir() if not path.name.startswith(".gpuregress-tmp-"))
     assert left == ["baseline.yaml", "first", f"sum.{revision}"]
+
+
+def in_order(folder: Path, cases: int, value: float) -> list[tuple[Case, Outcome]]:
+    """So many cases `reduce/0`, `reduce/1` … with one value each."""
+    return [
+        (make_case(name=f"reduce/{number}"), make_outcome(folder / str(number), [value, number]))
+        for number in range(cases)
+    ]
+
+
+@pytest.mark.parametrize("nth", range(1, 8))
+def test_killed_among_several_each_is_old_or_new(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    for case, outcome in in_order(tmp_path / "old", 3, 1.0):
+        store.accept(case, outcome, MadeOf("5eed"))
+    new = in_order(tmp_path / "new", 3, 2.0)
+    child = os.fork()
+    if child == 0:
+        real, calls = Path.replace, itertools.count(1)
+
+        def killed(source: Path, target: Path) -> Path:
+            if ".gpuregress-" in source.name and next(calls) == nth + 3:  # the first three copy the dumps in
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(source, target)
+
+        try:
+            monkeypatch.setattr(Path, "replace", killed)
+            with store.accepting() as batch:
+                for case, outcome in new:
+                    batch.add(case, outcome, MadeOf("5eed"))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    for number in range(3):
+        baseline = store.load(f"reduce/{number}")
+        assert baseline is not None
+        held = reader.read(Path(baseline.dumps["sum"].path)).array.tolist()
+        assert held in ([1.0, number], [2.0, number])
+        assert len(baseline.history) == held[0]
+
+
+def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    before = sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir())
+    case, outcome = make_case(), make_outcome(tmp_path / "new", [2.0])
+
+    def fail() -> None:
+        with store.accepting() as batch:
+            batch.add(case, outcome, MadeOf("5eed"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir()) == before
+
+
+@pytest.mark.parametrize("link", ["reduce", NAME, f"{NAME}/sm_80", f"{NAME}/first"])
+def test_nothing_is_accepted_through_a_symbolic_link(store: Store, tmp_path: Path, link: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    place = store.folder / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(elsewhere)
+    arch = "sm_80" if link.endswith("sm_80") else ""
+    with pytest.raises(BaselineError, match="is a symbolic link"):
+        accept(store, tmp_path / "run", [1.0], arch=arch)
+    assert not list(elsewhere.iterdir())
+
+
+def test_nothing_is_removed_through_a_symbolic_link(store: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "elsewhere")
+    accept(other, tmp_path / "run", [1.0])
+    store.folder.mkdir()
+    (store.folder / "reduce").symlink_to(other.folder / "reduce")
+    with pytest.raises(StorageError, match="is a symbolic link"):
+        store.remove(NAME)
+    assert other.load(NAME) is not None
+
+
+def test_the_folder_of_all_baselines_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "baselines").symlink_to(tmp_path / "disk")
+    store = Store(tmp_path / "baselines")
+    accept(store, tmp_path / "run", [1.0])
+    assert store.load(NAME) is not None
+
+
+def test_a_dump_that_is_a_link_becomes_a_file(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    dump = store.folder / NAME / "sum.1.4"
+    moved = dump.rename(tmp_path / "moved")
+    dump.symlink_to(moved)
+    accept(store, tmp_path / "run", [1.0])
+    assert not dump.is_symlink()
+
+
+def test_the_reason_for_unwritten_outputs_is_kept(store: Store, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0], unwritten_ok="its kernel only prints")
+    assert [event.unwritten_ok for event in store.histories(NAME)[""]] == ["its kernel only prints"]
+    accept(store, tmp_path / "run", [2.0])
+    text = (store.folder / NAME / "baseline.yaml").read_text()
+    assert text.count("unwritten_ok") == 1, "accepts without one are as earlier versions wrote them"
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -347,7 +451,7 @@ documents = st.builds(
     facts_strategy,
     st.dictionaries(names, entries, max_size=3),
     st.dictionaries(names, entries, max_size=1),
-    st.lists(st.builds(Acceptance, texts, digests, texts, texts, texts, texts), max_size=3).map(tuple),
+    st.lists(st.builds(Acceptance, texts, digests, texts, texts, texts, texts, texts), max_size=3).map(tuple),
 )
 
 

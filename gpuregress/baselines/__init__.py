@@ -8,10 +8,11 @@
 
 `baseline.yaml` decides: dumps are copied in first, then it is renamed into place, then what nothing names any more is
 removed. A new dump whose name is taken by another content waits under a hidden name until `baseline.yaml` is in place.
-So a kill at any moment leaves the old baseline whole, or the new one.
+So a kill at any moment leaves the old baseline whole, or the new one. Many accepts are put on disk together, all new
+files before the first rename. No symbolic link below `baselines` is written through.
 """
 
 from gpuregress.baselines.document import FILE, VERSION, Document, Entry, made_of, parse, render
-from gpuregress.baselines.store import Store
+from gpuregress.baselines.store import Batch, By, Store
 
-__all__ = ["FILE", "VERSION", "Document", "Entry", "Store", "made_of", "parse", "render"]
+__all__ = ["FILE", "VERSION", "Batch", "By", "Document", "Entry", "Store", "made_of", "parse", "render"]

@@ -59,7 +59,11 @@ def render(document: Document) -> bytes:
     import yaml  # noqa: PLC0415 - only accepts need it
 
     data = to_json(document)
-    body = _HEAD + yaml.safe_dump(data, default_flow_style=False, width=1 << 20)
+    for event in data["history"]:
+        if not event["unwritten_ok"]:
+            del event["unwritten_ok"]  # seldom needed, and not known to earlier readers
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    body = _HEAD + yaml.dump(data, Dumper=dumper, default_flow_style=False, width=1 << 20)
     return f"{body}whole: {digest_text(body.encode())}\n".encode()
 
 

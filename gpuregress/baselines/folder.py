@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress.baselines.document import AGAIN, FILE, Document, Entry, parse, render
@@ -16,8 +17,8 @@ from gpuregress.storage import (
     dump_name,
     read_bytes,
     split_name,
-    sync_folder,
-    write_atomic,
+    sync_all,
+    write_beside,
 )
 
 FIRST = "first"
@@ -98,46 +99,105 @@ def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
 # --- accepting --------------------------------------------------------------------------------------------------------
 
 
-def put(folder: Path, old: Document | None, new: Document, dumps: Mapping[str, Dump], *, keep: bool) -> None:
-    """Changes a folder from one document to the next; what stands at each moment is one of the two."""
-    finish = [_copy_in(folder, dump, new.dumps[buffer], old) for buffer, dump in dumps.items()]
-    for buffer, entry in new.first.items():
-        if old is not None and new.dumps.get(buffer) != entry:
-            _keep_first(folder, buffer, entry)
-    write_atomic(folder / FILE, render(new))
-    for step in finish:
-        step()
-    with disk_errors(folder):
-        sync_folder(folder)
-        _tidy(folder, new, keep=keep)
+@dataclass(slots=True)
+class Change:
+    """One folder on its way from one document to the next: its new files are there, under no name that counts.
+
+    Attributes:
+        folder: the folder.
+        document: what it will hold.
+        keep: leave dumps of earlier revisions.
+        files: every new file.
+        renames: what `commit` renames, `baseline.yaml` first: from then on the new document stands.
+    """
+
+    folder: Path
+    document: Document
+    keep: bool
+    files: list[Path] = field(default_factory=list)
+    renames: list[tuple[Path, Path]] = field(default_factory=list)
+
+    def discard(self) -> None:
+        """Removes the new files: the old document stands."""
+        for path in self.files:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
-def _copy_in(folder: Path, dump: Dump, entry: Entry, old: Document | None) -> Callable[[], object]:
-    """Copies a dump beside the accepted ones; returns what is left to do once `baseline.yaml` names it."""
-    source, target = Path(dump.path), folder / dump_name(dump.buffer, entry.revision)
+def stage(folder: Path, old: Document | None, new: Document, dumps: Mapping[str, Dump], *, keep: bool) -> Change:
+    """Writes all that a folder will hold beside what it holds, not flushed.
+
+    Raises:
+        BaselineError: a dump was changed since the run wrote it.
+        StorageError: no space, no permission.
+    """
+    change = Change(folder, new, keep)
+    try:
+        for buffer, dump in dumps.items():
+            _copy_in(change, dump, new.dumps[buffer], old)
+        for buffer, entry in new.first.items():
+            if old is not None and new.dumps.get(buffer) != entry:
+                _keep_first(change, buffer, entry)
+        written = write_beside(folder / FILE, render(new))
+    except BaseException:
+        change.discard()
+        raise
+    change.files.append(written)
+    change.renames.insert(0, (written, folder / FILE))
+    return change
+
+
+def commit(root: Path, changes: Sequence[Change]) -> None:
+    """Makes staged folders what they are to be: a kill at any moment leaves each of them old or new.
+
+    The new files are on disk before the first rename, so that no `baseline.yaml` names what a power cut could take.
+
+    Args:
+        root: the folder of all baselines; new folders below it are put on disk, too.
+        changes: of different folders.
+
+    Raises:
+        StorageError: the disk fails.
+    """
+    files = [path for change in changes for path in change.files]
+    parents = {place for path in files for place in path.parents if place == root or root in place.parents}
+    try:
+        sync_all(files, parents)
+    except BaseException:
+        for change in changes:
+            change.discard()
+        raise
+    for change in changes:
+        for source, target in change.renames:
+            with disk_errors(target):
+                source.replace(target)
+    sync_all((), {change.folder for change in changes})
+    for change in changes:
+        with disk_errors(change.folder):
+            _tidy(change.folder, change.document, keep=change.keep)
+
+
+def _copy_in(change: Change, dump: Dump, entry: Entry, old: Document | None) -> None:
+    """Copies a dump beside the accepted ones; one whose name is in use waits under a hidden one."""
+    source, target = Path(dump.path), change.folder / dump_name(dump.buffer, entry.revision)
     if digest_file(source) != dump.text_digest:
         raise BaselineError(f"{source}: changed since the run wrote it; run the case again")
-    if target.is_file() and digest_file(target) == entry.text_digest:
-        return lambda: None
+    if target.is_file() and not target.is_symlink() and digest_file(target) == entry.text_digest:
+        return
     is_in_use = old is not None and dump.buffer in old.dumps and old.dumps[dump.buffer].revision == entry.revision
-    if not is_in_use:
-        copy_file(source, target)
-        return lambda: None
-    staged = _staged(folder, dump.buffer, entry)
-    copy_file(source, staged)
-
-    def rename() -> None:
-        with disk_errors(target):
-            staged.replace(target)
-
-    return rename
+    new = _staged(change.folder, dump.buffer, entry) if is_in_use else target
+    copy_file(source, new, durable=False)
+    change.files.append(new)
+    if is_in_use:
+        change.renames.append((new, target))
 
 
-def _keep_first(folder: Path, buffer: str, entry: Entry) -> None:
-    kept = folder / FIRST / dump_name(buffer, entry.revision)
+def _keep_first(change: Change, buffer: str, entry: Entry) -> None:
+    kept = change.folder / FIRST / dump_name(buffer, entry.revision)
     # A file of that name may be left of a first dump before this one, where the label stayed and the dump did not.
     if not kept.is_file() or digest_file(kept) != entry.text_digest:
-        copy_file(Path(_whole(folder, buffer, entry).path), kept)
+        copy_file(Path(_whole(change.folder, buffer, entry).path), kept, durable=False)
+        change.files.append(kept)
 
 
 def first_dumps(

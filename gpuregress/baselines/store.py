@@ -4,28 +4,135 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from gpuregress.baselines.document import FILE, VERSION, Document, entry_of
 from gpuregress.baselines.folder import (
     FIRST,
+    Change,
+    commit,
     document_if_whole,
     document_in,
     dumps_in,
     first_dumps,
     load,
     load_steadily,
-    put,
+    stage,
 )
-from gpuregress.errors import BaselineError
+from gpuregress.errors import BaselineError, StorageError
 from gpuregress.records import Acceptance, Baseline, Case, MadeOf, Outcome
-from gpuregress.storage import disk_errors, lock, safe_join
+from gpuregress.storage import disk_errors, lock, refuse_links, safe_join
 
 LOCK_WAIT_S = 10.0
 
 _ARCH = re.compile(r"sm_\d+[a-z]?|cpu|cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who accepts, why, from which run, and why outputs may be unwritten; recorded with it."""
+
+    who: str = ""
+    why: str = ""
+    run: str = ""
+    unwritten_ok: str = ""
+
+
+NOBODY = By()
+
+
+class Batch:
+    """Accepts that reach the disk together; each is there whole or not at all.
+
+    Args:
+        folder: of all baselines.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._changes: dict[Path, Change] = {}
+
+    def __len__(self) -> int:
+        """How many accepts are not committed."""
+        return len(self._changes)
+
+    def add(
+        self,
+        case: Case,
+        outcome: Outcome,
+        facts: MadeOf,
+        by: By = NOBODY,
+        *,
+        buffers: Collection[str] | None = None,
+        drift: Collection[str] = (),
+        anew: Collection[str] = (),
+        arch: str = "",
+        keep: bool = False,
+    ) -> Path:
+        """Makes ready what turns a run's dumps into the baseline; `commit` does it.
+
+        Args:
+            case: what was run.
+            outcome: its dumps.
+            facts: from `made_of`.
+            by: who accepts, and why.
+            buffers: only these; the others stay as they were accepted.
+            drift: buffers whose first accepted dump is kept for good, to see small steps add up.
+            anew: those of them that changed on purpose: their first dump is this one.
+            arch: accept for this architecture or device only.
+            keep: leave the dumps of earlier revisions where they are.
+
+        Returns:
+            The baseline's folder.
+
+        Raises:
+            BaselineError: the run faulted, a dump was changed since, or a symbolic link leads out of the baselines.
+            StorageError: no space, no permission.
+        """
+        if outcome.state != "done" or outcome.fault is not None:
+            raise BaselineError(
+                f"{case.name}: its run ended with {outcome.state}; only a case that ran to its end is accepted"
+            )
+        dumps = {d.buffer: d for d in outcome.dumps if buffers is None or d.buffer in buffers}
+        if not dumps:
+            raise BaselineError(f"{case.name}: the run left no dump to accept; run it again")
+        folder = safe_join(self._folder, f"{case.name}/{arch}" if arch else case.name)
+        if folder in self._changes:
+            self.commit()
+        try:
+            refuse_links(self._folder, folder / FIRST)
+        except StorageError as error:
+            raise BaselineError(str(error)) from None
+        old = document_in(folder) if buffers is not None else document_if_whole(folder)
+        entries = {d.buffer: entry_of(d, case.revision) for d in dumps.values()}
+        kept = {} if old is None or buffers is None else old.dumps
+        when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok)
+        history = (*(old.history if old else ()), event)
+        first = first_dumps(old, entries, drift, anew)
+        document = Document(VERSION, case.revision, facts, {**kept, **entries}, first, history)
+        self._changes[folder] = stage(folder, old, document, dumps, keep=keep)
+        return folder
+
+    def commit(self) -> None:
+        """Puts everything on disk and in place.
+
+        Raises:
+            StorageError: the disk fails.
+        """
+        changes = list(self._changes.values())
+        self._changes.clear()
+        commit(self._folder, changes)
+
+    def discard(self) -> None:
+        """Forgets what was not committed."""
+        for change in self._changes.values():
+            change.discard()
+        self._changes.clear()
 
 
 class Store:
@@ -104,59 +211,34 @@ class Store:
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
-    def accept(
-        self,
-        case: Case,
-        outcome: Outcome,
-        facts: MadeOf,
-        *,
-        run: str = "",
-        who: str = "",
-        why: str = "",
-        buffers: Collection[str] | None = None,
-        drift: Collection[str] = (),
-        anew: Collection[str] = (),
-        arch: str = "",
-        keep: bool = False,
-    ) -> Baseline:
-        """Makes a run's dumps the baseline.
+    @contextlib.contextmanager
+    def accepting(self) -> Iterator[Batch]:
+        """A batch of accepts under the lock; what is left in it is committed at the end, and discarded after an error.
 
-        Args:
-            case: what was run.
-            outcome: its dumps.
-            facts: from `made_of`.
-            run: its name.
-            who: who accepts.
-            why: the message of `-m`.
-            buffers: only these; the others stay as they were accepted.
-            drift: buffers whose first accepted dump is kept for good, to see small steps add up.
-            anew: those of them that changed on purpose: their first dump is this one.
-            arch: accept for this architecture or device only.
-            keep: leave the dumps of earlier revisions where they are.
+        Raises:
+            RunLocked: somebody else is accepting.
+            StorageError: no space, no permission.
+        """
+        with lock(self._lock_file, timeout=LOCK_WAIT_S):
+            batch = Batch(self.folder)
+            try:
+                yield batch
+            except BaseException:
+                batch.discard()
+                raise
+            batch.commit()
+
+    def accept(self, case: Case, outcome: Outcome, facts: MadeOf, by: By = NOBODY, **how: Any) -> Baseline:
+        """Makes one run's dumps the baseline; see `Batch.add`.
 
         Raises:
             BaselineError: the run faulted, or a dump was changed since.
             RunLocked: somebody else is accepting.
             StorageError: no space, no permission.
         """
-        if outcome.state != "done" or outcome.fault is not None:
-            raise BaselineError(
-                f"{case.name}: its run ended with {outcome.state}; only a case that ran to its end is accepted"
-            )
-        dumps = {d.buffer: d for d in outcome.dumps if buffers is None or d.buffer in buffers}
-        if not dumps:
-            raise BaselineError(f"{case.name}: the run left no dump to accept; run it again")
-        folder = safe_join(self.folder, f"{case.name}/{arch}" if arch else case.name)
-        event = Acceptance(case.revision, facts.source, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", who, why, run)
-        with lock(self._lock_file, timeout=LOCK_WAIT_S):
-            old = document_in(folder) if buffers is not None else document_if_whole(folder)
-            entries = {d.buffer: entry_of(d, case.revision) for d in dumps.values()}
-            kept = {} if old is None or buffers is None else old.dumps
-            history = (*(old.history if old else ()), event)
-            first = first_dumps(old, entries, drift, anew)
-            document = Document(VERSION, case.revision, facts, {**kept, **entries}, first, history)
-            put(folder, old, document, dumps, keep=keep)
-            return load(folder, case.name, arch)
+        with self.accepting() as batch:
+            folder = batch.add(case, outcome, facts, by, **how)
+        return load(folder, case.name, how.get("arch", ""))
 
     def remove(self, case: str) -> None:
         """Removes a case's baseline with all its revisions.
@@ -167,6 +249,8 @@ class Store:
         """
         folder = safe_join(self.folder, case)
         parts = [folder / name for name in self.kinds(case) if name]
+        for place in (folder / FIRST, *(part / FIRST for part in parts)):
+            refuse_links(self.folder, place)
         with lock(self._lock_file, timeout=LOCK_WAIT_S), disk_errors(folder, "remove"):
             for part in (folder, *parts):
                 (part / FILE).unlink(missing_ok=True)

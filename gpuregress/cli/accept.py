@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from gpuregress.cli import context
+
+if TYPE_CHECKING:
+    from gpuregress.pipeline.results import Ran
 
 
 @click.command(
@@ -16,6 +23,7 @@ from gpuregress.cli import context
 )
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--new-only", is_flag=True, help="Only cases that have no baseline yet.")
+@click.option("--all", "everything", is_flag=True, help="All that differs or is new, without a question.")
 @click.option("--run", "run_name", metavar="RUN", help="Take the dumps of this run instead of the last one.")
 @click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with the baseline.")
 @click.option(
@@ -24,6 +32,7 @@ from gpuregress.cli import context
     metavar="KIND",
     help="Accept for one device (cpu, cuda) or architecture (sm_80) only, beside the common baseline; or for `common`.",
 )
+@context.unwritten_option
 @click.option(
     "--prune", is_flag=True, help="Forget the cases that are gone and remove their baselines; accept nothing."
 )
@@ -34,26 +43,43 @@ def command(
     /,
     cases: tuple[str, ...],
     new_only: bool,
+    everything: bool,
     run_name: str | None,
     message: str,
     kind: str | None,
+    unwritten_ok: str,
     prune: bool,
     as_json: bool,
 ) -> int:
     """Makes the last run's dumps the baselines: of the CASEs (names, jobs, globs), else of all that differ or are new.
+
+    Where no CASE is named and some differ, it asks first; where there is no terminal, it needs -m or --all. An output
+    of which no element was written is refused, unless --unwritten-ok says why that is right.
 
     A case that faulted, hung or could not run is never accepted; where there is one, the others are, and the exit
     code is 4. What was rejected is left out. Who, when, why (-m) and from which run is recorded: `gpuregress blame`.
     Where a case must differ on one architecture or device, --for gives that one a baseline of its own, which comes
     before the common one from then on; without --for, the baseline that the run was compared with is replaced.
     """
+    from gpuregress.errors import UsageError
     from gpuregress.pipeline import acceptance
     from gpuregress.records import to_json
 
     project = context.find_project(ctx)
     if prune:
         return _prune(ctx, as_json=as_json)
-    done = acceptance.accept(project, cases, run=run_name, new_only=new_only, why=message, kind=kind)
+    if everything and (cases or new_only):
+        raise UsageError(f"--all is for everything: leave out {'--new-only' if new_only else 'the CASEs'}, or --all")
+    terms = acceptance.Terms(message, kind, unwritten_ok)
+    can_ask = not as_json and context.is_interactive()
+    confirm = _accept_silently if everything else _ask if can_ask else _demand(message)
+    with click.progressbar(length=0, label="accepting", file=sys.stderr, hidden=not _has_bar()) as bar:
+
+        def listen(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(done - bar.pos)
+
+        done = acceptance.accept(project, cases, terms, run=run_name, new_only=new_only, confirm=confirm, listen=listen)
     if as_json:
         context.print_json(to_json(done))
     else:
@@ -61,11 +87,51 @@ def command(
             was = f", was {one.before}" if one.before and one.before != one.revision else ""
             of = f" for {one.kind}" if one.kind else ""
             click.echo(f"accepted {one.case}{of} at revision {one.revision}{was}: {', '.join(one.buffers)}")
+            for remark in one.remarks:
+                click.echo(f"  {remark}")
     for refusal in done.left:
         click.echo(f"left out: {refusal.case}: {refusal.reason}", err=True)
     for refusal in done.refused:
         click.echo(f"not accepted: {refusal.case}: {refusal.reason}", err=True)
     return 4 if done.refused else 0
+
+
+def _has_bar() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+
+def _accept_silently(_differing: Sequence[Ran]) -> None:
+    """Everything was asked for."""
+
+
+def _ask(differing: Sequence[Ran]) -> None:
+    """Asks on the terminal."""
+    from gpuregress.errors import NothingToDo
+
+    if not click.confirm(f"accept {_counted(differing)}?", default=False):
+        raise NothingToDo("nothing was accepted")
+
+
+def _demand(message: str) -> Callable[[Sequence[Ran]], None]:
+    """Where nobody can be asked, a message shows that the accept is meant."""
+
+    def refuse(differing: Sequence[Ran]) -> None:
+        from gpuregress.errors import UsageError
+
+        if not message:
+            raise UsageError(
+                f"{_counted(differing)} would be accepted: name them, or say why with -m, or --all; "
+                "--new-only takes those without a baseline"
+            )
+
+    return refuse
+
+
+def _counted(differing: Sequence[Ran]) -> str:
+    """`37 differing cases of 3 jobs`."""
+    jobs = len({one.case.job for one in differing})
+    cases = f"{len(differing)} differing case{'s' if len(differing) > 1 else ''}"
+    return f"{cases} of {jobs} job{'s' if jobs > 1 else ''}"
 
 
 def _prune(ctx: click.Context, *, as_json: bool) -> int:

@@ -49,4 +49,6 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int
 def _line(event: Acceptance) -> str:
     """`2026-11-20T02:00:00Z  ada  1.4  from 20261120T020000Z-3f2a  sum in pairs: smaller error`."""
     run = f"from {event.run}" if event.run else "from no run"
-    return "  ".join(part for part in (event.when, event.who or "?", event.revision, run, event.why) if part)
+    unwritten = f"unwritten: {event.unwritten_ok}" if event.unwritten_ok else ""
+    parts = (event.when, event.who or "?", event.revision, run, event.why, unwritten)
+    return "  ".join(part for part in parts if part)

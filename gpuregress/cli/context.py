@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,28 @@ def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--json`: the answer as one JSON document on stdout."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def unwritten_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--unwritten-ok REASON`."""
+    return click.option(
+        "--unwritten-ok",
+        default="",
+        metavar="REASON",
+        callback=_not_blank,
+        help="Accept outputs of which nothing was written, for this REASON; kept with the baseline.",
+    )(function)
+
+
+def _not_blank(_ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if _ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE and not value.strip():
+        raise click.BadParameter("a reason is needed, for it is kept with the baseline")
+    return value
+
+
+def is_interactive() -> bool:
+    """Whether somebody can be asked: both ends are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def print_json(value: Any) -> None:

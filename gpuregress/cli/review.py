@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,17 @@ _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--run", "run_name", metavar="RUN", help="Of this run instead of the last one.")
 @click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with what is accepted or rejected.")
+@context.unwritten_option
 @context.json_option
 @click.pass_context
-def command(ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, as_json: bool) -> int:
+def command(
+    ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, unwritten_ok: str, as_json: bool
+) -> int:
     """Shows each case of the last run that differs or is new, and takes a single key for it.
 
     a accepts it, r rejects it, s skips it, d shows all that is known of it, m asks for the message that is kept with
-    what is decided from then on, q ends. Where there is no terminal, the cases are listed with the exact commands.
+    what is decided from then on, q ends. An output of which nothing was written is refused, as by `accept`. Where
+    there is no terminal, the cases are listed with the exact commands.
     Exits with 1 while something is left undecided, 5 where there is nothing to decide.
     """
     from gpuregress.pipeline import reviewing
@@ -46,14 +49,10 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None,
         entries = [json_report.case_document(verdict) for verdict in found.verdicts]
         context.print_json(json_report.finite({"version": 1, "run": found.run, "cases": entries}))
         return 1
-    if not _is_interactive():
+    if not context.is_interactive():
         _list(found)
         return 1
-    return _ask(project, found, message)
-
-
-def _is_interactive() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return _ask(project, found, message, unwritten_ok)
 
 
 def _list(found: Pending) -> None:
@@ -65,7 +64,7 @@ def _list(found: Pending) -> None:
         click.echo(f"  gpuregress reject --run {found.run} {name}")
 
 
-def _ask(project: Project, found: Pending, message: str) -> int:
+def _ask(project: Project, found: Pending, message: str, unwritten_ok: str) -> int:
     undecided = 0
     for number, verdict in enumerate(found.verdicts, 1):
         click.echo(f"\n{number} of {len(found.verdicts)}  {_head(verdict)}")
@@ -80,8 +79,10 @@ def _ask(project: Project, found: Pending, message: str) -> int:
             return 1
         if key == "s":
             undecided += 1
+        elif key == "a":
+            undecided += not _accept(project, found.run, verdict, message, unwritten_ok)
         else:
-            _decide(project, found.run, verdict, message, accept=key == "a")
+            _reject(project, found.run, verdict, message)
     return 1 if undecided else 0
 
 
@@ -112,12 +113,25 @@ def _show_details(verdict: Verdict, root: Path) -> None:
         click.echo(f"  {line}")
 
 
-def _decide(project: Project, run: str, verdict: Verdict, message: str, *, accept: bool) -> None:
-    from gpuregress.pipeline import acceptance, reviewing
+def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
+    """Accepts a case; False where it is refused, which is said."""
+    from gpuregress.errors import BaselineError
+    from gpuregress.pipeline import acceptance
 
-    if accept:
-        acceptance.accept(project, (verdict.case,), run=run, why=message)
-        click.echo(f"  accepted at revision {verdict.revision}")
-    else:
-        reviewing.reject(project, (verdict.case,), run=run, why=message)
-        click.echo("  rejected: the baseline stays")
+    try:
+        terms = acceptance.Terms(message, unwritten_ok=unwritten_ok)
+        done = acceptance.accept(project, (verdict.case,), terms, run=run)
+    except BaselineError as error:
+        click.echo(f"  {error}")
+        return False
+    click.echo(f"  accepted at revision {verdict.revision}")
+    for remark in done.accepted[0].remarks:
+        click.echo(f"  {remark}")
+    return True
+
+
+def _reject(project: Project, run: str, verdict: Verdict, message: str) -> None:
+    from gpuregress.pipeline import reviewing
+
+    reviewing.reject(project, (verdict.case,), run=run, why=message)
+    click.echo("  rejected: the baseline stays")

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from gpuregress.baselines import Store
+from gpuregress.baselines import Batch, By, Store
 from gpuregress.errors import BaselineError, NothingToDo, StorageError, UsageError
-from gpuregress.pipeline import folders, memory, rejections, results
+from gpuregress.pipeline import folders, memory, rejections, results, written
 from gpuregress.pipeline.accepted import nearest
 from gpuregress.pipeline.results import Ran
 from gpuregress.project import Project
 
 COMMON = "common"
 """Accept for every architecture and device."""
+
+_BATCH = 256
+"""Cases that reach the disk together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Accepted:
         before: that of the baseline before, "" if there was none.
         buffers: what was accepted.
         kind: the architecture or device whose baseline it is, "" for the common one.
+        remarks: what was never written, and what is NaN, in words.
     """
 
     case: str
@@ -37,6 +41,7 @@ class Accepted:
     before: str
     buffers: tuple[str, ...]
     kind: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +62,44 @@ class Acceptances:
     left: tuple[Refused, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How something is accepted.
+
+    Attributes:
+        why: recorded with it.
+        kind: an architecture or device to accept for, or `common`; None: the baseline that the run was compared with.
+        unwritten_ok: why an output of which nothing was written is right; "" refuses one.
+    """
+
+    why: str = ""
+    kind: str | None = None
+    unwritten_ok: str = ""
+
+
+AS_IT_IS = Terms()
+
+
 def accept(
     project: Project,
     selectors: Sequence[str] = (),
+    terms: Terms = AS_IT_IS,
     *,
     run: str | None = None,
     new_only: bool = False,
-    why: str = "",
-    kind: str | None = None,
+    confirm: Callable[[Sequence[Ran]], None] = lambda _differing: None,
+    listen: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Acceptances:
     """Makes a run's dumps the baselines.
 
     Args:
         project: whose.
         selectors: job names, case names, job files or globs; none: every case that differs or has no baseline.
+        terms: how.
         run: the run's name; the last one where not given.
         new_only: only cases without a baseline.
-        why: recorded with it.
-        kind: an architecture or device to accept for, or `common`; None: the baseline that the run was compared with.
+        confirm: told the cases that differ, where nobody named them; raises where they are not to be accepted.
+        listen: told how many cases are done, of how many.
 
     Raises:
         NothingToDo: nothing differs and nothing is new.
@@ -87,31 +112,56 @@ def accept(
     document = results.document(folder)
     ran = results.read_cases(folder)
     entries = selected(document["cases"], ran, selectors)
-    wanted = [entry for entry in entries if _is_candidate(entry, named=bool(selectors), new_only=new_only)]
-    accepted: list[Accepted] = []
     refused = [Refused(entry["case"], _why_not(entry)) for entry in entries if _failed(entry, ran)]
     left: list[Refused] = []
     rejected = rejections.known(project.runs)
-    store = Store(project.baselines, project.runs / folders.ACCEPTING)
-    for entry in wanted:
+    wanted: list[tuple[Ran, dict[str, Any]]] = []
+    for entry in entries:
         one = ran.get(entry["case"])
-        if one is None or not has_results(one):
+        if one is None or not has_results(one) or not _is_candidate(entry, named=bool(selectors), new_only=new_only):
             continue
-        said = is_rejected(one, rejected)
-        if said:
+        if said := is_rejected(one, rejected):
             (refused if selectors else left).append(Refused(one.case.name, f"it was {said}; {_UNDO}"))
-            continue
-        try:
-            accepted.append(_accept_case(store, one, entry, folder.name, why, kind))
-        except BaselineError as error:
-            refused.append(Refused(one.case.name, str(error)))
-        except StorageError as error:
-            if accepted:
-                raise StorageError(f"{error}; {_already(accepted)}") from error
-            raise
+        else:
+            wanted.append((one, entry))
+    differing = [one for one, entry in wanted if entry["verdict"] == "differ"]
+    if differing and not selectors and not new_only:
+        confirm(differing)
+    store = Store(project.baselines, project.runs / folders.ACCEPTING)
+    accepted = _accept_all(store, wanted, refused, folder.name, terms, listen)
     if not accepted:
         _nothing_accepted(folder, refused, left)
     return Acceptances(folder.name, tuple(accepted), tuple(refused), tuple(left))
+
+
+def _accept_all(
+    store: Store,
+    wanted: Sequence[tuple[Ran, Mapping[str, Any]]],
+    refused: list[Refused],
+    run: str,
+    terms: Terms,
+    listen: Callable[[int, int], None],
+) -> list[Accepted]:
+    """The cases that were accepted, all but those that are refused; those of a batch reach the disk together."""
+    accepted: list[Accepted] = []
+    waiting: list[Accepted] = []
+    try:
+        with store.accepting() as batch:
+            for number, (one, entry) in enumerate(wanted, 1):
+                try:
+                    waiting.append(_accept_case(store, batch, one, entry, run, terms))
+                except BaselineError as error:
+                    refused.append(Refused(one.case.name, str(error)))
+                if len(batch) >= _BATCH or number == len(wanted):
+                    batch.commit()
+                    accepted += waiting
+                    waiting.clear()
+                    listen(number, len(wanted))
+    except StorageError as error:
+        if accepted:
+            raise StorageError(f"{error}; {_already(accepted)}") from error
+        raise
+    return accepted
 
 
 def _already(accepted: Sequence[Accepted]) -> str:
@@ -122,22 +172,27 @@ def _already(accepted: Sequence[Accepted]) -> str:
 _UNDO = "`gpuregress reject --undo CASE` takes that back"
 
 
-def _accept_case(store: Store, one: Ran, entry: Mapping[str, Any], run: str, why: str, wanted: str | None) -> Accepted:
+def _accept_case(store: Store, batch: Batch, one: Ran, entry: Mapping[str, Any], run: str, terms: Terms) -> Accepted:
+    empty = written.empty(one.case, one.outcome)
+    if empty and not terms.unwritten_ok:
+        raise BaselineError(
+            f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
+            "where that is right, say why: --unwritten-ok REASON"
+        )
     watched = [name for name, rule in one.case.compare.items() if memory.is_watched(rule)]
-    kind = _kind(store, one, wanted)
-    store.accept(
+    kind = _kind(store, one, terms.kind)
+    batch.add(
         one.case,
         one.outcome,
         one.made_of,
-        run=run,
-        who=who(),
-        why=why,
+        By(who(), terms.why, run, terms.unwritten_ok if empty else ""),
         drift=watched,
         anew=[name for name in _seen_to_differ(entry) if name in watched],
         arch=kind,
     )
     buffers = tuple(dump.buffer for dump in one.outcome.dumps)
-    return Accepted(one.case.name, one.case.revision, entry["baseline_revision"], buffers, kind)
+    remarks = written.remarks(one.case, one.outcome)
+    return Accepted(one.case.name, one.case.revision, entry["baseline_revision"], buffers, kind, remarks)
 
 
 def _kind(store: Store, one: Ran, wanted: str | None) -> str:

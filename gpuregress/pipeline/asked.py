@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.errors import UsageError
+from gpuregress.pipeline import written
 from gpuregress.pipeline.request import Request
 from gpuregress.pipeline.seats import Choice
 from gpuregress.records import Case, Outcome
 
-_MOST_RANGES = 4
 _MOST_FINDINGS = 5
 
 
@@ -66,7 +66,7 @@ def _poison(outcome: Outcome) -> Iterator[str]:
         unwritten, shows = told["unwritten"], told["shows"]
         if unwritten:
             count = f"{unwritten['elements']} of {unwritten['of']}"
-            yield f"{name}: {count} elements were never written: {_places(unwritten)}"
+            yield f"{name}: {count} elements were never written: {written.places(unwritten)}"
         if shows:
             yield (
                 f"{name}: {shows['elements']} of {shows['of']} elements changed with what was there before, "
@@ -75,13 +75,6 @@ def _poison(outcome: Outcome) -> Iterator[str]:
             )
         if not unwritten and not shows:
             yield f"{name}: every element was written"
-
-
-def _places(unwritten: Mapping[str, Any]) -> str:
-    ranges = unwritten["ranges"]
-    shown = [f"[{first}]" if last == first + 1 else f"[{first}] to [{last - 1}]" for first, last in ranges]
-    more = f" and {len(ranges) - _MOST_RANGES} more stretches" if len(ranges) > _MOST_RANGES else ""
-    return ", ".join(shown[:_MOST_RANGES]) + more
 
 
 def _timing(outcome: Outcome) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress import dtypes, verdict
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
-from gpuregress.pipeline import memory, results, usercode
+from gpuregress.pipeline import memory, results, usercode, written
 from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.pipeline.usercode import UserCode
@@ -49,7 +49,7 @@ class Judge:
             return dataclasses.replace(verdict.failed(case, error), outcome=outcome, seconds=outcome.seconds)
         except Exception as error:  # noqa: BLE001 - a bug while comparing one case must not lose the others
             return _bug(case, outcome, error)
-        return self._with_rejections(decided)
+        return self._with_rejections(_with_what_was_written(decided, case, outcome))
 
     def _with_rejections(self, decided: Verdict) -> Verdict:
         """The verdict, with a note for each buffer whose very bytes somebody has rejected before."""
@@ -75,6 +75,12 @@ class Judge:
             found[name] += _checks(case, now, self.user)
             found[name] += _repeats(case, now, outcome, self.user)
         return found
+
+
+def _with_what_was_written(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
+    """A new case's verdict with what must be known before it is accepted, in its reason: there everybody reads it."""
+    said = written.remarks(case, outcome) if decided.word == "new" else ()
+    return dataclasses.replace(decided, reason="; ".join((decided.reason, *said))) if said else decided
 
 
 def _bug(case: Case, outcome: Outcome, error: Exception) -> Verdict:

@@ -45,7 +45,10 @@ class MadeOf:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One `accept`: of what revision and source digest, when (ISO 8601, UTC), by whom, why, from which run."""
+    """One `accept`: of what revision and source digest, when (ISO 8601, UTC), by whom, why, from which run.
+
+    `unwritten_ok` is the reason given for accepting a buffer of which nothing was written, "" where none was needed.
+    """
 
     revision: str
     source: str
@@ -53,6 +56,7 @@ class Acceptance:
     who: str = ""
     why: str = ""
     run: str = ""
+    unwritten_ok: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Ou
 from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.dumping import Dumps, digest_of
-from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, unwritten, unwritten_in
+from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
 from gpuregress.runner.readout import Readout
 
 Array = npt.NDArray[np.generic]
@@ -116,6 +116,7 @@ class _Run:
     current: int | None = None
     dumped: list[Dump] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
+    initial: dict[str, str] = field(default_factory=dict)
     repeats: dict[str, list[str]] = field(default_factory=dict)
     launches: list[LaunchTime] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
@@ -153,15 +154,25 @@ class _Run:
         """Dumps a buffer; it is kept for later runs to be compared with, unless it is large and there are none."""
         buffer, known = readout.buffer, self.known.get(readout.buffer.name, {})
         again = self.case.repeat > 1 or self.case.settings.get("poison") == "twice"
-        is_output = buffer.fill is None and buffer.symbol is None
         if readout.is_large and not again:
             self.dumped.append(self.dumps.stream(readout, known))
-            found = unwritten_in(readout.pieces()) if is_output else None
+            pieces: Iterable[Array] = readout.pieces()
         else:
             array = firsts[buffer.name] = readout.array()
             self.dumped.append(self.dumps.write(buffer.name, array, known))
-            found = unwritten(array) if is_output else None
-        self.extra.setdefault("unwritten", {}).update({buffer.name: found} if found else {})
+            pieces = [array]
+        self._survey(buffer, pieces)
+
+    def _survey(self, buffer: Buffer, pieces: Iterable[Array]) -> None:
+        """Notes what was never written, what is NaN, and whether anything changed at all."""
+        poisoned = buffer.fill is None and buffer.symbol is None and bool(self.poison)
+        found = survey(pieces, dtypes.parse(buffer.dtype), poisoned=poisoned)
+        self.extra.setdefault("unwritten", {})
+        for what, value in found.items():
+            self.extra.setdefault(what, {})[buffer.name] = value
+        before = self.inputs.get(buffer.name) or self.initial.get(buffer.name)
+        if before == self.dumped[-1].digest:
+            self.extra.setdefault("unchanged", []).append(buffer.name)
 
     def _take_again(self, readout: Readout, first: Array | None) -> None:
         """One further run's buffer; where its bits are not the first run's, they are dumped beside them."""
@@ -210,7 +221,8 @@ class _Run:
         self._record_resources(module)
         word = self.poison if poison is None else poison
         placed = self._prepare(module, filled, self.program, self.case.source, word)
-        kept = self._uninitialised_symbols(placed) if timing else {}
+        kept = self._unfilled_symbols(placed)
+        self.initial.update({name: self._digest(name, array) for name, array in kept.items()})
         memory = self._launch_all(module, placed)
         self._check_status(memory)
         self.entering("saving")
@@ -284,8 +296,8 @@ class _Run:
         }
         return memory
 
-    def _uninitialised_symbols(self, placed: Mapping[str, Memory]) -> dict[str, Array]:
-        """What the variables hold that the case does not fill: the timing loop puts it back."""
+    def _unfilled_symbols(self, placed: Mapping[str, Memory]) -> dict[str, Array]:
+        """What the variables hold that the case does not fill: their initialisers' values."""
         symbols = [buffer for buffer in self.case.buffers.values() if buffer.symbol is not None and buffer.fill is None]
         return {buffer.name: Readout(placed[buffer.name], buffer).array() for buffer in symbols}
 

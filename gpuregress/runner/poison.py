@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress import dtypes
 from gpuregress.devices.base import Bytes
+from gpuregress.dtypes import ElementType
 
 POISON = bytes.fromhex("fd7f")
 COMPLEMENT = bytes(255 - byte for byte in POISON)
@@ -31,30 +33,58 @@ def poison(size: int, word: bytes = POISON) -> Bytes:
     return np.resize(np.frombuffer(word, np.uint8), size)
 
 
-def unwritten(array: Array) -> dict[str, Any] | None:
-    """Which elements still hold the poison: None, or how many, the first, the last and the first few ranges.
+def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = True) -> dict[str, Any]:
+    """Count the elements that still hold the poison, and those that are NaN.
 
     Args:
-        array: any shape and storage dtype, as it was read from the device.
+        pieces: the buffer's elements in order, each piece of any shape; storage dtype of `element`.
+        element: the element type.
+        poisoned: whether the buffer held the poison before the first launch; without it only NaNs are counted.
 
     Returns:
-        `{"elements": 3, "of": 8, "ranges": [[5, 8]]}`, ranges half open; where there are more, the first MOST_RANGES.
+        `{"nan": 2}`, an element counted once whichever part of it is NaN, and those that hold the poison not at all;
+        with `"unwritten": {"elements": 3, "of": 8, "ranges": [[5, 8]]}` where elements hold the poison, ranges half
+        open, at most MOST_RANGES of them; with `"partly": 4` where a part of so many elements holds it and another
+        does not.
     """
-    return unwritten_in([array])
-
-
-def unwritten_in(pieces: Iterable[Array]) -> dict[str, Any] | None:
-    """`unwritten` of a buffer that comes in pieces."""
-    count, at, ranges = 0, 0, list[list[int]]()
+    count, partly, nans, at, ranges = 0, 0, 0, 0, list[list[int]]()
     for piece in pieces:
-        if at * piece.dtype.itemsize % len(POISON):
-            untouched = holds(piece, POISON[1:] + POISON[:1])  # an odd element size: the pattern's other byte is first
-        else:
-            untouched = holds(piece, POISON)
+        flat = piece.reshape(-1)
+        untouched = _holds_from(flat, at) if poisoned else np.zeros(flat.size, np.bool_)
         count += int(untouched.sum())
         _extend(ranges, untouched, at)
-        at += piece.size
-    return {"elements": count, "of": at, "ranges": ranges[:MOST_RANGES]} if count else None
+        nans += int((_has_nan(flat, element) & ~untouched).sum())
+        if poisoned and len(element.parts) > 1:
+            partly += int((_has_poisoned_part(flat, element) & ~untouched).sum())
+        at += flat.size
+    found: dict[str, Any] = {"nan": nans}
+    if count:
+        found["unwritten"] = {"elements": count, "of": at, "ranges": ranges[:MOST_RANGES]}
+    return found | ({"partly": partly} if partly else {})
+
+
+def _holds_from(flat: Array, at: int) -> npt.NDArray[np.bool_]:
+    """`holds` for elements of which the first is number `at` of its buffer."""
+    is_odd = at * flat.dtype.itemsize % len(POISON)  # the pattern's other byte is first
+    return holds(flat, POISON[1:] + POISON[:1] if is_odd else POISON)
+
+
+def _has_nan(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
+    found = np.zeros(flat.size, np.bool_)
+    for column, part in zip(element.columns(flat), element.parts, strict=True):
+        if part.scalar.is_float:
+            with np.errstate(invalid="ignore"):  # a signalling NaN is looked at
+                found |= np.isnan(dtypes.to_float(column, part.scalar))
+    return found
+
+
+def _has_poisoned_part(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
+    """Where a part of four bytes or more still holds the poison: a shorter one holds it by chance too often."""
+    found = np.zeros(flat.size, np.bool_)
+    for column, part in zip(element.columns(flat), element.parts, strict=True):
+        if part.scalar.size >= 4:
+            found |= holds(np.ascontiguousarray(column), POISON)
+    return found
 
 
 def proven_unwritten(first: Array, second: Array) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gpuregress.cli import review
+from gpuregress.cli import context
 from tests.cli.test_run import RUN, accepted, change
 from tests.cli.workshop import Workshop
 
@@ -29,7 +29,7 @@ def keys(monkeypatch: pytest.MonkeyPatch, *pressed: str) -> None:
             raise EOFError
         return left.pop(0)
 
-    monkeypatch.setattr(review, "_is_interactive", lambda: True)
+    monkeypatch.setattr(context, "is_interactive", lambda: True)
     monkeypatch.setattr("click.getchar", getchar)
 
 
@@ -65,7 +65,7 @@ def test_what_is_rejected_is_not_accepted_and_is_known_when_it_comes_again(fake_
     two_differ(fake_shop)
     said = fake_shop.call("reject", "scale/n=100", "-m", "three is wrong")
     assert said.stdout == "rejected: scale/n=100: out of revision 1.5\n"
-    done = fake_shop.call("accept")
+    done = fake_shop.call("accept", "--all")
     assert done.exit_code == 0
     assert "left out: scale/n=100: it was rejected by" in done.stderr
     assert revisions(fake_shop) == {"scale/n=100": "1.4", "scale/n=200": "1.5"}
@@ -75,7 +75,7 @@ def test_what_is_rejected_is_not_accepted_and_is_known_when_it_comes_again(fake_
     assert "note: out: known to be bad: rejected by" in again.stdout
     assert "three is wrong" in fake_shop.fails(5, "accept")
     assert fake_shop.call("reject", "--undo", "scale").stdout.startswith("no longer rejected: scale/n=100: out")
-    assert fake_shop.call("accept").exit_code == 0
+    assert fake_shop.call("accept", "--all").exit_code == 0
     assert revisions(fake_shop)["scale/n=100"] == "1.5"
 
 
@@ -86,7 +86,7 @@ def test_other_bytes_are_not_rejected_with_them(fake_shop: Workshop) -> None:
     fake_shop.call("reject", "scale")
     change(fake_shop, factor="4.0", revision="1.6")
     assert "known to be bad" not in fake_shop.call(*RUN).stdout
-    assert fake_shop.call("accept").exit_code == 0
+    assert fake_shop.call("accept", "--all").exit_code == 0
 
 
 def test_only_what_differs_or_is_new_can_be_rejected(fake_shop: Workshop) -> None:
@@ -180,7 +180,7 @@ def test_a_device_may_have_a_baseline_of_its_own_which_comes_first(fake_shop: Wo
     change(fake_shop)
     fake_shop.call(*RUN)
     assert "it says nothing of cuda" in fake_shop.fails(4, "accept", "--for", "cuda", "scale")
-    assert "for cpu at revision 1.5" in fake_shop.call("accept", "--for", "cpu").stdout
+    assert "for cpu at revision 1.5" in fake_shop.call("accept", "--for", "cpu", "--all").stdout
     passed = fake_shop.call(*RUN, "-v")
     assert passed.exit_code == 0
     assert "compared with the baseline for cpu" in passed.stdout
@@ -191,7 +191,7 @@ def test_a_device_may_have_a_baseline_of_its_own_which_comes_first(fake_shop: Wo
     # From now on an accept changes the nearest one, unless the common one is named.
     change(fake_shop, factor="4.0", revision="1.6")
     fake_shop.call(*RUN)
-    assert "for cpu at revision 1.6" in fake_shop.call("accept").stdout
+    assert "for cpu at revision 1.6" in fake_shop.call("accept", "--all").stdout
     fake_shop.call(*RUN)
     assert "for cpu" not in fake_shop.call("accept", "--for", "common", "scale").stdout
     assert revisions(fake_shop) == {"scale/n=100": "1.6"}
@@ -201,7 +201,7 @@ def test_an_architecture_may_have_a_baseline_of_its_own(fake_shop: Workshop) -> 
     accepted(fake_shop)
     change(fake_shop)
     fake_shop.call(*RUN)
-    assert "for sm_90 at revision 1.5" in fake_shop.call("accept", "--for", "sm_90").stdout
+    assert "for sm_90 at revision 1.5" in fake_shop.call("accept", "--for", "sm_90", "--all").stdout
     assert "compared with the baseline for sm_90" in fake_shop.call(*RUN, "-v").stdout
 
 
@@ -221,7 +221,7 @@ def test_small_accepts_do_not_creep_past_the_limit(fake_shop: Workshop) -> None:
     assert crept.exit_code == 1
     assert "out: drift: 99 of 100 differ from the first one accepted, revision 1.4" in crept.stdout
     # Whoever accepts that has seen it: the next drift begins here.
-    assert fake_shop.call("accept").exit_code == 0
+    assert fake_shop.call("accept", "--all").exit_code == 0
     assert fake_shop.call(*RUN).exit_code == 0
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from gpuregress import launchlog
-from gpuregress.baselines import Store
+from gpuregress.baselines import Batch, Store
 from gpuregress.errors import CompileError, DeviceError, NothingToDo, StorageError, UsageError
 from gpuregress.pipeline import Machinery, Request, acceptance, folders, opening
 from gpuregress.pipeline.events import Event, Judged, Planned, Started
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
-from gpuregress.records import Baseline, Case, Check, Program, Rule, RunSummary, Source
+from gpuregress.records import Case, Check, Program, Rule, RunSummary, Source
 from tests import fakes
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
@@ -63,7 +63,7 @@ def words(summary: RunSummary) -> dict[str, str]:
 def test_new_then_accepted_then_pass(bench: Bench) -> None:
     first = bench.run(fakes.case("double"))
     assert (words(first), first.exit_code) == ({"fake/double": "new"}, 1)
-    accepted = acceptance.accept(bench.project, why="first")
+    accepted = acceptance.accept(bench.project, (), acceptance.Terms("first"))
     assert [one.case for one in accepted.accepted] == ["fake/double"]
     second = bench.run(fakes.case("double"))
     assert (words(second), second.exit_code) == ({"fake/double": "pass"}, 0)
@@ -225,19 +225,21 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.run(fakes.case("double"), fakes.case("count"), fakes.case("noise"))
-    real, done = Store.accept, list[str]()
+    real, done = Batch.commit, list[int]()
 
-    def filling(store: Store, case: Case, *arguments: Any, **more: Any) -> Baseline:
+    def filling(batch: Batch) -> None:
         if len(done) == 2:
             raise StorageError("no space is left")
-        done.append(case.name)
-        return real(store, case, *arguments, **more)
+        done.append(len(batch))
+        real(batch)
 
-    monkeypatch.setattr(Store, "accept", filling)
+    monkeypatch.setattr(acceptance, "_BATCH", 1)
+    monkeypatch.setattr(Batch, "commit", filling)
     with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
         acceptance.accept(bench.project)
     monkeypatch.undo()
-    assert Store(bench.project.baselines).case_names() == tuple(sorted(done))
+    assert len(Store(bench.project.baselines).case_names()) == 2
+    assert not list(bench.project.baselines.rglob(".gpuregress-tmp-*"))
 
 
 def test_a_baseline_without_a_case_is_said(bench: Bench) -> None:

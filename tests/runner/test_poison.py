@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import dtypes
-from gpuregress.runner.poison import poison, unwritten
+from gpuregress.runner.poison import poison, survey
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -33,7 +33,7 @@ def test_exactly_the_elements_left_alone_are_found(dtype: str, written: list[boo
     for row, is_written in zip(raw, written, strict=True):
         if is_written:
             row[0] ^= 0x80
-    found = unwritten(raw.reshape(-1).view(element.storage))
+    found = survey([raw.reshape(-1).view(element.storage)], element).get("unwritten")
     left = [number for number, is_written in enumerate(written) if not is_written]
     assert (found is None) == (not left)
     assert left == ranges_to_list(found)
@@ -41,3 +41,38 @@ def test_exactly_the_elements_left_alone_are_found(dtype: str, written: list[boo
 
 def ranges_to_list(found: dict[str, Any] | None) -> list[int]:
     return [] if found is None else [index for start, stop in found["ranges"] for index in range(start, stop)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "nans"),
+    [
+        ("float32", [1.0, np.nan, np.inf, np.nan], 2),
+        ("float16", [1.0, np.nan, 2.0, 3.0], 1),
+        ("complex64", [1.0, complex(0, np.nan), complex(np.nan, np.nan), 0.0], 2),
+        ("int32", [1, 2, 3, 4], 0),
+    ],
+)
+def test_nans_are_counted_once_an_element_and_never_the_poison(dtype: str, values: list[Any], nans: int) -> None:
+    element = dtypes.parse(dtype)
+    written = np.array(values, element.storage)
+    assert survey([written], element) == {"nan": nans}
+    left = poison(3 * element.size).view(element.storage)
+    found = survey([written, left], element)
+    assert (found["nan"], found["unwritten"]["elements"]) == (nans, 3)
+    poisoned_as_well = {"float32": 3, "float16": 3, "complex64": 3, "int32": 0}[dtype]
+    assert survey([written, left], element, poisoned=False) == {"nan": nans + poisoned_as_well}
+
+
+def test_bfloat16_nans_are_counted() -> None:
+    assert survey([np.array([0x3F80, 0x7FC0, 0x7F80, 0xFFC1], "<u2")], dtypes.parse("bfloat16")) == {"nan": 2}
+
+
+@pytest.mark.parametrize("dtype", ["float4", "int2", "{id: int32, score: float64}"])
+def test_an_element_written_in_part_is_told_apart(dtype: str) -> None:
+    element = dtypes.parse(dtype)
+    array = poison(5 * element.size).view(element.storage)
+    for part in element.parts:
+        array[part.name][:2] = 1
+    array[element.parts[0].name][2:4] = 1
+    found = survey([array], element)
+    assert (found["partly"], found["unwritten"]["ranges"]) == (2, [[4, 5]])

@@ -4,9 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpuregress import dtypes
 from gpuregress.records import Buffer
 from gpuregress.runner import readout
-from gpuregress.runner.poison import COMPLEMENT, POISON, unwritten_in
+from gpuregress.runner.poison import COMPLEMENT, POISON, survey
 from gpuregress.runner.readout import Readout
 from tests.fakes import FakeMemory
 
@@ -45,8 +46,8 @@ def test_a_symbol_keeps_what_its_initialiser_put_there() -> None:
 def test_what_is_unwritten_is_the_same_in_pieces(dtype: type) -> None:
     whole: npt.NDArray[np.generic] = np.resize(np.frombuffer(POISON, np.uint8), 120).copy().view(dtype)
     whole[7] = whole[20] = 1
-    found = [unwritten_in(np.split(whole, cuts)) for cuts in ([], [3], [7], [8, 9, 21], [1, 2, 3, 4, 5])]
+    element = dtypes.parse(np.dtype(dtype).name)
+    found = [survey(np.split(whole, cuts), element) for cuts in ([], [3], [7], [8, 9, 21], [1, 2, 3, 4, 5])]
     assert all(one == found[0] for one in found)
-    assert found[0] is not None
-    assert found[0]["elements"] == whole.size - 2
-    assert found[0]["ranges"] == [[0, 7], [8, 20], [21, whole.size]]
+    assert found[0]["unwritten"]["elements"] == whole.size - 2
+    assert found[0]["unwritten"]["ranges"] == [[0, 7], [8, 20], [21, whole.size]]

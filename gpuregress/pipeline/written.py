@@ -1,0 +1,89 @@
+"""What a case's kernels wrote of their buffers: elements never written, NaNs, and fills that were left as they were."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gpuregress import dtypes
+from gpuregress.records import Case, Dump, Outcome
+
+_MOST_RANGES = 4
+_FEWEST = {1: 4, 2: 3}
+"""Element size in bytes → how many elements must hold the poison before chance is ruled out."""
+
+
+def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
+    """What must be known of a case's dumps before they become a baseline; a line each buffer, none for a sound one.
+
+    Args:
+        case: what was run.
+        outcome: of a run that ended; one without counts is counted now, from its dumps.
+    """
+    counted = _counted(case, outcome)
+    return tuple(line for dump in outcome.dumps for line in _of_buffer(case, dump, counted))
+
+
+def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
+    """The dumped outputs of which no element was written."""
+    counted = _counted(case, outcome).extra.get("unwritten", {})
+    return tuple(dump.buffer for dump in outcome.dumps if _is_all(counted.get(dump.buffer)))
+
+
+def places(unwritten: Mapping[str, Any]) -> str:
+    """`[8] to [63]`: where the elements are that hold the poison, the first few stretches."""
+    ranges = unwritten["ranges"]
+    shown = [f"[{first}]" if last == first + 1 else f"[{first}] to [{last - 1}]" for first, last in ranges]
+    more = f" and {len(ranges) - _MOST_RANGES} more stretches" if len(ranges) > _MOST_RANGES else ""
+    return ", ".join(shown[:_MOST_RANGES]) + more
+
+
+def _of_buffer(case: Case, dump: Dump, outcome: Outcome) -> Iterator[str]:
+    name, total = dump.buffer, math.prod(dump.shape)
+    told = {what: outcome.extra.get(what, {}).get(name) for what in ("unwritten", "partly", "nan")}
+    unwritten, nans = told["unwritten"], told["nan"] or 0
+    if unwritten and _by_chance(unwritten, dtypes.parse(dump.dtype).size):
+        unwritten = None
+    if unwritten or nans:
+        where = f" ({places(unwritten)})" if unwritten else ""
+        poisoned = case.buffers[name].fill is None and case.buffers[name].symbol is None
+        hint = ": are they made of what was there before? (--poison twice tells)" if poisoned and nans == total else ""
+        count = unwritten["elements"] if unwritten else 0
+        yield f"{name}: {count} of {total} elements were never written{where}; {nans} NaN{hint}"
+    if told["partly"]:
+        yield f"{name}: {told['partly']} of {total} elements were written in part only"
+    if name in outcome.extra.get("unchanged", ()):
+        what = "its fill" if case.buffers[name].fill is not None else "its initial value"
+        yield f"{name}: equal to {what}, no element changed"
+
+
+def _by_chance(unwritten: Mapping[str, Any], size: int) -> bool:
+    """Whether so few narrow elements hold the poison's bytes that they may have been written so."""
+    if _is_all(unwritten):
+        return False
+    return bool(unwritten["elements"] < _FEWEST.get(size, 1) + 8 * unwritten["of"] // 256**size)
+
+
+def _is_all(unwritten: Mapping[str, Any] | None) -> bool:
+    return unwritten is not None and bool(unwritten["elements"] == unwritten["of"])
+
+
+def _counted(case: Case, outcome: Outcome) -> Outcome:
+    """The outcome with its counts, from the dumps where the run took none (one of an earlier gpuregress)."""
+    if "nan" in outcome.extra or not outcome.dumps:
+        return outcome
+    from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and a run of today has its counts
+    from gpuregress.runner import poison  # noqa: PLC0415 - as above
+
+    extra: dict[str, Any] = {"nan": {}, "unwritten": {}, "partly": {}}
+    for dump in outcome.dumps:
+        buffer = case.buffers[dump.buffer]
+        poisoned = buffer.fill is None and buffer.symbol is None and case.settings.get("poison") != "none"
+        array = reader.read(Path(dump.path)).array
+        for what, value in poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned).items():
+            extra[what][dump.buffer] = value
+    extra["unchanged"] = [dump.buffer for dump in outcome.dumps if outcome.inputs.get(dump.buffer) == dump.digest]
+    return dataclasses.replace(outcome, extra={**outcome.extra, **extra})

@@ -1,0 +1,146 @@
+"""`gpuregress accept`: what it asks, what it refuses, what it says of what was never written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gpuregress.cli import context
+from tests.cli.test_decide import revisions, two_differ
+from tests.cli.test_run import RUN, accepted, change
+from tests.cli.workshop import JOB, Workshop
+
+SLEEPY = ("kernel: scale", "kernel: idle")
+SOURCE = """
+extern "C" __global__ void idle(float *out, const float *x, float a, int n) {}
+"""
+
+
+def idle(shop: Workshop) -> Workshop:
+    """A kernel that writes nothing; the fake device has one of that name."""
+    shop.write("kernels/scale.cu", SOURCE)
+    shop.job(SLEEPY)
+    return shop
+
+
+def test_what_differs_is_not_accepted_without_a_word(fake_shop: Workshop) -> None:
+    two_differ(fake_shop)
+    said = fake_shop.fails(2, "accept")
+    assert "2 differing cases of 1 job would be accepted" in said
+    assert "--all" in said
+    assert set(revisions(fake_shop).values()) == {"1.4"}
+
+
+@pytest.mark.parametrize("how", [("--all",), ("-m", "three is right"), ("scale",), ("scale/*",)])
+def test_what_differs_is_accepted_when_it_is_meant(fake_shop: Workshop, how: tuple[str, ...]) -> None:
+    two_differ(fake_shop)
+    assert fake_shop.call("accept", *how).exit_code == 0
+    assert set(revisions(fake_shop).values()) == {"1.5"}
+
+
+def test_what_is_only_new_needs_no_word(fake_shop: Workshop) -> None:
+    fake_shop.call(*RUN)
+    assert fake_shop.call("accept").exit_code == 0
+
+
+def test_new_only_leaves_what_differs(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    change(fake_shop)
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"), ("n: [100]", "n: [100, 200]"))
+    fake_shop.call(*RUN)
+    assert fake_shop.call("accept", "--new-only").exit_code == 0
+    assert revisions(fake_shop) == {"scale/n=100": "1.4", "scale/n=200": "1.5"}
+
+
+@pytest.mark.parametrize("arguments", [("--all", "scale"), ("--all", "--new-only")])
+def test_all_and_a_choice_exclude_each_other(fake_shop: Workshop, arguments: tuple[str, ...]) -> None:
+    assert "--all is for everything" in fake_shop.fails(2, "accept", *arguments)
+
+
+@pytest.mark.parametrize(("answer", "code", "revision"), [("y", 0, "1.5"), ("n", 5, "1.4"), ("", 5, "1.4")])
+def test_on_a_terminal_it_asks(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, revision: str
+) -> None:
+    two_differ(fake_shop)
+    asked: list[str] = []
+
+    def confirm(question: str, *, default: bool) -> bool:
+        asked.append(question)
+        return answer == "y" or default
+
+    monkeypatch.setattr(context, "is_interactive", lambda: True)
+    monkeypatch.setattr("click.confirm", confirm)
+    assert fake_shop.call("accept", "-m", "a reason").exit_code == code
+    assert asked == ["accept 2 differing cases of 1 job?"]
+    assert set(revisions(fake_shop).values()) == {revision}
+
+
+def test_a_run_and_accept_say_what_was_never_written(fake_shop: Workshop) -> None:
+    fake_shop.job(("kernel: scale", "kernel: eight"))
+    fake_shop.write("kernels/scale.cu", SOURCE.replace("idle", "eight"))
+    line = "out: 92 of 100 elements were never written ([8] to [99]); 0 NaN"
+    assert line in fake_shop.call(*RUN).stdout
+    (case,) = json.loads((fake_shop.root / "runs/latest/results.json").read_text())["cases"]
+    assert case["unwritten"]["out"]["elements"] == 92
+    assert line in fake_shop.call("accept").stdout
+
+
+def test_an_output_of_which_nothing_was_written_is_refused(fake_shop: Workshop) -> None:
+    idle(fake_shop)
+    assert "100 of 100 elements were never written" in fake_shop.call(*RUN).stdout
+    for how in ((), ("scale",), ("--new-only",), ("-m", "it is right")):
+        assert "nothing of out was written" in fake_shop.fails(4, "accept", *how)
+    assert not (fake_shop.root / "baselines/scale").exists()
+    assert "a reason is needed" in fake_shop.fails(2, "accept", "scale", "--unwritten-ok", " ")
+    assert fake_shop.call("accept", "scale", "--unwritten-ok", "it only prints").exit_code == 0
+    assert "unwritten: it only prints" in fake_shop.call("blame", "scale").stdout
+    assert fake_shop.call(*RUN).exit_code == 0
+
+
+def test_a_reason_that_was_not_needed_is_not_kept(fake_shop: Workshop) -> None:
+    fake_shop.call(*RUN)
+    fake_shop.call("accept", "scale", "--unwritten-ok", "never mind")
+    assert "never mind" not in fake_shop.call("blame", "scale").stdout
+
+
+def test_the_counts_of_an_earlier_run_are_made_from_its_dumps(fake_shop: Workshop) -> None:
+    idle(fake_shop)
+    fake_shop.call(*RUN)
+    path = fake_shop.root / "runs/latest/cases.json"
+    document = json.loads(path.read_text())
+    for entry in document["cases"].values():
+        entry["outcome"]["extra"] = {"poison": "fd7f"}
+    path.write_text(json.dumps(document))
+    assert "nothing of out was written" in fake_shop.fails(4, "accept")
+
+
+def test_a_fill_that_no_kernel_changed_is_said_and_accepted(fake_shop: Workshop) -> None:
+    idle(fake_shop)
+    text = JOB.replace(*SLEEPY).replace(
+        "out: {dtype: float32, shape: [n]}", "out: {dtype: float32, shape: [n], fill: ones}"
+    )
+    fake_shop.write("configs/scale.yaml", text + "dump: [out]\n")
+    assert "out: equal to its fill, no element changed" in fake_shop.call(*RUN).stdout
+    done = fake_shop.call("accept")
+    assert done.exit_code == 0
+    assert "out: equal to its fill, no element changed" in done.stdout
+
+
+def test_all_nan_is_said(fake_shop: Workshop) -> None:
+    fake_shop.job(("{float32: 2.0}", "{float32: .nan}"))
+    said = fake_shop.call(*RUN).stdout
+    assert "out: 0 of 100 elements were never written; 100 NaN" in said
+    assert "--poison twice" in said
+
+
+def test_review_refuses_what_was_never_written(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle(fake_shop)
+    fake_shop.call(*RUN)
+    monkeypatch.setattr(context, "is_interactive", lambda: True)
+    monkeypatch.setattr("click.getchar", lambda: "a")
+    done = fake_shop.call("review")
+    assert done.exit_code == 1
+    assert "nothing of out was written" in done.stdout
+    assert fake_shop.call("review", "--unwritten-ok", "it only prints").exit_code == 0
+    assert "it only prints" in fake_shop.call("blame", "scale").stdout
