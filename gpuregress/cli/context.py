@@ -45,15 +45,8 @@ def unwritten_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--unwritten-ok",
         default="",
         metavar="REASON",
-        callback=_not_blank,
         help="Accept outputs of which nothing was written, for this REASON; kept with the baseline.",
     )(function)
-
-
-def _not_blank(_ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    if _ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE and not value.strip():
-        raise click.BadParameter("a reason is needed, for it is kept with the baseline")
-    return value
 
 
 def is_interactive() -> bool:
