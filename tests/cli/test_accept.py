@@ -104,17 +104,6 @@ def test_a_reason_that_was_not_needed_is_not_kept(fake_shop: Workshop) -> None:
     assert "never mind" not in fake_shop.call("blame", "scale").stdout
 
 
-def test_the_counts_of_an_earlier_run_are_made_from_its_dumps(fake_shop: Workshop) -> None:
-    idle(fake_shop)
-    fake_shop.call(*RUN)
-    path = fake_shop.root / "runs/latest/cases.json"
-    document = json.loads(path.read_text())
-    for entry in document["cases"].values():
-        entry["outcome"]["extra"] = {"poison": "fd7f"}
-    path.write_text(json.dumps(document))
-    assert "nothing of out was written" in fake_shop.fails(4, "accept")
-
-
 def test_a_fill_that_no_kernel_changed_is_said_and_accepted(fake_shop: Workshop) -> None:
     idle(fake_shop)
     text = JOB.replace(*SLEEPY).replace(
