@@ -25,6 +25,7 @@ from gpuregress.document import reader, units
 from gpuregress.document.problems import Problems, show, suggestion
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors, UsageError
+from gpuregress.tolerances import loose
 
 SETTINGS_FILE = "gpuregress.yaml"
 FOLDERS = ("configs", "baselines", "runs")
@@ -231,5 +232,7 @@ class _Checker:
                     self.problems.add(("compare", name, kind), f"is {show(number)}: a number, at least 0, is needed")
                 else:
                     numbers[kind] = float(number)
+            for key, text in loose(dtypes.parse(name), rtol=numbers.get("rtol"), atol=numbers.get("atol")):
+                self.problems.add(("compare", name, *key), text)
             found[name] = Tolerance(**numbers)
         return found

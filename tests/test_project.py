@@ -147,3 +147,18 @@ def test_no_project_says_what_to_make(tmp_path: Path) -> None:
         find(tmp_path)
     assert "make a folder configs/" in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("float32: {rtol: 1}", "gpuregress.yaml:2: compare.float32.rtol: is 1: it must be below 1"),
+        ("float16: {atol: 65504}", "gpuregress.yaml:2: compare.float16.atol: is 65504: the largest float16 is 65504"),
+        ("float4: {rtol: 0.1, atol: 1e39}", "compare.float4.atol: is 1e+39: the largest float32 (x) is 3.4028235e+38"),
+    ],
+)
+def test_a_default_rule_that_can_hardly_fail_is_refused(tmp_path: Path, rule: str, said: str) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(f"compare:\n  {rule}\n")
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert said in str(caught.value)

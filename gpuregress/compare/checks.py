@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress import dtypes, ordinals
+from gpuregress import conversion, dtypes, ordinals
 from gpuregress.compare import custom, entry, fingerprint
 from gpuregress.compare.request import Request
 from gpuregress.compare.tally import FIRST
@@ -143,7 +143,7 @@ def _finite(subject: Subject, _setting: Any) -> Found:
 
 
 def _nonzero(subject: Subject, setting: Any) -> Found:
-    """At least so many elements have a part that is not 0; NaN is not 0."""
+    """At least so many elements have a part that is a number other than 0."""
     wanted = 1 if setting is None or setting is True else setting
     count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
     return (
@@ -153,7 +153,7 @@ def _nonzero(subject: Subject, setting: Any) -> Found:
 
 def _is_not_zero(column: Array, scalar: Scalar) -> Mask:
     if scalar.is_float:
-        return np.asarray(ordinals.magnitude_bits(column, scalar) != 0)
+        return np.asarray((ordinals.magnitude_bits(column, scalar) != 0) & ~ordinals.is_nan(column, scalar))
     return np.asarray(ordinals.bits(column, scalar) != 0)
 
 
@@ -235,14 +235,24 @@ def _unique(subject: Subject, _setting: Any) -> Found:
 
 
 def _all_equal(subject: Subject, setting: Any) -> Found:
+    if setting is not None and setting is not True:
+        off = _any_part(subject, lambda column, scalar: _is_not(column, scalar, setting))
+        return _share(off, f"are not {setting!r}")
     hashes = _hashes(subject)
-    if setting is None or setting is True:
-        return _share(hashes != hashes[:1], "are not the first element's value")
-    return _share(_any_part(subject, lambda column, scalar: _is_not(column, scalar, setting)), f"are not {setting!r}")
+    return _not_a_number(subject) or _share(hashes != hashes[:1], "are not the first element's value")
 
 
 def _is_not(column: Array, scalar: Scalar, value: Any) -> Mask:
-    return np.asarray(dtypes.to_float(column, scalar) != value)
+    """Where a column does not hold a value, which is rounded to the scalar as a fill's is; NaN is NaN, -0 is 0."""
+    wanted = dtypes.to_float(conversion.stored(np.array([value]), scalar), scalar)[0]
+    numbers = dtypes.to_float(column, scalar)
+    return np.asarray((numbers != wanted) & ~(ordinals.is_nan(column, scalar) & (wanted != wanted)))  # noqa: PLR0124
+
+
+def _not_a_number(subject: Subject) -> Found | None:
+    """NaN has no place in an order and equals nothing: a buffer that holds one is neither sorted nor all equal."""
+    found = _share(_any_part(subject, ordinals.is_nan), "are NaN")
+    return found if found.message else None
 
 
 def _steps(subject: Subject, *, falling: bool, strict: bool) -> Mask:
@@ -256,14 +266,14 @@ def _steps(subject: Subject, *, falling: bool, strict: bool) -> Mask:
 
 def _sorted(subject: Subject, setting: Any) -> Found:
     falling = setting == "descending"
-    return _share(
+    return _not_a_number(subject) or _share(
         _steps(subject, falling=falling, strict=False), f"are {'over' if falling else 'under'} the one before"
     )
 
 
 def _monotone(subject: Subject, setting: Any) -> Found:
     falling = setting == "decreasing"
-    return _share(
+    return _not_a_number(subject) or _share(
         _steps(subject, falling=falling, strict=True), f"are not {'under' if falling else 'over'} the one before"
     )
 

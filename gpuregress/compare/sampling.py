@@ -6,7 +6,8 @@
 * `ks: p`: the two-sample Kolmogorov-Smirnov test; fails where its p-value is under p. The p-value is the asymptotic one
   with Stephens' correction (Numerical Recipes, 14.3).
 
-NaN and infinities are left out and counted; where only one side has any, the samples differ.
+NaN and infinities are left out and counted; where only one side has any, or one has more of them than chance explains,
+the samples differ.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ from gpuregress.compare.tally import finite
 from gpuregress.dtypes import Part
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison
+
+_SMALL, _LARGE = 1e-70, 1e70
+"""Between these the fourth power of a number, and its sums, are normal float64s."""
+_SHARE_SIGMAS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +104,30 @@ def _compare_part(statistics: Mapping[str, Any], expected: Sample, actual: Sampl
     if min(expected.count, actual.count) < 2:
         return [f"cannot be compared: {actual.count} numbers here, {expected.count} in the baseline"], figures
     said = []
-    if (expected.left_out == 0) != (actual.left_out == 0):
+    if _other_share(expected, actual):
         said.append(f"{actual.left_out} NaN or infinite here, {expected.left_out} in the baseline")
+    largest = max(float(np.abs(side.values).max()) for side in (expected, actual))
     for name, setting in statistics.items():
         if setting is None:
+            continue
+        if name != "ks" and largest and not _SMALL < largest < _LARGE:
+            said.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
             continue
         problem, figures[name] = STATISTICS[name](expected, actual, setting)
         said += [problem] if problem else []
     return said, figures
+
+
+def _other_share(expected: Sample, actual: Sample) -> bool:
+    """Whether NaN and infinities are more frequent on one side than chance explains, or on one side only."""
+    if expected.left_out == actual.left_out:
+        return False
+    if not (expected.left_out and actual.left_out):
+        return True
+    total = expected.left_out + expected.count
+    share = (expected.left_out + actual.left_out) / (2 * total)
+    error = math.sqrt(2 * share * (1 - share) / total)
+    return abs(expected.left_out - actual.left_out) > _SHARE_SIGMAS * error * total
 
 
 def _mean(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:

@@ -66,9 +66,7 @@ def sound_rule(
     if scope.problems.reported == before:
         from gpuregress.compare import validate  # noqa: PLC0415 - a run waits for it, and many jobs have no rule
 
-        for message in (
-            *validate.validate_rule(rule, element),
-            *validate.validate_sample(rule, math.prod(buffer.shape)),
-        ):
-            scope.error(key, message)
+        count = math.prod(buffer.shape)
+        for below, message in (*validate.validate_rule(rule, element), *validate.validate_sample(rule, count)):
+            scope.error((*key, *below), message)
     return rule if verify is None else dataclasses.replace(rule, verify=verify)

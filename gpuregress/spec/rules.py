@@ -6,14 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress import dtypes, records
+from gpuregress import conversion, dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
-from gpuregress.dtypes import ElementType
+from gpuregress.dtypes import ElementType, Part
 from gpuregress.spec import judged, paths
 from gpuregress.spec.scope import Scope
-
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 
 
 def rule(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> records.Rule:
@@ -25,11 +23,11 @@ def rule(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> rec
         element: the buffer's type.
         key: where the rule stands.
     """
-    rtol, atol = _tolerances(scope, item, element, key)
+    rtol, atol = _tolerances(scope, item, key)
     result = records.Rule(
         rtol=rtol,
         atol=atol,
-        ulp=_ulp(scope, item, element, key),
+        ulp=_ulp(scope, item, key),
         nan=item.nan,
         signed_zero=item.signed_zero,
         outliers=_outliers(scope, item, key),
@@ -45,40 +43,16 @@ def rule(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> rec
     return result
 
 
-def _tolerances(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> tuple[float | None, float | None]:
+def _tolerances(scope: Scope, item: judged.Rule, key: Key) -> tuple[float | None, float | None]:
     if item.rtol is None and item.atol is None:
         return None, None
     rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
     atol = scope.real(item.atol, (*key, "atol"), low=0) if item.atol is not None else 0.0
-    if rtol is not None and rtol >= 1 and item.order == "any":
-        scope.error((*key, "rtol"), f"is {rtol:g}: with order: any it must be below 1, or the pairing decides nothing")
-    if atol is not None and atol >= _span(element):
-        scope.error(
-            (*key, "atol"), f"is {atol:g}: no two values of {element.name} are that far apart, so it can never fail"
-        )
     return rtol, atol
 
 
-def _span(element: ElementType) -> float:
-    """How far apart two values of the widest part can be; an atol of that much passes everything finite."""
-    spans = []
-    for part in element.parts:
-        if part.scalar.is_float:
-            spans.append(2 * _LARGEST.get(part.scalar.name, math.inf))
-        else:
-            low, high = part.scalar.bounds
-            spans.append(float(high - low))
-    return max(spans)
-
-
-def _ulp(scope: Scope, item: judged.Rule, element: ElementType, key: Key) -> int | None:
-    if item.ulp is None:
-        return None
-    if not element.is_float:
-        scope.error((*key, "ulp"), f"counts steps between floats, and {element.name} holds none: use atol")
-        return None
-    bits = min(8 * part.scalar.size for part in element.parts if part.scalar.is_float)
-    return scope.whole(item.ulp, (*key, "ulp"), low=0, high=2 ** (bits - 1) - 1, what="ulp")
+def _ulp(scope: Scope, item: judged.Rule, key: Key) -> int | None:
+    return None if item.ulp is None else scope.whole(item.ulp, (*key, "ulp"), low=0, what="ulp")
 
 
 def _outliers(scope: Scope, item: judged.Rule, key: Key) -> records.Outliers | None:
@@ -164,12 +138,7 @@ def _check(
         number = scope.whole(setting, place, low=1, what="elements")
         return None if number is None else records.Check(kind, number)
     if kind == "range":
-        low, high = (scope.number(value, (*place, at)) for at, value in enumerate(setting))
-        if low is not None and high is not None and low > high:
-            scope.error(place, f"[{low}, {high}] is empty: low comes first")
-        elif low is not None and high is not None and _holds_all(dtypes.parse(buffer.dtype), low, high):
-            scope.error(place, f"[{low}, {high}] holds every {buffer.dtype}: it can never fail")
-        return records.Check(kind, [low, high])
+        return _range(scope, setting, dtypes.parse(buffer.dtype), place)
     if kind == "sum":
         return records.Check(kind, _sum(scope, setting, buffer, place))
     if kind in ("equals", "permutation"):
@@ -177,7 +146,7 @@ def _check(
     if kind == "python":
         return records.Check(kind, paths.existing_function(scope.problems, place, setting))
     if kind == "all_equal" and setting is not True:
-        return records.Check(kind, scope.number(setting, place))
+        return _all_equal(scope, setting, dtypes.parse(buffer.dtype), place)
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
         scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
     return records.Check(kind, None if setting is True else setting)
@@ -186,16 +155,39 @@ def _check(
 def _sum(scope: Scope, setting: judged.Sum, buffer: records.Buffer, place: Key) -> dict[str, Any]:
     value = scope.number(setting.value, (*place, "value"))
     rtol, atol = (scope.real(getattr(setting, name), (*place, name), low=0) for name in ("rtol", "atol"))
-    widest = math.prod(buffer.shape) * _span(dtypes.parse(buffer.dtype))
-    if None not in (value, rtol, atol) and (atol or 0.0) + (rtol or 0.0) * abs(value or 0) >= widest:
-        scope.error(place, f"the sum of {math.prod(buffer.shape)} {buffer.dtype} is never that far off: it cannot fail")
+    if rtol is not None and rtol >= 1:
+        scope.error((*place, "rtol"), f"is {rtol:g}: it must be below 1, or a sum of 0 passes for everything")
+    count = math.prod(buffer.shape)
+    largest = count * max(part.scalar.largest for part in dtypes.parse(buffer.dtype).parts)
+    if atol is not None and atol >= largest:
+        text = f"is {atol:g}: the largest sum of {count} {buffer.dtype} is {largest:.8g}, so it could hardly fail"
+        scope.error((*place, "atol"), text)
     return {"value": value, "rtol": rtol, "atol": atol}
 
 
-def _holds_all(element: ElementType, low: float, high: float) -> bool:
-    """Whether a range has all of a type in it; a float's NaN is in none."""
-    ends = [None if part.scalar.is_float else part.scalar.bounds for part in element.parts]
-    return all(end is not None and low <= end[0] and end[1] <= high for end in ends)
+def _range(scope: Scope, setting: list[Any], element: ElementType, place: Key) -> records.Check:
+    low, high = (scope.number(value, (*place, at)) for at, value in enumerate(setting))
+    if low is None or high is None:
+        return records.Check("range", [low, high])
+    if not low <= high:
+        scope.error(place, f"[{low}, {high}] is empty: low comes first")
+    elif all(low <= smallest and largest <= high for smallest, largest in map(_ends, element.parts)):
+        instead = "; `finite` refuses NaN and infinities" if element.is_float else ""
+        scope.error(place, f"[{low}, {high}] holds every number of {element.name}: it could hardly fail{instead}")
+    return records.Check("range", [low, high])
+
+
+def _ends(part: Part) -> tuple[float, float]:
+    return (-part.scalar.largest, part.scalar.largest) if part.scalar.is_float else part.scalar.bounds
+
+
+def _all_equal(scope: Scope, setting: Any, element: ElementType, place: Key) -> records.Check:
+    value = scope.number(setting, place)
+    problems = (conversion.number_problem(value, part.scalar) for part in element.parts if value is not None)
+    problem = next((problem for problem in problems if problem), None)
+    if problem:
+        scope.error(place, problem, setting)
+    return records.Check("all_equal", value)
 
 
 def _partner(

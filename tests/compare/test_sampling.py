@@ -78,3 +78,23 @@ def test_nan_is_left_out_and_counted() -> None:
     assert "2 NaN or infinite here" in against("float64", e, a, Rule(statistics={"mean": {"sigmas": 4}})).message
     empty = np.full(4, np.nan)
     assert "cannot be compared" in against("float64", empty, empty[::-1].copy(), Rule(statistics={"ks": 0.01})).message
+
+
+def test_more_nan_than_chance_explains() -> None:
+    values = np.random.default_rng(7).normal(size=1000)
+
+    def with_nan(count: int) -> Any:
+        return np.where(np.arange(1000) < count, np.nan, values)
+
+    rule = Rule(statistics={"mean": {"sigmas": 5}})
+    assert against("float64", with_nan(10), with_nan(14), rule).same
+    assert "500 NaN" in against("float64", with_nan(10), with_nan(500), rule).message
+    assert "0 NaN" in against("float64", with_nan(10), with_nan(0), rule).message
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+@pytest.mark.parametrize("name", ["mean", "variance"])
+def test_numbers_whose_powers_leave_float64_never_pass(scale: float, name: str) -> None:
+    values = np.random.default_rng(7).normal(size=1000) * scale
+    rule = Rule(statistics={name: {"sigmas": 5}})
+    assert "fourth powers" in against("float64", values, values * 9, rule).message

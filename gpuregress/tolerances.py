@@ -1,0 +1,53 @@
+"""Bounds that are so loose that no finite value of ordinary data breaks them: errors of a job or of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from gpuregress.dtypes import ElementType, Part
+
+Unsound = tuple[tuple[str, ...], str]
+"""The keys below a rule, as `("outliers", "rtol")`, and what is wrong there."""
+
+
+def loose(
+    element: ElementType,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    ulp: int | None = None,
+    exact: Collection[str] = (),
+) -> Iterator[Unsound]:
+    """What can hardly fail of one bound for elements.
+
+    Args:
+        element: what the buffer holds.
+        rtol: from 1 on a result of 0 passes for everything.
+        atol: from the largest number of a part on.
+        ulp: from the steps between a number and its double on.
+        exact: parts that the bound is not for.
+    """
+    bounded = [part for part in element.parts if part.scalar.kind != "bool" and part.name not in exact]
+    if rtol is not None and rtol >= 1:
+        yield ("rtol",), f"is {rtol:g}: it must be below 1, or a result of 0 passes for everything"
+    if atol is not None:
+        yield from ((("atol",), text) for text in over_largest(atol, bounded))
+    for part in bounded:
+        if ulp is not None and part.scalar.is_float and ulp >= 1 << (part.scalar.digits - 1):
+            steps = f"{1 << (part.scalar.digits - 1)} steps of {_name(part)} lie between a number and its double"
+            yield ("ulp",), f"is {ulp}: {steps}, so it could hardly fail"
+            return
+
+
+def over_largest(limit: float, parts: Collection[Part]) -> Iterator[str]:
+    """Why an absolute bound can hardly fail: it reaches the largest number of a part."""
+    for part in parts:
+        if limit >= part.scalar.largest:
+            largest = part.scalar.largest
+            text = f"{largest:.8g}" if part.scalar.is_float else str(largest)
+            yield f"is {limit:g}: the largest {_name(part)} is {text}, so it could hardly fail"
+            return
+
+
+def _name(part: Part) -> str:
+    return f"{part.scalar.name} ({part.name})" if part.name else part.scalar.name
