@@ -216,8 +216,10 @@ _WIDER = {
     "complex64": "complex128",
 }
 _LANES = ("x", "y", "z", "w")
+_MAX_SHOWN = 60
 _RECORD = re.compile(r"\{(.+)\}", re.DOTALL)
-_FIELD = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*([A-Za-z_]\w*)\s*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_FIELD = re.compile(r"\s*([^:]*?)\s*:\s*(\w*)\s*", re.ASCII)
 
 
 def known_names() -> tuple[str, ...]:
@@ -257,10 +259,14 @@ def from_fields(fields: Mapping[str, str]) -> ElementType:
         fields: field name → the name of a scalar, complex or vector type.
 
     Raises:
-        ValueError: no field, or a type that is not known or is itself a record.
+        ValueError: no field, a name that is no C identifier, or a type that is not known or is itself a record.
     """
     if not fields:
         raise ValueError("a record needs a field")
+    wrong = next((name for name in fields if not _NAME.fullmatch(name)), None)
+    if wrong is not None:
+        said = repr(wrong if len(wrong) <= _MAX_SHOWN else f"{wrong[:_MAX_SHOWN]}…")
+        raise ValueError(f"{said} is no field's name: a letter or _, then letters, digits and _, at most 64")
     parts: list[Part] = []
     offset, alignment = 0, 1
     for name, type_name in fields.items():

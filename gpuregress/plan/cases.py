@@ -96,6 +96,7 @@ class _JobPlan:
         problem = names.job_name_problem(name)
         if problem:
             self.problems.add(("job",), problem)
+            return "job"  # so that nothing is looked for in a folder that cannot be
         return name
 
     def _check_devices(self, facts: sources.SourceFacts | None) -> None:

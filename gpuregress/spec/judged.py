@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from gpuregress.document.problems import show, suggestion
 from gpuregress.spec.scalars import Expr, FunctionPath, Literal_, Text
-from gpuregress.spec.strict import Model
+from gpuregress.spec.strict import Model, OneOf
 
 
 class Outliers(Model):
@@ -66,7 +66,7 @@ class Sum(Model):
     atol: Expr = Field(0.0, description="absolute tolerance")
 
 
-class Check(Model):
+class Check(OneOf):
     """A property that a buffer must have by itself: one of these."""
 
     finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
@@ -105,8 +105,3 @@ class Check(Model):
         if kind == "sum" and not isinstance(setting, dict):
             return {"sum": {"value": setting}}
         return value
-
-    @property
-    def kind(self) -> str:
-        """The one that is given."""
-        return next(name for name in type(self).model_fields if getattr(self, name) is not None)

@@ -34,7 +34,7 @@ from gpuregress.spec.scalars import (
     Size,
     Text,
 )
-from gpuregress.spec.strict import Model
+from gpuregress.spec.strict import Model, OneOf
 from gpuregress.spec.textured import Surface, Texture
 
 # --- buffers ----------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class ParkMiller(Model):
 FILL_WORDS = ("zeros", "ones", "arange", "permutation")
 
 
-class Fill(Model):
+class Fill(OneOf):
     """What a buffer holds before the first launch: one of these."""
 
     zeros: Literal[True] | None = None
@@ -111,11 +111,6 @@ class Fill(Model):
         if kind in ("zeros", "ones", "permutation"):
             raise ValueError(f"{kind} takes no setting: write fill: {kind}")
         return {kind: {} if setting is None and kind not in ("value", "file", "python", "choice") else setting}
-
-    @property
-    def kind(self) -> str:
-        """The one that is given."""
-        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
 def _dtype(value: Any) -> str:

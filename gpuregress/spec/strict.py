@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, field_validator
 
 
 class Model(BaseModel):
-    """A mapping whose keys are all known."""
+    """A mapping whose keys are all known, and hold something: `fill:` with nothing behind it is a forgotten value."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _holds_something(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("is empty: give it a value, or take the key out")
+        return value
+
+
+class OneOf(Model):
+    """A mapping with exactly one key, which says what kind of thing it is."""
+
+    @property
+    def kind(self) -> str:
+        """The one that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
