@@ -11,12 +11,13 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from gpuregress.errors import StorageError
+from gpuregress.escapes import visible
 from gpuregress.records import RunSummary
 from gpuregress.storage import disk_errors
 
 VERSION = 1
-BUSY_S = 30.0
-"""How long a writer waits for another."""
+BUSY_S = 2.0
+"""How long a writer waits for another: the trend is not worth more of a run's time."""
 
 Kind = Literal["run", "nightly"]
 
@@ -133,7 +134,7 @@ class History:
                     summary.run,
                     kind,
                     summary.started,
-                    summary.device,
+                    visible(summary.device),
                     summary.seconds,
                     summary.exit_code,
                     summary.interrupted,
@@ -141,7 +142,10 @@ class History:
             )
             database.executemany(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
-                [(summary.run, v.case, v.word, v.reason, v.revision, v.seconds) for v in summary.verdicts],
+                [
+                    (summary.run, visible(v.case), v.word, visible(v.reason), v.revision, v.seconds)
+                    for v in summary.verdicts
+                ],
             )
 
     def results(self, case_glob: str = "*", last: int = 10) -> tuple[Result, ...]:
@@ -219,12 +223,15 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    tables = int(database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])  # after it: another process may be beginning
     if version > VERSION:
         raise StorageError(f"{path} is of a later gpuregress (version {version}); upgrade, or move it away")
     database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would not work on a network file system
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA foreign_keys = ON")
+    if version == 0 and tables:
+        raise StorageError(f"{path} is a database of something else; move it away")
     if version == 0:
         _make_tables(database)
     if database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
@@ -253,4 +260,6 @@ def _move_aside(path: Path) -> Path:
 
 
 def _explain(path: Path, error: sqlite3.Error) -> StorageError:
+    if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StorageError(f"another process holds the history in {path}, and did not let go of it in {BUSY_S:.0f} s")
     return StorageError(f"cannot use the history in {path}: {error}; check the folder's permissions and free space")

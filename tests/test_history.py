@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress import history as history_room
 from gpuregress.errors import StorageError
 from gpuregress.history import History
 from gpuregress.records import RunSummary, State, Verdict, Word
@@ -91,6 +92,34 @@ def test_a_folder_in_its_place(path: Path) -> None:
     path.mkdir(parents=True)
     with pytest.raises(StorageError, match="cannot use the history"):
         History(path)
+
+
+def test_a_database_of_something_else_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE letters (text)")
+    database.close()
+    with pytest.raises(StorageError, match="something else"):
+        History(path)
+
+
+@pytest.mark.parametrize("kind", ["EXCLUSIVE", "IMMEDIATE"])
+def test_a_locked_history_is_said(path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    assert history_room.BUSY_S == 2.0
+    monkeypatch.setattr(history_room, "BUSY_S", 0.0)
+    with History(path):
+        pass
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute(f"BEGIN {kind}")
+    with pytest.raises(StorageError, match="another process holds the history"), History(path) as history:
+        history.add(summary("R1", {"a": "pass"}))
+    database.close()
+
+
+def test_text_that_is_no_utf8_is_kept_visible(path: Path) -> None:
+    with History(path) as history:
+        history.add(summary("R1", {"\udcff\x1b": "error"}))
+        assert [result.case for result in history.results()] == [r"\xff\x1b"]
 
 
 WRITER = """

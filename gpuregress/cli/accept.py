@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.pipeline.results import Ran
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--new-only", is_flag=True, help="Only cases that have no baseline yet.")
 @click.option("--all", "everything", is_flag=True, help="All that differs or is new, without a question.")
 @click.option("--run", "run_name", metavar="RUN", help="Take the dumps of this run instead of the last one.")
-@click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with the baseline.")
+@context.message_option("Why; kept with the baseline.")
 @click.option(
     "--for",
     "kind",
@@ -86,13 +86,13 @@ def command(
         for one in done.accepted:
             was = f", was {one.before}" if one.before and one.before != one.revision else ""
             of = f" for {one.kind}" if one.kind else ""
-            click.echo(f"accepted {one.case}{of} at revision {one.revision}{was}: {', '.join(one.buffers)}")
+            console.say(f"accepted {one.case}{of} at revision {one.revision}{was}: {', '.join(one.buffers)}")
             for remark in one.remarks:
-                click.echo(f"  {remark}")
+                console.say(f"  {remark}")
     for refusal in done.left:
-        click.echo(f"left out: {refusal.case}: {refusal.reason}", err=True)
+        console.say(f"left out: {refusal.case}: {refusal.reason}", err=True)
     for refusal in done.refused:
-        click.echo(f"not accepted: {refusal.case}: {refusal.reason}", err=True)
+        console.say(f"not accepted: {refusal.case}: {refusal.reason}", err=True)
     return 4 if done.refused else 0
 
 
@@ -147,13 +147,13 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
     for name in gone:
         baselines.Store(project.baselines, project.runs / folders.ACCEPTING).remove(name)
         if not as_json:
-            click.echo(f"removed the baseline {name}: its case is gone")
+            console.say(f"removed the baseline {name}: its case is gone")
     forgotten = [name for name in absences.forget(project, present) if name not in gone]
     if as_json:
         context.print_json({"removed": list(gone), "forgotten": forgotten})
         return 0
     for name in forgotten:
-        click.echo(f"forgot {name}: the next nightly run does not expect it")
+        console.say(f"forgot {name}: the next nightly run does not expect it")
     if not gone and not forgotten:
-        click.echo("every baseline has its case")
+        console.say("every baseline has its case")
     return 0

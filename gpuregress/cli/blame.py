@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
+from gpuregress.escapes import one_line
 
 if TYPE_CHECKING:
     from gpuregress.records import Acceptance
@@ -40,9 +41,9 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int
         return 0
     for name, histories in found.items():
         for kind, events in histories.items():
-            click.echo(f"{name}{f' for {kind}' if kind else ''}")
+            console.say(f"{name}{f' for {kind}' if kind else ''}")
             for event in reversed(events):
-                click.echo(f"  {_line(event)}")
+                console.say(f"  {_line(event)}")
     return 0
 
 
@@ -51,4 +52,4 @@ def _line(event: Acceptance) -> str:
     run = f"from {event.run}" if event.run else "from no run"
     unwritten = f"unwritten: {event.unwritten_ok}" if event.unwritten_ok else ""
     parts = (event.when, event.who or "?", event.revision, run, event.why, unwritten)
-    return "  ".join(part for part in parts if part)
+    return one_line("  ".join(part for part in parts if part))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 
 @click.command(
@@ -46,7 +46,7 @@ def command(
     if as_json:
         context.print_json({"folder": str(built.folder), "programs": built.programs, "errors": list(built.errors)})
     else:
-        click.echo(f"{built.programs} programs in {built.folder}")
+        console.say(f"{built.programs} programs in {built.folder}")
         for error in built.errors:
-            click.echo(f"gpuregress: {error}", err=True)
+            console.say(f"gpuregress: {error}", err=True)
     return built.exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuregress.cli import context, values
+from gpuregress.cli import console, context, values
 
 
 @click.command(
@@ -41,5 +41,5 @@ def command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, .
         context.print_json(to_json(done))
     else:
         for line in done.yaml():
-            click.echo(line)
+            console.say(line)
     return 0 if all(proposal.holds for proposal in done.proposals) else 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.errors import JobError
@@ -41,17 +41,17 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
         context.print_json({"jobs": 0, "cases": 0, "errors": [_document(error) for error in errors.errors]})
         return errors.exit_code
     for note in planned.notes:
-        click.echo(f"note: {note}", err=True)
+        console.say(f"note: {note}", err=True)
     names = {case.job for case in cases}
     if as_json:
         found = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
         context.print_json({"jobs": len(names), "cases": len(cases), "errors": found})
         return 3 if failures else 0
     for text in failures.values():
-        click.echo(f"gpuregress: {text}", err=True)
+        console.say(f"gpuregress: {text}", err=True)
     if failures:
         return 3
-    click.echo(f"{_count(len(names), 'job')}, {_count(len(cases), 'case')}: no errors")
+    console.say(f"{_count(len(names), 'job')}, {_count(len(cases), 'case')}: no errors")
     return 0
 
 
@@ -68,7 +68,7 @@ def _compile(cases: Any) -> dict[str, str]:
         if isinstance(error, CompileError):
             failures[by_name[name].source.path] = str(error)
         else:  # no compiler here: the jobs themselves are well
-            click.echo(f"note: the sources were not compiled: {error}", err=True)
+            console.say(f"note: the sources were not compiled: {error}", err=True)
             break
     return failures
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import values
+from gpuregress.cli import console, values
 
 if TYPE_CHECKING:
     from gpuregress.pipeline import Request
@@ -56,9 +56,29 @@ def is_interactive() -> bool:
 
 def print_json(value: Any) -> None:
     """Prints plain JSON values."""
-    import json
+    from gpuregress.escapes import json_text
 
-    click.echo(json.dumps(value, indent=2))
+    console.say(json_text(value, indent=2))
+
+
+def message_option(text: str) -> Callable[..., Any]:
+    """`-m WHY`: kept with the decision, and printed whenever somebody asks for it."""
+    return click.option(
+        "-m", "--message", default="", metavar="WHY", callback=lambda _ctx, _option, value: message(value), help=text
+    )
+
+
+def message(text: str) -> str:
+    """A message that may be stored.
+
+    Raises:
+        BadParameter: it holds a control character.
+    """
+    from gpuregress.escapes import visible
+
+    if visible(text) != text:
+        raise click.BadParameter(f"'{visible(text)}' holds a control character; say it in plain text")
+    return text
 
 
 def write_report(target: str, text: str) -> None:
@@ -68,7 +88,7 @@ def write_report(target: str, text: str) -> None:
         StorageError: it cannot be written.
     """
     if target == "-":
-        click.echo(text, nl=False)
+        console.say(text, nl=False)
         return
     from gpuregress import storage
 
@@ -160,10 +180,3 @@ def writes_to_stdout(options: Mapping[str, Any]) -> bool:
             where = "stdout" if target == "-" else target
             raise UsageError(f"--{other} and --{name} cannot both go to {where}: name a file for all but one")
     return "-" in places
-
-
-def style(word: str, text: str) -> str:
-    """A text in a verdict's colour; plain where stdout is no terminal (click strips it there)."""
-    from gpuregress.report import terminal
-
-    return click.style(text, fg=terminal.colour(word))

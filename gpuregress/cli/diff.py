@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.pipeline.revisions import Differences
@@ -61,17 +61,18 @@ def _width() -> int:
 
 
 def _print(found: Differences, root: Path | None) -> None:
-    from gpuregress.report import difference
+    from gpuregress.report import difference, terminal
 
     for verdict in found.verdicts:
-        click.echo(context.style(verdict.word, f"{'same' if verdict.word == 'pass' else 'differ':<8} {verdict.case}"))
+        word = "same" if verdict.word == "pass" else "differ"
+        console.say(f"{word:<8} {verdict.case}", colour=terminal.colour(verdict.word))
         for line in difference.screen(verdict, root):
-            click.echo(f"  {line}")
+            console.say_spans((("  ", None), *line))
     shown = found.notes if len(found.notes) <= _MOST_NOTES + 1 else found.notes[:_MOST_NOTES]
     for note in shown:
-        click.echo(f"note: {note}", err=True)
+        console.say(f"note: {note}", err=True)
     if len(shown) < len(found.notes):
-        click.echo(f"note: and {len(found.notes) - len(shown)} more of this kind, which --json tells", err=True)
+        console.say(f"note: and {len(found.notes) - len(shown)} more of this kind, which --json tells", err=True)
 
 
 def _print_json(found: Differences, before: str, after: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 
 @click.command(
@@ -31,11 +31,11 @@ def command(as_json: bool) -> int:
         for piece in health.pieces
     ]
     for line in table(("", "for", "piece", "state"), rows):
-        click.echo(line)
+        console.say(line)
     mends = [piece for piece in health.pieces if not piece.well and piece.mend]
     if mends:
-        click.echo("\nto mend:")
+        console.say("\nto mend:")
         for line in table(("  piece", "command"), [(f"  {piece.name}", piece.mend) for piece in mends]):
-            click.echo(line)
-    click.echo(f"\ncan run on: {', '.join(health.devices) or 'nothing'}")
+            console.say(line)
+    console.say(f"\ncan run on: {', '.join(health.devices) or 'nothing'}")
     return 0 if health.devices else 4

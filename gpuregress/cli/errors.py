@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import click
 
+from gpuregress.cli import console
 from gpuregress.errors import GpuregressError, JobError, JobErrors
 
 BROKEN_PIPE = 141
@@ -36,14 +38,14 @@ def guard(command: Callable[[], Any]) -> int:
         sys.stdout.flush()
     except click.ClickException as error:
         with contextlib.suppress(OSError):
-            error.show()
+            _show(error)
         return 2
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted", INTERRUPTED)
     except JobErrors as error:
         with contextlib.suppress(OSError):
             for one in error.errors:
-                click.echo(f"gpuregress: {_relative(one)}", err=True)
+                console.say(_lines(str(_relative(one))), err=True)
         return error.exit_code
     except GpuregressError as error:
         return _say(str(error), error.exit_code)
@@ -85,8 +87,20 @@ def _relative(error: JobError) -> JobError:
 
 def _say(message: str, code: int) -> int:
     with contextlib.suppress(OSError):  # stderr is full, or its reader has left: the exit code must say it
-        click.echo(f"gpuregress: {message}", err=True)
+        console.say(_lines(message), err=True)
     return code
+
+
+def _lines(message: str) -> str:
+    """The message after our name; further lines are set in, so that none of them is taken for a message of its own."""
+    return "gpuregress: " + message.replace("\n", "\n  ")
+
+
+def _show(error: click.ClickException) -> None:
+    """Click's own words, with how the command is used."""
+    text = io.StringIO()
+    error.show(text)
+    console.say(text.getvalue(), err=True, nl=False)
 
 
 def _report_bug(error: Exception) -> str:

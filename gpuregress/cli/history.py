@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import context, values
+from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,9 +49,9 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
         context.print_json([_run_row(run) for run in runs])
         return 0
     _print_table([_run_row(run) for run in runs])
-    click.echo("")
+    console.say("")
     _print_table(list(_trend(runs, results)))
-    click.echo("oldest first; . pass, d differ, n new, F fault, T timeout, E error, s skipped, blank: not run")
+    console.say("oldest first; . pass, d differ, n new, F fault, T timeout, E error, s skipped, blank: not run")
     return 0
 
 
@@ -78,7 +78,7 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     from gpuregress.report.terminal import table
 
     for line in table(tuple(rows[0]), [tuple(str(value) for value in row.values()) for row in rows]):
-        click.echo(line)
+        console.say(line)
 
 
 def _run_row(run: Run) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.baselines import Store
@@ -67,17 +67,17 @@ def command(
     }
     rows = [(case.name, case.revision, shown[case.name], " ".join(case.tags)) for case in planned.cases]
     for line in table(("case", "revision", "accepted", "tags"), rows):
-        click.echo(line)
+        console.say(line)
     for said in damaged.values():
-        click.echo(f"gpuregress: {said}", err=True)
+        console.say(f"gpuregress: {said}", err=True)
     for note in planned.notes:
-        click.echo(f"note: {note}", err=True)
+        console.say(f"note: {note}", err=True)
     if not (jobs or name_glob or tags):
         here = {case.name for case in planned.cases}
         for name in store.case_names():
             if name not in here:
                 said = "has no case any more (`gpuregress accept --prune` removes it)"
-                click.echo(f"note: the baseline {name} {said}", err=True)
+                console.say(f"note: the baseline {name} {said}", err=True)
     return BaselineError.exit_code if damaged else 0
 
 

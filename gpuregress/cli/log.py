@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
+from gpuregress.escapes import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,17 +42,17 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
         return 0
     if not blame:
         for key, value in log.head.items():
-            click.echo(f"# {key}: {value}")
+            console.say(one_line(f"# {key}: {value}"))
         for event in log.events:
-            click.echo(_line(event))
+            console.say(one_line(_line(event)))
     for number in log.unreadable:
-        click.echo(f"line {number} of {folder / folders.LAUNCH_LOG} is no event: it was cut short or edited", err=True)
+        console.say(f"line {number} of {folder / folders.LAUNCH_LOG} is no event: it was cut short or edited", err=True)
     for begin in log.unfinished:
-        click.echo(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
+        console.say(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
     if blame and not log.unfinished:
-        click.echo("every launch came back")
+        console.say("every launch came back")
     if said:
-        click.echo(said)
+        console.say(said)
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.project import Project
@@ -34,9 +34,9 @@ def command(ctx: click.Context, /, source: Path, kernel: str | None, output: Pat
     project = _project(ctx)
     made = draft.draft(project, source, kernel=kernel, target=output)
     shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
-    click.echo(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
+    console.say(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
     if made.others:
-        click.echo(f"the source's other kernels: {', '.join(made.others)} (--kernel NAME)")
+        console.say(f"the source's other kernels: {', '.join(made.others)} (--kernel NAME)")
 
 
 def _project(ctx: click.Context) -> Project:

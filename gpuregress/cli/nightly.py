@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import context, reports
+from gpuregress.cli import console, context, reports
 
 
 @click.command(
@@ -33,5 +33,5 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
             to_stderr = context.writes_to_stdout(options)
             for line in terminal.one_screen(summary, root=project.root):
-                click.echo(line, err=to_stderr)
+                console.say(line, err=to_stderr)
     return summary.exit_code

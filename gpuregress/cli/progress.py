@@ -7,9 +7,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import click
-
-from gpuregress.cli import context
+from gpuregress.cli import console
+from gpuregress.escapes import one_line, visible
 from gpuregress.pipeline.events import Compiling, Event, Judged, Planned, Started
 from gpuregress.report import terminal
 
@@ -43,7 +42,7 @@ class Plain:
         if line is None:
             return
         try:
-            click.echo(line, err=self._to_stderr)
+            console.say(line, err=self._to_stderr, colour=_colour(event))
         except BrokenPipeError:
             # The reader (head, less) has left; the run goes on, for its results are kept, and its exit code counts.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if self._to_stderr else 1)
@@ -62,14 +61,14 @@ class Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._verbosity = verbosity
-        console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+        terminal_ = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
         columns: tuple[Any, ...] = (
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
         )
-        self._progress: Progress = Progress(*columns, console=console, transient=True)
+        self._progress: Progress = Progress(*columns, console=terminal_, transient=True)
         self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Self:
@@ -92,25 +91,22 @@ class Bar:
             return
         from rich.text import Text
 
-        word = event.verdict.word if isinstance(event, Judged) else None
-        style = terminal.COLOURS[word] if word is not None else ""
-        self._progress.console.print(Text(line, style=style))
+        self._progress.console.print(Text(visible(line), style=_colour(event) or ""))
 
     def _move(self, event: Event) -> None:
         if isinstance(event, Planned):
             self._progress.update(self._task, total=event.cases)
         elif isinstance(event, Compiling):
-            self._progress.update(self._task, description=f"compiling {event.source}")
+            self._progress.update(self._task, description=one_line(f"compiling {event.source}"))
         elif isinstance(event, Started):
-            self._progress.update(self._task, description=event.case)
+            self._progress.update(self._task, description=one_line(event.case))
         elif isinstance(event, Judged):
             self._progress.update(self._task, completed=event.number)
 
 
 def listener(verbosity: int, *, to_stderr: bool = False) -> Plain | Bar:
     """The bar where somebody looks, else plain lines."""
-    looked_at = (sys.stderr if to_stderr else sys.stdout).isatty()
-    if looked_at and verbosity >= 0:
+    if verbosity >= 0 and console.can_animate(sys.stderr if to_stderr else sys.stdout):
         return Bar(verbosity, to_stderr=to_stderr)
     return Plain(verbosity, to_stderr=to_stderr)
 
@@ -119,16 +115,20 @@ def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) ->
     """The report after the last case; quiet: only if something is wrong, or must be said."""
     if verbosity < 0 and summary.exit_code == 0:
         for note in summary.notes:
-            click.echo(f"note: {note}", err=to_stderr)
+            console.say(f"note: {note}", err=to_stderr)
         return
     words = {verdict.word for verdict in summary.verdicts}
     if verbosity < 0:  # a lone reason stands in its case's line, and none was shown
         for verdict in summary.verdicts:
             if verdict.word not in ("pass", "skip"):
-                click.echo(context.style(verdict.word, terminal.case_line(verdict)), err=to_stderr)
+                console.say(terminal.case_line(verdict), err=to_stderr, colour=terminal.colour(verdict.word))
     for line in terminal.closing(summary, root=root, verbose=verbosity > 0):
         first = line.partition(" ")[0]
-        click.echo(context.style(first, line) if first in words else line, err=to_stderr)
+        console.say(line, err=to_stderr, colour=terminal.colour(first) if first in words else None)
+
+
+def _colour(event: Event) -> str | None:
+    return terminal.colour(event.verdict.word) if isinstance(event, Judged) else None
 
 
 def _line(event: Event, verbosity: int) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 
 @click.command(
@@ -14,7 +14,7 @@ from gpuregress.cli import context
 )
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
 @click.option("--run", "run_name", metavar="RUN", help="Of this run instead of the last one.")
-@click.option("-m", "--message", default="", metavar="WHY", help="Why; said whenever the same results come again.")
+@context.message_option("Why; said whenever the same results come again.")
 @click.option("--undo", is_flag=True, help="Take the rejections of the CASEs back.")
 @context.json_option
 @click.pass_context
@@ -36,5 +36,5 @@ def command(
         return 0
     for one in done:
         word = "no longer rejected" if undo else "rejected"
-        click.echo(f"{word}: {one.case}: {one.buffer} of revision {one.revision}")
+        console.say(f"{word}: {one.case}: {one.buffer} of revision {one.revision}")
     return 0

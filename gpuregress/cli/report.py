@@ -27,7 +27,7 @@ def command(ctx: click.Context, /, run: str | None, output: str, as_json: bool) 
     folder = folders.find(project.runs, run)
     document = results.document(folder)
     if said := results.told(folder):
-        click.echo(f"gpuregress: {said}", err=True)
+        console.say(f"gpuregress: {said}", err=True)
     if as_json:
         context.print_json(document)
         return 0

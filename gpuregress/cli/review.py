@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.pipeline.reviewing import Pending
@@ -59,22 +59,22 @@ def _list(found: Pending) -> None:
     """Three lines a case, to be piped."""
     for verdict in found.verdicts:
         name = shlex.quote(verdict.case)
-        click.echo(f"{verdict.word:<8} {verdict.case}  {verdict.reason}")
-        click.echo(f"  gpuregress accept --run {found.run} {name}")
-        click.echo(f"  gpuregress reject --run {found.run} {name}")
+        console.say(f"{verdict.word:<8} {verdict.case}  {verdict.reason}")
+        console.say(f"  gpuregress accept --run {found.run} {name}")
+        console.say(f"  gpuregress reject --run {found.run} {name}")
 
 
 def _ask(project: Project, found: Pending, message: str, unwritten_ok: str) -> int:
     undecided = 0
     for number, verdict in enumerate(found.verdicts, 1):
-        click.echo(f"\n{number} of {len(found.verdicts)}  {_head(verdict)}")
+        console.say_spans([(f"\n{number} of {len(found.verdicts)}  ", None), *_head(verdict)])
         if verdict.reason:
-            click.echo(f"  {verdict.reason}")
+            console.say(f"  {verdict.reason}")
         while (key := _key()) in ("d", "m"):
             if key == "d":
                 _show_details(verdict, project.root)
             else:
-                message = click.prompt("message", default=message, show_default=bool(message))
+                message = click.prompt("message", default=message, value_proc=context.message)
         if key == "q":
             return 1
         if key == "s":
@@ -86,14 +86,17 @@ def _ask(project: Project, found: Pending, message: str, unwritten_ok: str) -> i
     return 1 if undecided else 0
 
 
-def _head(verdict: Verdict) -> str:
+def _head(verdict: Verdict) -> tuple[tuple[str, str | None], ...]:
+    from gpuregress.report import terminal
+
     was = f", was {verdict.baseline_revision}" if verdict.baseline_revision else ""
-    return context.style(verdict.word, f"{verdict.word} {verdict.case}") + f"  revision {verdict.revision}{was}"
+    coloured = f"{verdict.word} {verdict.case}", terminal.colour(verdict.word)
+    return coloured, (f"  revision {verdict.revision}{was}", None)
 
 
 def _key() -> str:
     """One of the keys; the end of the input is q."""
-    click.echo(f"  [{_KEYS}] ", nl=False)
+    console.say(f"  [{_KEYS}] ", nl=False)
     while True:
         try:
             key = click.getchar().lower()
@@ -102,7 +105,7 @@ def _key() -> str:
         if key in ("\x03", "\x04"):
             key = "q"
         if key in ("a", "r", "s", "d", "m", "q"):
-            click.echo(key)
+            console.say(key)
             return key
 
 
@@ -110,7 +113,7 @@ def _show_details(verdict: Verdict, root: Path) -> None:
     from gpuregress.report import terminal
 
     for line in terminal.details(verdict, root) or ["no more is known: there is no baseline to compare with"]:
-        click.echo(f"  {line}")
+        console.say(f"  {line}")
 
 
 def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
@@ -122,11 +125,11 @@ def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritte
         terms = acceptance.Terms(message, unwritten_ok=unwritten_ok)
         done = acceptance.accept(project, (verdict.case,), terms, run=run)
     except BaselineError as error:
-        click.echo(f"  {error}")
+        console.say(f"  {error}")
         return False
-    click.echo(f"  accepted at revision {verdict.revision}")
+    console.say(f"  accepted at revision {verdict.revision}")
     for remark in done.accepted[0].remarks:
-        click.echo(f"  {remark}")
+        console.say(f"  {remark}")
     return True
 
 
@@ -134,4 +137,4 @@ def _reject(project: Project, run: str, verdict: Verdict, message: str) -> None:
     from gpuregress.pipeline import reviewing
 
     reviewing.reject(project, (verdict.case,), run=run, why=message)
-    click.echo("  rejected: the baseline stays")
+    console.say("  rejected: the baseline stays")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from gpuregress.cli import console
+
 
 @click.command(
     "schema",
@@ -13,8 +15,7 @@ import click
 )
 def command() -> None:
     """Prints the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
-    import json
-
+    from gpuregress.escapes import json_text
     from gpuregress.spec import model
 
-    click.echo(json.dumps(model.schema(), indent=2))
+    console.say(json_text(model.schema(), indent=2))

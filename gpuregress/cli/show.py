@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.records import Case
@@ -37,16 +37,16 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
     if ptx:
         from gpuregress import toolchain
 
-        click.echo(Path(toolchain.compile(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
+        console.say(Path(toolchain.compile(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
     elif llvm:
-        click.echo(_llvm(found[0]), nl=False)
+        console.say(_llvm(found[0]), nl=False)
     elif as_json:
         context.print_json(to_json(found[0]))
     else:
         from gpuregress.plan.explain import explain
 
         for line in explain(found[0]):
-            click.echo(line)
+            console.say(line)
     return 0
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress import dtypes, inputs, records
-from gpuregress.document.problems import Problems
+from gpuregress.document.problems import Problems, show
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
+from gpuregress.escapes import one_line
 from gpuregress.plan import judging, names, sources, status, usage
 from gpuregress.plan.gold import standards
 from gpuregress.project import Project
@@ -80,6 +81,7 @@ class _JobPlan:
         dump = usage.dumped(self.file, self.problems)
         usage.check(self.file, self.problems, dump)
         self._check_devices(facts)
+        self._check_tags()
         empty = Scope({}, self.problems)
         self.verify = rules.functions(empty, self.job.verify, "verify")
         found = []
@@ -98,6 +100,11 @@ class _JobPlan:
             self.problems.add(("job",), problem)
             return "job"  # so that nothing is looked for in a folder that cannot be
         return name
+
+    def _check_tags(self) -> None:
+        for position, tag in enumerate(self.job.tags):
+            if one_line(tag) != tag:
+                self.problems.add(("tags", position), f"{show(tag)} holds a control character")
 
     def _check_devices(self, facts: sources.SourceFacts | None) -> None:
         if facts is not None and facts.path.suffix == ".cubin" and "devices" in self.job.model_fields_set:

@@ -11,7 +11,7 @@ from gpuregress.report import picture, terminal
 _MOST_SHOWN = 8
 
 
-def screen(verdict: Verdict, root: Path | None = None) -> Iterator[str]:
+def screen(verdict: Verdict, root: Path | None = None) -> Iterator[picture.Line]:
     """The lines of one case; a buffer that is the same takes one.
 
     Args:
@@ -21,9 +21,10 @@ def screen(verdict: Verdict, root: Path | None = None) -> Iterator[str]:
     for buffer in verdict.buffers:
         for comparison in buffer.comparisons:
             if comparison.same:
-                yield f"{buffer.name}: {_same(comparison)}"
+                yield ((f"{buffer.name}: {_same(comparison)}", None),)
             else:
-                yield from _different(buffer, comparison, verdict, root)
+                for line in _different(buffer, comparison, verdict, root):
+                    yield ((line, None),) if isinstance(line, str) else (("  ", None), *line)
 
 
 def _same(comparison: Comparison) -> str:
@@ -33,7 +34,9 @@ def _same(comparison: Comparison) -> str:
     return f"the same under {comparison.rule}; {changed}"
 
 
-def _different(buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None) -> Iterator[str]:
+def _different(
+    buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None
+) -> Iterator[str | picture.Line]:
     yield f"{buffer.name}: {comparison.message or f'{comparison.differing} of {comparison.of} differ'}"
     yield f"  rule       {comparison.rule}"
     yield from (f"  {line}" for line in both_verdicts(comparison))
@@ -42,7 +45,7 @@ def _different(buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, 
         yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {place}' if place else ''}"
     for number, finding in enumerate(comparison.findings):
         yield f"  {'looks like' if not number else '':<10} {finding.message}"
-    yield from (f"  {line}" for line in _pictures(comparison))
+    yield from _pictures(comparison)
     yield from (f"  {line}" for line in _side_by_side(comparison, verdict))
     for word, path in (("before", buffer.baseline), ("after", buffer.dump)):
         if path:
@@ -58,7 +61,7 @@ def both_verdicts(comparison: Comparison) -> Iterator[str]:
         yield f"any order  {said}"
 
 
-def _pictures(comparison: Comparison) -> Iterator[str]:
+def _pictures(comparison: Comparison) -> Iterator[picture.Line]:
     found = comparison.numbers.get("picture", {})
     if "heat_map" in found:
         yield from picture.heat_map(found["heat_map"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any
 
+from gpuregress.escapes import visible_html as escape
 from gpuregress.report import picture
 
 _COLOURS = ("#1a9850", "#66bd63", "#a6d96a", "#d9ef8b", "#fee08b", "#fdae61", "#f46d43", "#d73027")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from itertools import groupby
 from typing import Any
 
+from gpuregress.escapes import visible_html as escape
 from gpuregress.records import WORDS, RunSummary
 from gpuregress.report import json_report
 from gpuregress.report.figure import figure

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from gpuregress.escapes import json_text
 from gpuregress.records import BufferVerdict, Outcome, RunSummary, Verdict, to_json
 from gpuregress.report import terminal
 
@@ -33,7 +33,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
 
 def render(summary: RunSummary) -> str:
     """The document as text; a NaN or infinity becomes a string, so that every JSON reader takes it."""
-    return json.dumps(finite(document(summary)), indent=1, allow_nan=False) + "\n"
+    return json_text(finite(document(summary)), indent=1) + "\n"
 
 
 def case_document(verdict: Verdict) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from itertools import groupby
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from gpuregress.escapes import visible
 from gpuregress.records import Missing, RunSummary, Verdict
 from gpuregress.report import terminal
 
-# What XML 1.0 cannot hold, not even escaped.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML 1.0 cannot hold, not even escaped, and what is no control character.
+_NOT_XML = re.compile("[\ufffe\uffff]")
 _FAILURES = {"differ", "new", "fault", "timeout"}
 
 
@@ -87,4 +88,4 @@ def _with_output(case: TestCase, verdict: Verdict) -> TestCase:
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", visible(text))

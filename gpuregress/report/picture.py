@@ -10,23 +10,25 @@ from typing import Any
 SAME = "·"
 NOT_A_NUMBER = "!"
 LEVELS = "▁▂▃▄▅▆▇█"
+Line = tuple[tuple[str, int | None], ...]
+"""Texts, each in one of xterm's 256 colours, or in none."""
 _COLOURS = (34, 70, 106, 142, 178, 172, 166, 160)
 """xterm's 256 colours from green to red, one a level."""
 _NAN_COLOUR = 201
 _SAME_COLOUR = 240
 
 
-def strip(profile: Mapping[str, Any]) -> Iterator[str]:
+def strip(profile: Mapping[str, Any]) -> Iterator[Line]:
     """A line of bins along the buffer, and a line that says what its signs mean.
 
     Args:
         profile: `{"shape": [bins], "largest": […], "differing": […], "of": […]}`, errors as numbers or `inf`.
     """
     yield _coloured(_signs(profile))
-    yield _legend(profile)
+    yield ((_legend(profile), None),)
 
 
-def heat_map(profile: Mapping[str, Any]) -> Iterator[str]:
+def heat_map(profile: Mapping[str, Any]) -> Iterator[Line]:
     """A line for each row of bins, and the legend.
 
     Args:
@@ -35,7 +37,7 @@ def heat_map(profile: Mapping[str, Any]) -> Iterator[str]:
     signs, columns = _signs(profile), int(profile["shape"][1])
     for start in range(0, len(signs), columns):
         yield _coloured(signs[start : start + columns])
-    yield _legend(profile)
+    yield ((_legend(profile), None),)
 
 
 def level(error: float, low: float, high: float) -> int:
@@ -83,6 +85,5 @@ def _legend(profile: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
-def _coloured(signs: Sequence[tuple[str, int]]) -> str:
-    runs = ((colour, "".join(sign for sign, _ in run)) for colour, run in groupby(signs, key=lambda sign: sign[1]))
-    return "".join(f"\x1b[38;5;{colour}m{text}" for colour, text in runs) + "\x1b[0m"
+def _coloured(signs: Sequence[tuple[str, int]]) -> Line:
+    return tuple(("".join(sign for sign, _ in run), colour) for colour, run in groupby(signs, key=lambda sign: sign[1]))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from gpuregress.escapes import one_line, visible
 from gpuregress.records import WORDS, BufferVerdict, Comparison, Element, RunSummary, Verdict, Word
 
 Entry = TypeVar("Entry")
@@ -40,7 +41,7 @@ def case_line(verdict: Verdict) -> str:
     """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
     line = f"{verdict.word:<8} {verdict.case}  {verdict.seconds:.3f} s"
     said = verdict.reason or _passed(verdict)
-    return f"{line}  {said}" if said else line
+    return one_line(f"{line}  {said}" if said else line)
 
 
 def _passed(verdict: Verdict) -> str:
@@ -77,7 +78,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
 
 def full(summary: RunSummary, *, root: Path) -> str:
     """The report with nothing left out: a line a case, then all of `closing`."""
-    return "\n".join([*map(case_line, summary.verdicts), *closing(summary, root=root, verbose=True)]) + "\n"
+    return visible("\n".join([*map(case_line, summary.verdicts), *closing(summary, root=root, verbose=True)])) + "\n"
 
 
 def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
@@ -144,7 +145,7 @@ def note_lines(notes: Sequence[str], most: int, where: str) -> Iterator[str]:
         where: the file that has them all.
     """
     picked, more = _by_job([(_job_of(note.partition(" ")[0]), note) for note in notes], most)
-    yield from (f"note: {note}" for note in picked)
+    yield from (f"note: {one_line(note)}" for note in picked)
     if more:
         yield f"… and {sum(more.values())} more notes (all {len(notes)} in {where})"
 
@@ -211,7 +212,7 @@ def details(verdict: Verdict, root: Path | None = None) -> list[str]:
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """Left-aligned columns, two spaces apart, cut nowhere."""
-    lines = [head, *rows]
+    lines = [head, *(tuple(map(one_line, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     for line in lines:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -19,6 +19,7 @@ from gpuregress import runner, storage
 from gpuregress.devices import registry
 from gpuregress.devices.base import Device
 from gpuregress.errors import GpuregressError
+from gpuregress.escapes import visible
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Outcome, from_json, to_json
 from gpuregress.workers.task import Task
@@ -65,9 +66,9 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
             outcome = _run(task, device)
             is_dead = bool(device.info.extra.get("sticky"))
     except (GpuregressError, ValueError, TypeError, KeyError) as error:
-        sys.stderr.write(f"gpuregress: {error}\n")
+        sys.stderr.write(visible(f"gpuregress: {error}\n"))
         return GpuregressError.exit_code
-    sys.stdout.write(f"{_told(outcome)}\n")
+    sys.stdout.write(visible(f"{_told(outcome)}\n"))
     sys.stdout.flush()
     code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
     if is_dead:  # a normal exit would print a page of pycuda's warnings

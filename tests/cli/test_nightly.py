@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
+import sqlite3
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -269,3 +272,28 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop) -
     assert "new      scale/n=100" in said.stdout
     assert "a part of the path is a file" in said.stderr
     assert json.loads((fake_shop.root / "n.json").read_text())["cases"]
+
+
+# --- the history ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["locked", "folder", "foreign", "later", "pipe"])
+def test_trouble_with_the_history_is_said_and_changes_no_verdict(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr("gpuregress.history.BUSY_S", 0.0)
+    accepted(fake_shop)
+    path = fake_shop.root / "runs/history.sqlite"
+    if what != "locked":
+        path.unlink()
+    if what == "folder":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    with contextlib.closing(sqlite3.connect(":memory:" if what in ("folder", "pipe") else path)) as database:
+        database.executescript({"foreign": "CREATE TABLE runs (x)", "later": "PRAGMA user_version = 9"}.get(what, ""))
+        if what == "locked":
+            database.execute("BEGIN EXCLUSIVE")
+        said = night(fake_shop)
+        assert (said.exit_code, "note: this run is not in the history: " in said.stdout) == (0, True)
+        assert "this run is not in the history" in fake_shop.call(*RUN, "-q").stdout

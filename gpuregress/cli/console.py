@@ -1,0 +1,74 @@
+"""The one way to stdout and stderr: text from outside cannot command the terminal, and colours are for those who see.
+
+`NO_COLOR` (not empty) turns colours and the progress bar off, `FORCE_COLOR` (not empty, not 0) turns colours on in a
+pipe, too; `NO_COLOR` wins. A terminal that is `dumb` gets neither, and a CI server (`CI`) no bar. stdout and stderr are
+judged each for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+import click
+
+from gpuregress.escapes import visible
+
+Colour = str | int | None
+"""A name of click's, or one of xterm's 256."""
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = None) -> None:
+    """Prints a text, its control characters made visible.
+
+    Args:
+        text: may hold newlines and tabs.
+        err: to stderr.
+        nl: end the line.
+        colour: of the whole text.
+    """
+    say_spans([(text, colour)], err=err, nl=nl)
+
+
+def say_spans(spans: Sequence[tuple[str, Colour]], *, err: bool = False, nl: bool = True) -> None:
+    """Prints texts, each in its colour, in one line.
+
+    Args:
+        spans: texts and their colours.
+        err: to stderr.
+        nl: end the line.
+    """
+    stream = sys.stderr if err else sys.stdout
+    coloured = has_colour(stream)
+    parts = (
+        click.style(visible(text), fg=colour) if coloured and colour is not None else visible(text)
+        for text, colour in spans
+    )
+    _write(stream, "".join(parts) + ("\n" if nl else ""))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether colours are wanted on a stream."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and not _is_dumb()
+
+
+def can_animate(stream: TextIO) -> bool:
+    """Whether a progress bar is wanted on a stream."""
+    is_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return stream.isatty() and not _is_dumb() and not is_ci and not os.environ.get("NO_COLOR")
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "").lower() in ("dumb", "unknown")

@@ -1,0 +1,48 @@
+"""Text from outside as visible characters: a terminal, a page or a log takes none of it for a command.
+
+Outside are kernels' printf, compilers' and exceptions' messages, names of files, keys and jobs, and what users write.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+# C0 but for newline and tab, DEL, C1; marks of direction and their embeddings and isolates; line and paragraph
+# separators; halves of surrogate pairs.
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_BREAKS = re.compile("[\t\n]")
+_UNDECODED = range(0xDC80, 0xDD00)
+"""How Python holds a byte of a file's name that is no UTF-8."""
+
+
+def visible(text: str) -> str:
+    r"""The text with every control character as `\x1b` or `\u202e`; newlines and tabs stay."""
+    return _CONTROLS.sub(_escape, text)
+
+
+def one_line(text: str) -> str:
+    r"""As `visible`, with newlines as `\x0a` and tabs as `\x09`."""
+    return _BREAKS.sub(_escape, visible(text))
+
+
+def visible_html(text: str) -> str:
+    """As `visible`, for an HTML page: as text, or between an attribute's quotes."""
+    return html.escape(visible(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    code = code - 0xDC00 if code in _UNDECODED else code
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def json_text(value: Any, indent: int) -> str:
+    """Plain JSON values as text of printable ASCII characters and newlines.
+
+    Raises:
+        ValueError: a NaN or infinity, which JSON does not know.
+    """
+    return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
