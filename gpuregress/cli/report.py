@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuregress.cli import context, values
+from gpuregress.cli import console, context, values
 
 
 @click.command(
