@@ -45,6 +45,7 @@ def unwritten_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--unwritten-ok",
         default="",
         metavar="REASON",
+        callback=lambda _ctx, _option, value: message(value),
         help="Accept outputs of which nothing was written, for this REASON; kept with the baseline.",
     )(function)
 

@@ -164,6 +164,7 @@ def test_a_message_with_control_characters_is_refused_and_an_old_one_is_shown(fa
     assert r"\x1b[31m" in clean(fake_shop, "blame", "scale")
     fake_shop.job(("float32: 2.0", "float32: 3.0"))
     clean(fake_shop, "run", "--device", "cpu")
+    assert "control character" in fake_shop.fails(2, "accept", "--unwritten-ok", "\x07")
     assert "control character" in fake_shop.fails(2, "reject", "scale", "-m", "\x07")
 
 
