@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuregress.escapes import one_line
 from gpuregress.records import BufferVerdict, RunSummary
 from gpuregress.report import html, json_report, junit, terminal
 from tests.report.samples import DIFFERENT, summary, verdict
@@ -171,6 +172,7 @@ def test_one_screen_is_one_screen() -> None:
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=6))
 def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
     lines = list(terminal.table(("first", "second"), rows))
+    rows = [(one_line(left), one_line(right)) for left, right in rows]
     assert len(lines) == len(rows) + 1
     for (left, right), line in zip(rows, lines[1:], strict=True):
         width = max(len("first"), *(len(row[0]) for row in rows))
