@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import plan, toolchain
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Source, to_json
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import architectures, cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,11 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     Raises:
         JobErrors: a job is wrong.
         NothingToDo: no job.
+        UsageError: there is no such architecture.
     """
+    wrong = architectures.problem(arch) if arch is not None else None
+    if wrong:
+        raise UsageError(f"--arch: {wrong}")
     distinct: dict[str, Source] = {}
     for case in plan.make(project, selectors).cases:
         source = dataclasses.replace(case.source, arch=arch) if arch else case.source

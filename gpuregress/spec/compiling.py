@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from gpuregress.document.problems import show
 from gpuregress.spec.expressions import parse
 from gpuregress.spec.scalars import Name, Text
 from gpuregress.spec.strict import Model
+from gpuregress.toolchain import architectures
 
 
 class PlainText(Model):
@@ -50,6 +51,13 @@ Define = Annotated[
 ]
 
 
+def _arch(text: str) -> str:
+    problem = architectures.problem(text)
+    if problem:
+        raise ValueError(problem)
+    return text
+
+
 class Compile(Model):
     """How the source is compiled."""
 
@@ -59,6 +67,6 @@ class Compile(Model):
     contract: Literal["pinned", "native"] = Field(
         "pinned", description="pinned: a*b+c is never fused behind your back; native: ptxas may"
     )
-    arch: Annotated[str, Field(pattern=r"^sm_[0-9]{2,3}[af]?$")] = Field(
+    arch: Annotated[str, AfterValidator(_arch), Field(pattern=r"^sm_[0-9]{2,3}[af]?$")] = Field(
         "sm_90", description="the architecture to compile for"
     )

@@ -4,15 +4,20 @@ An entry is named by the digest of all that decides its bits: the sources' text,
 contract, the names asked for, and the compiler's minor version. No path of the machine goes in, so that a folder
 filled on one host serves another: what `gpuregress build` makes, a host with no compiler runs.
 
-    programs/3f/3f2a….json    the program's record, and the digest of each file beside it
+    programs/3f/3f2a….json    the program's record, the digest of each file beside it, and one of all this
     programs/3f/3f2a….ptx
     programs/3f/3f2a….cubin   where one was built
+
+Digests find accidents, not intent: whoever may write here decides what others run. So nothing is taken from folders
+and files that belong to another user (root may have them), or that the group or others may write.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -23,12 +28,14 @@ import xxhash
 
 from gpuregress.errors import StorageError
 
-FORMAT = 1
+FORMAT = 2
 """Counts up whenever an entry's meaning changes; old entries are then never found again."""
 
 _LIMIT_BYTES = 1 << 30
 _PRUNE_SECONDS = 3600.0
 _UNFINISHED_SECONDS = 3600.0
+_FOLDER_MODE = 0o755
+"""Whatever the umask: a folder that the group may write is refused."""
 
 
 def folder() -> Path:
@@ -62,23 +69,26 @@ def load(key: str) -> dict[str, Any] | None:
         key: the digest.
 
     Returns:
-        What `store` was given as `record`; None where the entry is not there, or a file of it is cut short or changed.
+        What `store` was given as `record`; None where the entry is not there, or any of it is cut short or changed.
+
+    Raises:
+        StorageError: others may write what would be taken.
     """
     path = file_path(key, ".json")
+    check(path.parent)
     try:
-        record = json.loads(path.read_bytes())
-        whole = all(
-            xxhash.xxh3_128(file_path(key, suffix).read_bytes()).hexdigest() == expected
-            for suffix, expected in record["digests"].items()
-        )
-        if not whole or record["format"] != FORMAT:
+        document = json.loads(_read(path))
+        if document["format"] != FORMAT or document["digest"] != _digest(key, document["digests"], document["record"]):
             return None
-        _touch(path)
-        content: dict[str, Any] = record["record"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        for suffix, expected in document["digests"].items():
+            if xxhash.xxh3_128_hexdigest(_read(file_path(key, suffix))) != expected:
+                return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # Gone, torn or not ours: the caller compiles again and overwrites it.
         return None
-    return content
+    _touch(path)
+    record: dict[str, Any] = document["record"]
+    return record
 
 
 def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
@@ -90,14 +100,82 @@ def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> No
         files: suffix → content.
 
     Raises:
-        StorageError: the cache's folder cannot be written.
+        StorageError: the cache's folder cannot be written, or others may write it.
     """
     digests = {suffix: xxhash.xxh3_128(data).hexdigest() for suffix, data in files.items()}
-    document = {"format": FORMAT, "digests": digests, "record": record}
+    document = {"format": FORMAT, "digest": _digest(key, digests, record), "digests": digests, "record": record}
+    check(file_path(key, "").parent)
     for suffix, data in files.items():
         _replace(file_path(key, suffix), data)
     _replace(file_path(key, ".json"), json.dumps(document, ensure_ascii=False, indent=1).encode())
     _prune_at_times()
+
+
+def check(place: Path) -> None:
+    """Holds the cache's folder, and those in it down to a place, against who may write them.
+
+    Args:
+        place: a folder in the cache, or the cache's own; it may be missing.
+
+    Raises:
+        StorageError: one belongs to another user, or others may write it.
+    """
+    root = folder()
+    for path in (root, *(root / part for part in _parts(place.relative_to(root)))):
+        try:
+            _check_writers(path, path.stat())
+        except OSError:
+            return
+
+
+def make_folder(place: Path) -> None:
+    """Makes a folder in the cache, and the cache's own, such that nobody else may write them.
+
+    Raises:
+        OSError: no space, no permission.
+    """
+    root = folder()
+    root.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
+    for part in _parts(place.relative_to(root)):
+        (root / part).mkdir(exist_ok=True, mode=_FOLDER_MODE)
+
+
+def _parts(relative: Path) -> list[Path]:
+    return [*reversed([parent for parent in relative.parents if parent.parts]), relative]
+
+
+def _check_writers(path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (0, os.geteuid()):
+        why, cure = f"belongs to another user (number {status.st_uid})", f"chown -R {os.geteuid()}"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        who = "everybody" if status.st_mode & stat.S_IWOTH else "its group"
+        why, cure = f"may be written by {who}", "chmod -R go-w"
+    else:
+        return
+    raise StorageError(
+        f"the cache of compiled programs is not used: {path} {why}, who could change what you run; "
+        f"name another folder with GPUREGRESS_CACHE, or, if you trust all that is in it, `{cure} {folder()}`"
+    )
+
+
+def _read(path: Path) -> bytes:
+    """A regular file's content.
+
+    Raises:
+        OSError: there is none.
+        StorageError: others may write it.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would keep us waiting
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFoundError(errno.ENOENT, "no file", str(path))
+        _check_writers(path, status)
+        return file.read()
+
+
+def _digest(key: str, digests: Mapping[str, str], record: Mapping[str, Any]) -> str:
+    return digest((key, json.dumps([digests, record], sort_keys=True, separators=(",", ":"))))
 
 
 def prune(root: Path, limit_bytes: int = _LIMIT_BYTES) -> int:
@@ -157,7 +235,7 @@ def _replace(path: Path, data: bytes) -> None:
     # No fsync, unlike storage.write_atomic: a torn entry is found by its digest and made again.
     temporary = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

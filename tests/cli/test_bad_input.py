@@ -20,6 +20,8 @@ WRONG_JOBS = {
     "a missing source": (("scale.cu", "scal.cu"), "scal.cu"),
     "a grid of 0": ((GRID, "grid: [n - 100]"), "grid"),
     "a block over the limits": (("block: [32]", "block: [2048]"), "1024"),
+    "an architecture that is none": (("source:", "compile: {arch: sm_70}\nsource:"), "sm_75"),
+    "an architecture that is a command": (("source:", "compile: {arch: $(id)}\nsource:"), "compile.arch"),
     "a shape of 0": ((OUT, "  out: {dtype: float32, shape: [n - 100]}"), "shape"),
     "a shape too large": ((OUT, "  out: {dtype: float32, shape: [n * 10**12]}"), "out"),
     "a buffer never used": ((OUT, f"{OUT}\n  spare: {{dtype: int32, shape: [n]}}"), "spare"),
@@ -184,3 +186,9 @@ def test_two_reports_on_stdout_are_refused_before_anything_runs(shop: Workshop) 
     said = shop.fails(2, "run", "--json", "-", "--junit", "-")
     assert "--json and --junit cannot both go to stdout" in said
     assert not (shop.root / "runs").exists()
+
+
+@pytest.mark.parametrize("arch", ["$(id)", "", "sm_70", "sm_90 "])
+def test_an_architecture_that_is_none(shop: Workshop, arch: str) -> None:
+    shop.job()
+    assert "sm_90" in shop.fails(2, "build", "--arch", arch)

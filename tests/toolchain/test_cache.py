@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from gpuregress.errors import StorageError
 from gpuregress.toolchain import cache
 
 KEY = "3f" + "0" * 30
+OTHER = "3f" + "1" * 30
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
 
 @given(st.lists(st.text(max_size=5), max_size=5), st.lists(st.text(max_size=5), max_size=5))
@@ -37,7 +41,21 @@ def test_nothing_stored_is_nothing_found() -> None:
     assert cache.load(KEY) is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "gone", "record cut", "another format"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "cut",
+        "changed",
+        "gone",
+        "record cut",
+        "another format",
+        "record changed",
+        "a file not named",
+        "another's record",
+        "deep",
+        "a pipe",
+    ],
+)
 def test_a_damaged_entry_is_not_there(damage: str) -> None:
     cache.store(KEY, {"a": 1}, {".ptx": b"0123456789"})
     ptx, record = cache.file_path(KEY, ".ptx"), cache.file_path(KEY, ".json")
@@ -49,9 +67,75 @@ def test_a_damaged_entry_is_not_there(damage: str) -> None:
         ptx.unlink()
     elif damage == "record cut":
         record.write_bytes(record.read_bytes()[:-5])
+    elif damage == "another format":
+        record.write_bytes(record.read_bytes().replace(b'"format": 2', b'"format": 0'))
+    elif damage == "record changed":
+        record.write_bytes(record.read_bytes().replace(b'"a": 1', b'"a": 2'))
+    elif damage == "a file not named":
+        document = json.loads(record.read_bytes())
+        record.write_text(json.dumps({**document, "digests": {}}))
+    elif damage == "another's record":
+        cache.store(OTHER, {"a": 2}, {".ptx": b"0123456789"})
+        record.write_bytes(cache.file_path(OTHER, ".json").read_bytes())
+    elif damage == "deep":
+        record.write_text("[" * 100_000)
     else:
-        record.write_bytes(record.read_bytes().replace(b'"format": 1', b'"format": 0'))
+        record.unlink()
+        os.mkfifo(record)
     assert cache.load(KEY) is None
+
+
+@settings(max_examples=200)
+@given(json_values | st.fixed_dictionaries(dict.fromkeys(("format", "digest", "digests", "record"), json_values)))
+def test_a_record_of_another_shape_is_not_there(cache_folder: Path, document: object) -> None:
+    path = cache.file_path(KEY, ".json")
+    cache.make_folder(path.parent)
+    path.write_text(json.dumps({**document, "format": cache.FORMAT} if isinstance(document, dict) else document))
+    assert cache.load(KEY) is None
+
+
+def _loosen(path: Path, how: str) -> None:
+    if how == "owner":
+        os.chown(path, 12345, -1)
+    else:
+        path.chmod(path.stat().st_mode | (0o020 if how == "group" else 0o002))
+
+
+@pytest.mark.parametrize("how", ["group", "others", pytest.param("owner", marks=NEEDS_ROOT)])
+@pytest.mark.parametrize("where", ["", "programs", "programs/3f", f"programs/3f/{KEY}.json", f"programs/3f/{KEY}.ptx"])
+def test_what_others_may_write_is_refused_with_the_reason(cache_folder: Path, where: str, how: str) -> None:
+    cache.store(KEY, {"a": 1}, {".ptx": b"0123456789"})
+    _loosen(cache_folder / where, how)
+    said = {"group": "its group", "others": "everybody", "owner": "another user"}[how]
+    with pytest.raises(StorageError, match=f"{cache_folder / where} .*{said}.*GPUREGRESS_CACHE"):
+        cache.load(KEY)
+
+
+@pytest.mark.parametrize("where", ["", "programs", "programs/3f"])
+def test_nothing_is_written_where_others_may_write(cache_folder: Path, where: str) -> None:
+    cache.make_folder(cache_folder / "programs" / "3f")
+    (cache_folder / where).chmod(0o777)
+    with pytest.raises(StorageError, match="everybody"):
+        cache.store(KEY, {}, {})
+    assert not cache.file_path(KEY, ".json").exists()
+
+
+def test_a_generous_umask_opens_no_cache(cache_folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        cache.store(KEY, {"a": 1}, {".ptx": b""})
+    finally:
+        os.umask(before)
+    assert cache.load(KEY) == {"a": 1}
+
+
+def test_a_cache_that_is_copied_is_a_cache(cache_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.store(KEY, {"a": 1}, {".ptx": b"0123456789"})
+    subprocess.run(["cp", "-r", str(cache_folder), str(tmp_path / "carried")], check=True)
+    for path in (tmp_path / "carried").rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "carried"))
+    assert cache.load(KEY) == {"a": 1}
 
 
 def test_pruning_takes_the_entries_used_longest_ago_whole(cache_folder: Path) -> None:

@@ -27,11 +27,12 @@ def compiled(text: str, kernels: Sequence[str]) -> Compiled:
     Raises:
         UnsupportedError: every kernel needs what is not there. Where some do, the others can still be launched.
         CompileError: the PTX does not follow the grammar.
+        StorageError: others may write the cache.
     """
     key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest()])
-    record = cache.load(key)
-    if record is not None:
-        return _from_record(record, cache.file_path(key, ".o").read_bytes())
+    found = _found(key)
+    if found is not None:
+        return found
     built = _compile(text, kernels)
     try:
         cache.store(key, _to_record(built), {".o": built.code})
@@ -39,6 +40,15 @@ def compiled(text: str, kernels: Sequence[str]) -> Compiled:
         # A cache that cannot be written costs time and nothing else.
         return built
     return built
+
+
+def _found(key: str) -> Compiled | None:
+    """What the cache has; None where it has nothing that can be used."""
+    record = cache.load(key)
+    try:
+        return _from_record(record, cache.file_path(key, ".o").read_bytes()) if record is not None else None
+    except (OSError, KeyError, TypeError, ValueError):
+        return None
 
 
 @functools.cache

@@ -52,13 +52,16 @@ def table(name: str) -> Table:
 
     Raises:
         DeviceError: the package's data are damaged.
+        StorageError: others may write the cache.
     """
     path = cache.folder() / "tables" / f"{name}.{DIGESTS[name]}.u32"
+    cache.check(path.parent)
     mapped = _mapped(path, name)
     if mapped is not None:
         return mapped
     entries = _unpacked(name)
-    with contextlib.suppress(StorageError):
+    with contextlib.suppress(StorageError, OSError):
+        cache.make_folder(path.parent)
         storage.write_atomic(path, entries.data.cast("B"), durable=False)
     return entries
 

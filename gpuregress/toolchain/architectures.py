@@ -1,0 +1,25 @@
+"""The architectures that the pinned compiler knows."""
+
+from __future__ import annotations
+
+import re
+
+KNOWN = (75, 80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121)
+"""What nvrtcGetSupportedArchs of 13.5 answers."""
+
+_WITH_OWN_FEATURES = 90
+_WITH_FAMILIES = 100
+_NAME = re.compile(r"sm_([0-9]{2,3})([af]?)")
+
+
+def problem(arch: str) -> str | None:
+    """Why a text is no architecture to compile for, with what is possible; None if it is one."""
+    match = _NAME.fullmatch(arch)
+    number = int(match[1]) if match else 0
+    least = {"": 0, "a": _WITH_OWN_FEATURES, "f": _WITH_FAMILIES}[match[2] if match else ""]
+    if number in KNOWN and number >= least:
+        return None
+    names = ", ".join(f"sm_{known}" for known in KNOWN)
+    return (
+        f"{arch[:40]!r} is no architecture of this compiler; there are {names}, and sm_90a, sm_100a, sm_100f and so on"
+    )

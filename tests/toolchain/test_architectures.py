@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.toolchain import architectures
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_90a", "sm_100f", "sm_121a"])
+def test_what_the_compiler_knows(arch: str) -> None:
+    assert architectures.problem(arch) is None
+
+
+@pytest.mark.parametrize(
+    "arch", ["", "$(id)", "sm_", "sm_70", "sm_89a", "sm_90f", "sm_9", "compute_90", "sm_90\n", "sm_٩٠", "90"]
+)
+def test_anything_else_is_told_what_there_is(arch: str) -> None:
+    assert "sm_90" in (architectures.problem(arch) or "")
+
+
+def test_they_are_those_of_the_installed_compiler() -> None:
+    nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
+    assert tuple(nvrtc.nvrtcGetSupportedArchs()[1]) == architectures.KNOWN
