@@ -103,6 +103,7 @@ def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> No
         StorageError: the cache's folder cannot be written, or others may write it.
     """
     digests = {suffix: xxhash.xxh3_128(data).hexdigest() for suffix, data in files.items()}
+    record = json.loads(json.dumps(record))  # as it will be read: a number that is a key becomes text
     document = {"format": FORMAT, "digest": _digest(key, digests, record), "digests": digests, "record": record}
     check(file_path(key, "").parent)
     for suffix, data in files.items():

@@ -37,6 +37,11 @@ def test_what_is_stored_comes_back(cache_folder: Path, record: dict[str, object]
     assert cache.file_path(KEY, ".ptx").read_bytes() == data
 
 
+def test_keys_that_are_numbers_come_back_as_text() -> None:
+    cache.store(KEY, {"a": {2: (1, 2), 10: None}}, {})
+    assert cache.load(KEY) == {"a": {"2": [1, 2], "10": None}}
+
+
 def test_nothing_stored_is_nothing_found() -> None:
     assert cache.load(KEY) is None
 
