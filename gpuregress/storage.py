@@ -1,8 +1,9 @@
 """Files that are whole or not there: atomic writes, copies, locks, and disk errors as one line for people.
 
 A file is written under a temporary name beside its own, flushed to disk, then renamed. A process that is killed leaves
-at most a `.gpuregress-tmp-…` file, which a later write into the same folder removes once it is an hour old. Files that
-come by the hundred are renamed without the flush (`durable=False`) and flushed together later (`sync_tree`).
+at most a `.gpuregress-tmp-…` file or folder. Its owner holds a lock (flock) on it, which the system frees when that is
+gone, and a later write into the same folder removes what nobody holds. Files that come by the hundred are renamed
+without the flush (`durable=False`) and flushed together later (`sync_tree`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import secrets
 import shutil
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -32,6 +34,7 @@ _PIECE = 1 << 20
 _SYNCS_AT_ONCE = 8
 STALE_AFTER_S = 3600.0
 _FICLONE = 0x40049409  # linux/fs.h: _IOW(0x94, 9, int)
+_SCRATCH_PREFIX = "gpuregress-scratch-"
 _SWEPT: set[Path] = set()
 
 _ADVICE = {
@@ -93,20 +96,45 @@ def atomic(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path.parent)
-        temporary = path.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        file, temporary = _new_file(path.parent)
         try:
-            with temporary.open("xb") as file:
+            with file:
                 yield file
                 file.flush()
                 if durable:
                     os.fsync(file.fileno())
-            temporary.replace(path)
+                temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
         if durable:
             sync_folder(path.parent)
+
+
+def _new_file(folder: Path) -> tuple[BinaryIO, Path]:
+    """A new temporary file, open and held by this process."""
+    while True:
+        path = _temporary(folder)
+        file = path.open("xb")
+        try:
+            if _hold(file.fileno(), path):
+                return file, path
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        file.close()
+
+
+def _temporary(folder: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
+    return folder / f"{prefix}{secrets.token_hex(6)}"
+
+
+def _hold(descriptor: int, path: Path) -> bool:
+    """Locks a temporary file or folder; False where another process took it for a leftover and removed it before."""
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return path.exists()
 
 
 def sync_tree(folder: Path) -> None:
@@ -306,24 +334,90 @@ def remove_tree(folder: Path) -> None:
     with disk_errors(folder, "remove"):
         if not folder.exists():
             return
-        doomed = folder.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-        folder.rename(doomed)
-        shutil.rmtree(doomed)
+        doomed = _temporary(folder.parent)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _hold(descriptor, folder)
+            folder.rename(doomed)
+            shutil.rmtree(doomed)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def scratch(parent: Path | None = None) -> Iterator[Path]:
+    """A folder for what is thrown away; those of processes that were killed are removed first.
+
+    Args:
+        parent: where; the system's folder for temporary files where None.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    with disk_errors(parent or Path(os.environ.get("TMPDIR", "/tmp"))):  # noqa: S108 - only to be named
+        place = parent or Path(tempfile.gettempdir())
+        place.mkdir(parents=True, exist_ok=True)
+        _sweep(place)
+        is_held = False
+        while not is_held:
+            folder = _temporary(place, TEMPORARY_PREFIX if parent is not None else _SCRATCH_PREFIX)
+            folder.mkdir(mode=0o777 if parent is not None else 0o700)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            is_held = _hold(descriptor, folder)
+    try:
+        yield folder
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep_tree(folder: Path) -> None:
+    """Removes what killed processes left anywhere in a folder."""
+    for place, folders, _ in os.walk(folder):
+        _remove_leftovers(Path(place))
+        folders[:] = [name for name in folders if not name.startswith(TEMPORARY_PREFIX)]
 
 
 def _sweep(folder: Path) -> None:
     """Removes what killed processes left in a folder, once a process and folder."""
-    if folder in _SWEPT:
-        return
-    _SWEPT.add(folder)
-    for path in folder.glob(f"{TEMPORARY_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another process was faster, or may do it
-            if time.time() - path.lstat().st_mtime < STALE_AFTER_S:
-                continue
+    if folder not in _SWEPT:
+        _SWEPT.add(folder)
+        _remove_leftovers(folder)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith((TEMPORARY_PREFIX, _SCRATCH_PREFIX)):
+                _remove_if_left(Path(entry.path), is_link=entry.is_symlink())
+
+
+def _remove_if_left(path: Path, *, is_link: bool) -> None:
+    """Removes a temporary file or folder that no process holds; where locks say nothing, one that is old."""
+    with contextlib.suppress(OSError):  # another process was faster, or may do it
+        status = path.lstat()
+        is_old = time.time() - status.st_mtime > STALE_AFTER_S
+        if status.st_uid != os.geteuid():
+            return
+        if is_link:
+            if is_old:
+                path.unlink()
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        except OSError:  # a file system without locks
+            if not is_old:
+                return
+        else:
             if path.is_dir():
-                shutil.rmtree(path)
+                shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink()
+        finally:
+            os.close(descriptor)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

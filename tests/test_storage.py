@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from gpuregress import storage
 from gpuregress.errors import RunLocked, StorageError
+from gpuregress.records import Fault
 
 
 def names_in(folder: Path) -> list[str]:
@@ -116,17 +117,68 @@ def test_killed_anywhere(tmp_path: Path, writes: int) -> None:
     assert (tmp_path / "file").read_bytes() in (b"a" * 100_000, b"b" * 100_000)
 
 
-def test_what_the_killed_left_is_removed_when_old(tmp_path: Path) -> None:
-    old, young, other = tmp_path / ".gpuregress-tmp-1-a", tmp_path / ".gpuregress-tmp-2-b", tmp_path / "mine.tmp"
-    folder = tmp_path / ".gpuregress-tmp-3-c"
+def test_what_the_killed_left_is_removed_and_nothing_of_the_living(tmp_path: Path) -> None:
+    left, other, folder = tmp_path / ".gpuregress-tmp-1-a", tmp_path / "mine.tmp", tmp_path / ".gpuregress-tmp-3-c"
     folder.mkdir()
-    (folder / "file").touch()
-    for path in (old, young, other):
+    for path in (left, other, folder / "file"):
         path.touch()
-    for path in (old, other, folder):
-        os.utime(path, (time.time() - 2 * storage.STALE_AFTER_S,) * 2)
+    with storage.scratch(tmp_path) as living, storage.atomic(tmp_path / "deep" / "file") as file:
+        file.write(b"x")
+        code = "import sys; from gpuregress import storage; storage.sweep_tree(storage.Path(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+        assert names_in(tmp_path) == sorted([living.name, "deep", "mine.tmp"])
+    assert (tmp_path / "deep" / "file").read_bytes() == b"x"
+    assert names_in(tmp_path) == ["deep", "mine.tmp"]
+
+
+def test_a_write_removes_what_the_killed_left_beside(tmp_path: Path) -> None:
+    (tmp_path / ".gpuregress-tmp-1-a").touch()
     storage.write_atomic(tmp_path / "file", b"x")
-    assert names_in(tmp_path) == [".gpuregress-tmp-2-b", "file", "mine.tmp"]
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_a_temporary_file_that_was_taken_for_a_leftover_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, taken = fcntl.flock, list[Path]()
+
+    def late(descriptor: int, kind: int) -> None:
+        if not taken:
+            (path,) = tmp_path.iterdir()
+            path.unlink()
+            taken.append(path)
+        flock(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    storage.write_atomic(tmp_path / "file", b"x")
+    assert (tmp_path / "file").read_bytes() == b"x"
+    assert taken
+
+
+def test_scratch_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for name in ("gpuregress-scratch-0123456789ab", "gpuregress-mine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    code = "from gpuregress import storage\nwith storage.scratch() as folder: print(folder)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert names_in(tmp_path) == ["gpuregress-mine"]
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"\xff", b"[" * 100_000, b"null", b"[]", b'{"pid": "1"}', b"{}", b"1" * 9999]
+)
+def test_a_damaged_record_is_named(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "it.json").write_bytes(text)
+    with pytest.raises(StorageError, match=r"it\.json: edited or cut short; move it away"):
+        storage.read_record(tmp_path / "it.json", Fault, "move it away")
+
+
+def test_a_record_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "it.json")
+    with pytest.raises(StorageError, match="edited or cut short"):
+        storage.read_json(tmp_path / "it.json", "remove it")
 
 
 def test_copies(tmp_path: Path) -> None:

@@ -33,9 +33,12 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
 
     With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs.
     """
+    from gpuregress.pipeline import results as runs_left
     from gpuregress.pipeline import trend
 
     project = context.find_project(ctx)
+    for line in runs_left.cut_short(project.runs):
+        console.say(line, err=as_json)
     results = trend.results(project, cases, last)
     if cases:
         rows = [_result_row(result) for of_case in results.values() for result in of_case]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,14 +119,12 @@ def calibrate(
         Interrupted: ^C: what was seen until then is no evidence.
         GpuregressError: whatever `pipeline.run` raises.
     """
-    with storage.disk_errors(project.runs):
-        project.runs.mkdir(parents=True, exist_ok=True)
     found: dict[tuple[str, str], dict[str, Path]] = {}
     types: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {}
     used, names, changed = [], dict[str, str](), set[str]()
-    with tempfile.TemporaryDirectory(dir=project.runs, prefix=f"{storage.TEMPORARY_PREFIX}calibrate-") as scratch:
+    with storage.scratch(project.runs) as scratch:
         for number, (device, order) in enumerate(_ways(devices or registry.available())):
-            place = dataclasses.replace(project, runs=Path(scratch) / str(number))
+            place = dataclasses.replace(project, runs=scratch / str(number))
             request = Request((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
             summary = opening.run(place, request, machinery=machinery)
             if summary.interrupted:

@@ -9,9 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
-from gpuregress import toolchain
+from gpuregress import storage, toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import host
 from gpuregress.errors import GpuregressError
@@ -87,8 +86,8 @@ def _cache() -> Piece:
 
 
 def _compiler() -> Piece:
-    with tempfile.TemporaryDirectory(prefix="gpuregress-doctor-") as folder:
-        path = Path(folder) / "doctor.cu"
+    with storage.scratch() as folder:
+        path = folder / "doctor.cu"
         path.write_text(_KERNEL, encoding="utf-8")
         try:
             toolchain.compile(Source(str(path), kernels=("doctor",)))

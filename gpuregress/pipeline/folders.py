@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -47,15 +45,10 @@ def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> 
         folder = runs / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
         if folder.exists():
             continue
-        unborn = runs / f"{storage.TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-        with storage.disk_errors(runs):
-            (unborn / "dumps").mkdir(parents=True)
-        try:
+        with storage.scratch(runs) as unborn, storage.disk_errors(folder):
+            (unborn / "dumps").mkdir()
             writer = journal.Writer(unborn, start(folder.name))
             writer.move(folder)
-        except BaseException:
-            shutil.rmtree(unborn, ignore_errors=True)
-            raise
         return folder, writer
 
 
@@ -70,7 +63,7 @@ def point_latest(runs: Path, folder: Path) -> None:
         raise StorageError(
             f"{latest} should be a link to the last run, but is a file or folder of its own; move it away"
         )
-    temporary = runs / f"{storage.TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    temporary = runs / f"{storage.TEMPORARY_PREFIX}{secrets.token_hex(6)}"
     with storage.disk_errors(latest):
         temporary.symlink_to(folder.name)
         temporary.replace(latest)

@@ -6,11 +6,11 @@ Nothing is imported here that the first worker's start can do without: it waits 
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress import storage
 from gpuregress.pipeline import seats
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.pipeline.request import Machinery, Request
@@ -98,8 +98,8 @@ def opened(request: Request, machinery: Machinery | None = None) -> Iterator[Ope
     machinery = machinery or Machinery()
     with (
         Bell() as bell,
-        tempfile.TemporaryDirectory(prefix="gpuregress-") as scratch,
-        contextlib.closing(Opening(request, machinery, bell, Path(scratch))) as opening,
+        storage.scratch() as scratch,
+        contextlib.closing(Opening(request, machinery, bell, scratch)) as opening,
     ):
         yield opening
 

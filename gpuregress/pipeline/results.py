@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -169,6 +170,15 @@ def _told(summary: RunSummary, who: str) -> str:
     if summary.state == "running":
         return f"run {summary.run} is not over ({who}); {of}"
     return f"run {summary.run} was cut short (killed, or the machine stopped) {summary.cut}; {of}"
+
+
+def cut_short(runs: Path) -> Iterator[str]:
+    """A line for people on each kept run that was cut short, the oldest first."""
+    for folder in folders.every(runs):
+        with contextlib.suppress(StorageError):  # one without a journal says nothing of itself
+            said = told(folder)
+            if said and " was cut short " in said:
+                yield said
 
 
 def chosen(runs: Path, name: str | None = None) -> Path:

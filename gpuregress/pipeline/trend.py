@@ -45,7 +45,7 @@ def runs(project: Project, last: int) -> tuple[Run, ...]:
     with _open(project) as history:
         found = history.runs(last)
     if not found:
-        raise NothingToDo(f"there is no run in {project.runs} yet")
+        raise NothingToDo(f"no run in {project.runs} has ended yet")
     return tuple(reversed(found))
 
 
@@ -73,7 +73,7 @@ def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, 
 
 def _open(project: Project) -> History:
     if not (project.runs / FILE).exists():
-        raise NothingToDo(f"there is no run in {project.runs} yet")
+        raise NothingToDo(f"no run in {project.runs} has ended yet")
     return History(project.runs / FILE)
 
 

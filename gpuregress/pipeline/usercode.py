@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import selectors
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from gpuregress import storage
 from gpuregress.errors import HarnessError
 from gpuregress.pipeline.interrupts import Bell
 from gpuregress.records import Case, Check, Comparison, Dump, from_json
@@ -32,7 +33,8 @@ class UserCode:
     def __init__(self, bell: Bell) -> None:
         self._bell = bell
         self._process: Worker | None = None
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._held = contextlib.ExitStack()
+        self._scratch: Path | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -42,8 +44,7 @@ class UserCode:
     ) -> None:
         """Ends the process."""
         self._end()
-        if self._scratch is not None:
-            self._scratch.cleanup()
+        self._held.close()
 
     def compare(self, pair: Pair) -> Comparison:
         """What `pair.compare()` gives, for a rule that the user's `verify` decides.
@@ -86,8 +87,8 @@ class UserCode:
 
     def _begin(self) -> Worker:
         if self._process is None:
-            self._scratch = self._scratch or tempfile.TemporaryDirectory(prefix="gpuregress-")
-            self._process = Worker(Seat("cpu", "the user's code"), COMMAND, Path(self._scratch.name, "printed.txt"))
+            self._scratch = self._scratch or self._held.enter_context(storage.scratch())
+            self._process = Worker(Seat("cpu", "the user's code"), COMMAND, self._scratch / "printed.txt")
             self._wait(self._process, STARTING_S)  # until it is ready: its start is not the user's time
         return self._process
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from gpuregress import storage
 from gpuregress.errors import CompileError, HarnessError
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
@@ -120,8 +119,8 @@ def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> Linked:
 
 
 def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> Linked:
-    with tempfile.TemporaryDirectory(prefix="gpuregress-") as folder:
-        source, target = Path(folder) / "module.ptx", Path(folder) / "module.cubin"
+    with storage.scratch() as folder:
+        source, target = folder / "module.ptx", folder / "module.cubin"
         source.write_text(ptx, encoding="utf-8")
         command = [ptxas, "-v", f"-arch={arch}", "-lineinfo", str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

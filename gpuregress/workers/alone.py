@@ -10,7 +10,6 @@ import dataclasses
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +20,7 @@ from gpuregress.devices.base import Device
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import visible
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Outcome, from_json, to_json
+from gpuregress.records import Outcome, to_json
 from gpuregress.workers.task import Task
 
 FAULT = 3
@@ -61,11 +60,11 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     """
     options = _parse(arguments)
     try:
-        task = from_json(Task, json.loads(storage.read_bytes(Path(options.task))))
+        task = storage.read_record(Path(options.task), Task, "run the case again")
         with (opener or _bare)(options.device) as device:
             outcome = _run(task, device)
             is_dead = bool(device.info.extra.get("sticky"))
-    except (GpuregressError, ValueError, TypeError, KeyError) as error:
+    except GpuregressError as error:
         sys.stderr.write(visible(f"gpuregress: {error}\n"))
         return GpuregressError.exit_code
     sys.stdout.write(visible(f"{_told(outcome)}\n"))
@@ -77,8 +76,8 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
 
 
 def _run(task: Task, device: Device) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="gpuregress-alone-") as folder:
-        log, dumps = Path(folder) / "launch.log", Path(folder) / "dumps"
+    with storage.scratch() as folder:
+        log, dumps = folder / "launch.log", folder / "dumps"
         with closing(LaunchLog(log)) as opened:
             return runner.run_case(
                 device, task.case, task.program, log=opened, first_launch=task.first_launch, dumps=dumps, known={}

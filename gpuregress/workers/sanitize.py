@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from gpuregress import storage
 from gpuregress.devices.cuda import sanitizer
 from gpuregress.devices.cuda.sanitizer import Report
 from gpuregress.errors import DeviceError
@@ -49,8 +48,8 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
 
 def _watch(task: Task, tool: str, device: str) -> tuple[tuple[Report, ...], str]:
     """The tool's findings, and why there are none where it could not look."""
-    with tempfile.TemporaryDirectory(prefix="gpuregress-sanitize-") as folder:
-        saved, log = Path(folder) / "task.json", Path(folder) / "report.txt"
+    with storage.scratch() as folder:
+        saved, log = folder / "task.json", folder / "report.txt"
         # Poison counts as written: initcheck would find nothing.
         alone.save(task, saved, poison=tool != "initcheck")
         program = (sys.executable, "-P", "-m", "gpuregress.workers.alone", "--device", device, str(saved))

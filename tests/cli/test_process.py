@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gpuregress import launchlog
 from tests.cli.workshop import JOB, KERNEL, Workshop
 
@@ -97,10 +99,96 @@ def test_killed_the_log_names_the_launch(shop: Workshop) -> None:
     (path,) = logs(shop)
     (begin,) = launchlog.read(path).unfinished
     assert begin.case == "slow/n=100"
-    with start(shop, "log", "--blame") as log:
-        out, _ = log.communicate(timeout=60)
-    assert "never came back" in out
-    assert "slow<<<" in out
+    name, where = path.parent.name, f"launch {begin.number} on cpu, slow/n=100: slow<<<"
+    assert f"{name} was cut short" in shop.call("log", "--blame").stdout
+    for arguments in (("log", "--blame"), ("report", "-o", str(shop.root / "r.html")), ("history",)):
+        assert where in shop.call(*arguments).output
+    assert "Cut short" in (shop.root / "r.html").read_text()
+    document = json.loads(shop.call("report", "--json").stdout)
+    assert (document["state"], document["exit_code"], document["unfinished"]) == ("cut short", 4, ["slow/n=100"])
+    assert [case["verdict"] for case in document["cases"]] == ["new"]
+
+
+def cut(shop: Workshop) -> str:
+    """A run of `scale`, which ended, and `slow`, which was killed in its launch; its name."""
+    hanging(shop)
+    with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
+        wait_until(lambda: is_hanging(shop))
+        run.kill()
+        run.communicate(timeout=60)
+    shop.write("configs/slow.yaml", JOB)  # launches `scale` from now on
+    return logs(shop)[-1].parent.name
+
+
+def test_a_run_that_was_cut_short_is_told_once_by_the_next_and_always_on_demand(fake_shop: Workshop) -> None:
+    name = cut(fake_shop)
+    said = f"run {name} was cut short (killed, or the machine stopped) in launch 2 on cpu, slow/n=100"
+    assert said in fake_shop.call("run", "--device", "cpu", "scale").stdout
+    assert said not in fake_shop.call("run", "--device", "cpu", "scale").stdout
+    assert said in fake_shop.call("log", name).stdout
+    assert said in fake_shop.call("history").stdout
+    assert said in fake_shop.call("report", name, "-o", str(fake_shop.root / "r.html")).stderr
+
+
+def test_nothing_is_accepted_from_a_run_that_was_cut_short_unless_it_is_named(fake_shop: Workshop) -> None:
+    fake_shop.call("run", "--device", "cpu")
+    name = cut(fake_shop)
+    for command in (("accept",), ("review",), ("reject", "scale"), ("accept", "--run", "latest")):
+        said = fake_shop.fails(4, *command)
+        assert f"the newest run {name} was cut short" in said
+        assert f"--run {name}" in said
+    assert fake_shop.call("accept", "--run", name, "-m", "why").stdout.startswith("accepted scale/n=100 ")
+
+
+def test_what_never_got_its_turn_is_run_again_however_often_one_is_stopped(fake_shop: Workshop) -> None:
+    cut(fake_shop)
+    fake_shop.call("accept", "--run", logs(fake_shop)[-1].parent.name, "-m", "why")
+    again = fake_shop.call("run", "--device", "cpu", "--rerun-failed", "scale")
+    assert "new      slow" not in again.stdout
+    again = fake_shop.call("run", "--device", "cpu", "--rerun-failed")
+    assert ("new      slow/n=100" in again.stdout, again.exit_code) == (True, 1)
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+WRITING = """
+import os, sys
+from gpuregress import storage
+from gpuregress.__main__ import run
+atomic, NUMBER = storage.atomic, int(sys.argv.pop())
+def stopped(path, **more):
+    held = atomic(path, **more)
+    enter = held.__enter__
+    if "baselines" in str(path):
+        class Stopped:
+            def __enter__(self):
+                file = enter()
+                os.kill(os.getpid(), NUMBER)
+                return file
+            def __exit__(self, *error):
+                return held.__exit__(*error)
+        return Stopped()
+    return held
+storage.atomic = stopped
+run()
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=str)
+def test_a_signal_while_baselines_are_written_is_130_and_leaves_nothing_behind(
+    fake_shop: Workshop, number: signal.Signals
+) -> None:
+    fake_shop.call("run", "--device", "cpu")
+    command = [sys.executable, "-c", WRITING, "-C", str(fake_shop.root), "accept", "-m", "why", str(int(number))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (130, "gpuregress: interrupted")
+    assert not [path for path in (fake_shop.root / "baselines").rglob("*") if path.is_file()]
+
+
+def test_accepting_removes_what_a_killed_accept_left_in_any_folder(fake_shop: Workshop) -> None:
+    fake_shop.call("run", "--device", "cpu")
+    left = fake_shop.write("baselines/other/n=1/.gpuregress-tmp-0123456789ab", "half")
+    assert fake_shop.call("accept", "-m", "why").exit_code == 0
+    assert not left.exists()
 
 
 def test_two_runs_at_once_do_not_meet(shop: Workshop) -> None:
