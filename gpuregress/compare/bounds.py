@@ -7,8 +7,6 @@ float64. An infinity is near nothing but itself, and a NaN near nothing but a Na
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +16,6 @@ from gpuregress.dtypes import Scalar
 from gpuregress.ordinals import Array, Mask
 
 Floats = npt.NDArray[np.float64]
-Number = int | float
 _BELOW_2_64 = float(np.nextafter(2.0**64, 0.0))
 
 
@@ -81,12 +78,11 @@ def _near(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> Mask:
 
 
 def _within_tolerance(expected: Array, actual: Array, scalar: Scalar, rtol: float, atol: float) -> Mask:
+    if not scalar.is_float:
+        off = ordinals.distance(ordinals.keys(expected, scalar), ordinals.keys(actual, scalar))
+        return np.asarray(off <= whole_limit(expected, scalar, rtol, atol))
     with np.errstate(invalid="ignore", over="ignore"):
         limit = atol + rtol * magnitude(expected, scalar)
-        if not scalar.is_float:
-            off = ordinals.distance(ordinals.keys(expected, scalar), ordinals.keys(actual, scalar))
-            whole = np.floor(np.minimum(limit, _BELOW_2_64)).astype(np.uint64)
-            return np.asarray((limit > _BELOW_2_64) | (off <= whole))
         difference = np.abs(_wide(actual, scalar) - _wide(expected, scalar))
         within = difference <= limit
         over = ~np.isfinite(difference)
@@ -94,6 +90,15 @@ def _within_tolerance(expected: Array, actual: Array, scalar: Scalar, rtol: floa
             half_e, half_a = _wide(expected, scalar) / 2, _wide(actual, scalar) / 2
             within = np.where(over, np.abs(half_a - half_e) <= atol / 2 + rtol * np.abs(half_e), within)
     return within
+
+
+def whole_limit(expected: Array, scalar: Scalar, rtol: float, atol: float) -> npt.NDArray[np.uint64]:
+    """How far integers may be off: atol + rtol |expected|, rounded down, at most 2^64 - 1."""
+    with np.errstate(over="ignore"):
+        limit = atol + rtol * magnitude(expected, scalar)
+    whole = np.floor(np.minimum(limit, _BELOW_2_64)).astype(np.uint64)
+    whole[limit > _BELOW_2_64] = np.iinfo(np.uint64).max
+    return whole
 
 
 def _within_ulp(expected: Array, actual: Array, scalar: Scalar, limit: int) -> Mask:
@@ -110,29 +115,3 @@ def _both_zero(expected: Array, actual: Array, scalar: Scalar) -> Mask:
 def _wide(column: Array, scalar: Scalar) -> Floats:
     with np.errstate(invalid="ignore"):  # a signalling NaN, made quiet
         return dtypes.to_float(column, scalar).astype(np.float64)
-
-
-def near_one(expected: Number, actual: Number, key_e: int, key_a: int, scalar: Scalar, bound: Bound) -> bool:
-    """Whether one pair keeps the bound: what `broken` says, in Python's own numbers.
-
-    Args:
-        expected: the baseline's value.
-        actual: this run's.
-        key_e: `ordinals.keys` of expected, zeros merged where the bound says so.
-        key_a: the same of actual.
-        scalar: how they are stored.
-        bound: what is allowed; its `nan` is not looked at.
-    """
-    if key_e == key_a:
-        return True
-    if bound.is_exact or not (math.isfinite(expected) and math.isfinite(actual)):
-        return False
-    if bound.ulp is not None and scalar.is_float and (key_e < 0) == (key_a < 0) and abs(key_e - key_a) <= bound.ulp:
-        return True
-    if not bound.has_tolerance or scalar.kind == "bool":
-        return False
-    rtol, atol = bound.rtol or 0.0, bound.atol or 0.0
-    off = abs(actual - expected)
-    if isinstance(off, float) and math.isinf(off):
-        return abs(actual / 2 - expected / 2) <= atol / 2 + rtol * abs(expected / 2)
-    return off <= atol + rtol * float(abs(expected))

@@ -8,6 +8,7 @@ match; that greedy matching is as large as any, and what it leaves is "only in t
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +16,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, ordinals, records
+from gpuregress import ordinals, records
 from gpuregress.compare import bounds, describe, metrics
 from gpuregress.compare.bound import Bound
+from gpuregress.compare.reach import reach
 from gpuregress.compare.request import Request
-from gpuregress.compare.tally import FIRST, PartSums, elements, finite, spot
+from gpuregress.compare.tally import FIRST, PartSums, Spot, elements, finite, spot
 from gpuregress.compare.words import word
 from gpuregress.dtypes import Part, Scalar
-from gpuregress.ordinals import Array
+from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Comparison, Element
 
-Places = npt.NDArray[np.int64]
-_FEWEST, _MOST, _STEP_BY_STEP, _RUN, _STRETCH = 1 << 10, 1 << 18, 1 << 12, 64, 1 << 11
+Places = npt.NDArray[np.signedinteger[Any]]
+_MOST, _BLOCK, _FEWEST = 1 << 18, 1 << 16, 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,14 @@ class Leftover:
     actual: Places
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """Elements without a partner, of each side."""
+        return len(self.expected), len(self.actual)
+
+    @property
     def count(self) -> int:
         """Elements without a partner, of the side that has more."""
-        return max(len(self.expected), len(self.actual))
+        return max(self.counts)
 
 
 def compare(request: Request, expected: Array, actual: Array) -> Comparison:
@@ -101,7 +108,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
 def count_unmatched(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> tuple[int, int]:
     """How many of each side find no partner on the other under a bound."""
     left = _leftover(_sorted(expected, scalar, bound), _sorted(actual, scalar, bound), scalar, bound)
-    return len(left.expected), len(left.actual)
+    return left.counts
 
 
 class _Judge:
@@ -178,64 +185,95 @@ def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:
 
 
 def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Leftover:
-    if np.array_equal(expected.keys, actual.keys):
-        return Leftover(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    if bound.is_exact:
-        return _surplus(expected.keys, actual.keys)
-    return _walk(expected, actual, scalar, bound)
+    """The two-pointer walk: each value takes the first one that is near and free.
 
-
-def _surplus(expected: Array, actual: Array) -> Leftover:
-    """Places of sorted keys that occur more often on one side: the last ones of each run of equal keys.
-
-    Taken stretch by stretch, each ending where a run ends; most are equal on both sides and are passed over.
+    Long blocks while values pair up one by one; from a value that does not, short ones, and longer while it goes on.
     """
-    only_e: list[Places] = []
-    only_a: list[Places] = []
-    i = j = 0
-    while i < len(expected):
-        top = expected[min(i + _STRETCH, len(expected)) - 1]
-        end_i, end_j = _end_of(expected, i, top), _end_of(actual, j, top)
-        here, there = expected[i:end_i], actual[j:end_j]
-        if not np.array_equal(here, there):
-            only_e.append(_oftener(here, there) + i)
-            only_a.append(_oftener(there, here) + j)
-        i, j = end_i, end_j
-    only_a.append(np.arange(j, len(actual)))
-    return Leftover(np.concatenate([*only_e, np.zeros(0, np.int64)]), np.concatenate(only_a))
+    left, free = np.ones(len(expected.keys), np.bool_), 0
+    taken = np.zeros(len(actual.keys), np.bool_)
+    i, size, few = 0, _MOST, _FEWEST
+    while i < len(left):
+        paired, count = _paired(expected, actual, scalar, bound, slice(i, i + size), free)
+        left[i : i + paired] = False
+        taken[free : free + paired] = True
+        i, free, size = i + paired, free + paired, min(2 * size, _MOST)
+        if paired == count:
+            few = _FEWEST
+            continue
+        places, end, after = _places(expected.keys[i : i + few], actual.keys, scalar, bound, free)
+        found = places < end
+        left[i : i + few] = ~found
+        taken[places[found]] = True
+        i, free, size, few = i + len(places), after, _FEWEST, min(2 * few, _BLOCK)
+    return Leftover(_where(left), _where(~taken))
 
 
-def _end_of(keys: Array, start: int, top: Any) -> int:
-    """Where the keys up to `top` end, looked for near `start` first, where it nearly always is."""
-    near = keys[start : start + 2 * _STRETCH]
-    end = int(np.searchsorted(near, top, side="right"))
-    return start + end if end < len(near) else int(np.searchsorted(keys, top, side="right"))
+def _paired(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound, block: slice, free: int) -> tuple[int, int]:
+    """How many values of a block pair up from its start with those from `free` on, one by one; and its length."""
+    keys = expected.keys[block]
+    beside = actual.keys[free : free + len(keys)]
+    off = keys[: len(beside)] != beside
+    if not bound.is_exact and off.any():
+        values = ordinals.values(keys[: len(beside)], scalar), ordinals.values(beside, scalar)
+        off = bounds.broken(*values, scalar, _no_nan(bound))
+    return int(np.argmax(off)) if off.any() else len(beside), len(keys)
 
 
-def _oftener(mine: Array, others: Array) -> Places:
-    nth = np.arange(len(mine)) - np.searchsorted(mine, mine, side="left")
-    count = np.searchsorted(others, mine, side="right") - np.searchsorted(others, mine, side="left")
-    return np.flatnonzero(nth >= count)
+def _places(keys: Array, among: Array, scalar: Scalar, bound: Bound, free: int) -> tuple[Places, Places, int]:
+    """The place of each key's partner in the other side, the end of where it may be, and the next free place."""
+    low, high = reach(keys, scalar, bound)
+    # Where rounding lets an end fall back by a step, the narrower range counts.
+    first = np.maximum.accumulate(np.searchsorted(among, low))
+    end = np.minimum.accumulate(np.searchsorted(among, high, side="right")[::-1])[::-1]
+    end = np.maximum(end, free)
+    places, after = _first_free(first, end, free)
+    return places, end, after
 
 
-def _walk(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Leftover:
-    """The two-pointer walk: whole blocks while they pair up, step by step around what does not."""
-    i = j = 0
-    size = _FEWEST
-    only_e: list[int] = []
-    only_a: list[int] = []
-    while i < len(expected.keys) and j < len(actual.keys):
-        count = min(size, len(expected.keys) - i, len(actual.keys) - j)
-        here = expected.values(slice(i, i + count)), actual.values(slice(j, j + count))
-        off = bounds.broken(*here, scalar, _no_nan(bound))
-        paired = int(np.argmax(off)) if off.any() else count
-        i, j, size = i + paired, j + paired, min(2 * size, _MOST)
-        if paired < count:
-            i, j = _step_by_step(expected, actual, scalar, bound, i, j, only_e, only_a)
-            size = _FEWEST
-    only_e += range(i, len(expected.keys))
-    only_a += range(j, len(actual.keys))
-    return Leftover(np.array(only_e, np.int64), np.array(only_a, np.int64))
+def _where(mask: Mask) -> Places:
+    """The places that are set, in as few bytes as will do."""
+    found: Places = np.empty(np.count_nonzero(mask), np.dtype("i8" if len(mask) >> 31 else "i4"))
+    done = 0
+    for start in range(0, len(mask), _MOST):
+        here = np.flatnonzero(mask[start : start + _MOST])
+        found[done : done + len(here)] = here + start
+        done += len(here)
+    return found
+
+
+def _first_free(first: Places, end: Places, free: int) -> tuple[Places, int]:
+    """Gives out places in turn: to each the first one of its range that nobody before it has.
+
+    Taking a place makes `free` into min(max(free + 1, low), high), with low = min(first + 1, end) and high = end; where
+    none is left it makes it into high. Functions of that kind can be composed: shifts are added, low and high go
+    through the next one. So rows of a square are worked out side by side, column by column, and then joined.
+
+    Args:
+        first: where each range begins, rising.
+        end: where it ends, rising; the ranges may be empty.
+        free: the first place that may be given out.
+
+    Returns:
+        The places, those that are not before `end` standing for none; and the next free one.
+    """
+    count, side = len(first), math.isqrt(len(first) - 1) + 1
+    low, high = (
+        np.pad(ends, (0, side * side - count), mode="edge").reshape(side, side).T.copy()
+        for ends in (np.minimum(first + 1, end), end)
+    )
+    lowest, highest = low[0], high[0]
+    for column in range(1, side):
+        lowest, highest = (np.minimum(np.maximum(ends + 1, low[column]), high[column]) for ends in (lowest, highest))
+    starts = [free]
+    for bottom, top in zip(lowest.tolist(), highest.tolist(), strict=True):
+        starts.append(min(max(starts[-1] + side, bottom), top))
+    places = np.empty((side + 1, side), np.int64)
+    places[0] = starts[:-1]
+    for column in range(side):
+        places[column + 1] = np.minimum(np.maximum(places[column] + 1, low[column]), high[column])
+    before = places[:-1].T.reshape(-1)[:count]
+    after = min(max(int(before[-1]) + 1, int(min(first[-1] + 1, end[-1]))), int(end[-1]))
+    return np.maximum(before, first), after
 
 
 def _no_nan(bound: Bound) -> Bound:
@@ -243,38 +281,22 @@ def _no_nan(bound: Bound) -> Bound:
     return Bound(bound.rtol, bound.atol, bound.ulp, "equal", bound.signed_zero)
 
 
-def _step_by_step(
-    expected: _Side, actual: _Side, scalar: Scalar, bound: Bound, i: int, j: int, only_e: list[int], only_a: list[int]
-) -> tuple[int, int]:
-    """Walks some thousand elements, or until a run of pairs shows that blocks will do again."""
-    keys_e, keys_a = (side.keys[at : at + _STEP_BY_STEP].tolist() for side, at in ((expected, i), (actual, j)))
-    values_e, values_a = (
-        dtypes.to_float(side.values(slice(at, at + _STEP_BY_STEP)), scalar).tolist()
-        for side, at in ((expected, i), (actual, j))
-    )
-    x = y = run = 0
-    while x < len(keys_e) and y < len(keys_a) and run < _RUN:
-        if bounds.near_one(values_e[x], values_a[y], keys_e[x], keys_a[y], scalar, bound):
-            x, y, run = x + 1, y + 1, run + 1
-        elif keys_a[y] < keys_e[x]:
-            only_a.append(j + y)
-            y, run = y + 1, 0
-        else:
-            only_e.append(i + x)
-            x, run = x + 1, 0
-    return i + x, j + y
-
-
 def _worst(part: Part, original: Array, expected: _Side, actual: _Side, left: Leftover, bound: Bound) -> Element | None:
     """The worst pair among what is left, paired in sorted order."""
-    pairs = min(len(left.expected), len(left.actual))
-    if not pairs:
+    worst: tuple[float, int, Spot] | None = None
+    for start in range(0, min(left.counts), _MOST):
+        count = min(_MOST, min(left.counts) - start)
+        places = left.expected[start : start + count]
+        e, a = expected.values(places), actual.values(left.actual[start : start + count])
+        absolute = bounds.absolute(e, a, part.scalar)
+        scores = np.where(np.isnan(absolute), np.inf, absolute)
+        at = int(np.argmax(scores))
+        if worst is None or scores[at] > worst[0]:
+            worst = float(scores[at]), int(places[at]), spot(part, 0, e, a, at)
+    if worst is None:
         return None
-    e, a = expected.values(left.expected[:pairs]), actual.values(left.actual[:pairs])
-    absolute = bounds.absolute(e, a, part.scalar)
-    at = int(np.argmax(np.where(np.isnan(absolute), np.inf, absolute)))
-    place = _original_place(original, part.scalar, expected.keys, int(left.expected[at]), bound)
-    return elements([spot(part, place, e, a, at)])[0]
+    place = _original_place(original, part.scalar, expected.keys, worst[1], bound)
+    return elements([dataclasses.replace(worst[2], index=place)])[0]
 
 
 def _first(

@@ -29,6 +29,7 @@ _ENOUGH = 200  # differences, before their share is judged
 _SMALL, _LARGE = 1 << 13, 1 << 17  # bytes compared at once: few after a difference, up to what a core's cache holds
 _RELEASE = 1 << 25  # bytes walked before their pages are dropped
 _MOST_LINES = 1 << 16  # differing lines held as text
+_MOST_ROWS = 1 << 18  # rows of a piece that is cut out of arrays
 
 Rows = npt.NDArray[np.generic]
 
@@ -83,6 +84,20 @@ def pieces(first: Path, second: Path, *, every: bool = False) -> Iterator[Piece]
             rest = yield from _walk(a, b)
         if rest is not None:
             yield from _parse_rest(a, b, rest, every=every)
+
+
+def cut(first: Rows, second: Rows, element_type: ElementType) -> Iterator[Piece]:
+    """The same of two dumps that are read already.
+
+    Args:
+        first: one dimension, dtype the element type's storage.
+        second: as many elements.
+        element_type: of both.
+    """
+    for start in range(0, len(first), _MOST_ROWS):
+        rows = slice(start, start + _MOST_ROWS)
+        piece = Piece(np.arange(start, start + len(first[rows])), first[rows], second[rows])
+        yield piece.only(piece.differs(element_type))
 
 
 def _parse_rest(a: Mapped, b: Mapped, rest: tuple[int, int, int], *, every: bool) -> Iterator[Piece]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -85,17 +85,22 @@ class Pair:
             return compare.compare(request, array, array)
         if compare.is_in_order(request.rule):
             return self._compare_in_order(request, watchers)
-        compared = compare.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+        from gpuregress.dump import walk  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
+
+        then, now = (self.loaded(path).array.reshape(-1) for path in (self.then_path, self.now_path))
+        compared = compare.compare(request, then, now)
         if watchers and not compared.same:
-            for piece in self._pieces():
+            for piece in walk.cut(then, now, request.element_type):
                 for watcher in watchers:
                     watcher.add(piece, None)
         return compared
 
     def _compare_in_order(self, request: Request, watchers: Sequence[Watcher]) -> Comparison:
+        from gpuregress.dump import walk  # noqa: PLC0415 - as above
+
         every = compare.needs_all(request.rule)
         run = compare.InOrder(request, every=every)
-        for piece in self._pieces(every=every):
+        for piece in walk.pieces(self.then_path, self.now_path, every=every):
             broken = run.add(piece.indices, piece.first, piece.second)
             if not watchers:
                 continue
@@ -104,14 +109,9 @@ class Pair:
                 watcher.add(piece.only(differs), broken[differs])
         return run.finish()
 
-    def _pieces(self, *, every: bool = False) -> Iterator[Piece]:
-        from gpuregress.dump import walk  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
-
-        return walk.pieces(self.then_path, self.now_path, every=every)
-
     def loaded(self, path: Path) -> Loaded:
         """One of the two files, read once."""
-        from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
+        from gpuregress.dump import reader  # noqa: PLC0415 - as above
 
         if path not in self._read:
             self._read[path] = reader.read(path)

@@ -119,17 +119,42 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
     assert found.same == (matched == size)
 
 
-@pytest.mark.parametrize("stretch", [1, 3, 1 << 11])
+@pytest.mark.parametrize("block", [1, 3, 1 << 10])
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.lists(st.integers(0, 9), min_size=1, max_size=30))
 def test_exact_counts_are_those_of_a_multiset(
-    monkeypatch: pytest.MonkeyPatch, stretch: int, first: list[int], second: list[int]
+    monkeypatch: pytest.MonkeyPatch, block: int, first: list[int], second: list[int]
 ) -> None:
-    monkeypatch.setattr(multiset, "_STRETCH", stretch)
+    monkeypatch.setattr(multiset, "_FEWEST", block)
     size = min(len(first), len(second))
     found = against("int16", first[:size], second[:size], Rule(order="any"))
     assert found.only_expected == (Counter(first[:size]) - Counter(second[:size])).total()
     assert found.only_actual == (Counter(second[:size]) - Counter(first[:size])).total()
+
+
+@pytest.mark.parametrize("rule", [Rule(order="any", atol=0.6), Rule(order="any", rtol=0.02), Rule(order="any", ulp=3)])
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 120))
+def test_blocks_carry_the_walk_on(
+    monkeypatch: pytest.MonkeyPatch, rule: Rule, seed: int, block: int, size: int
+) -> None:
+    """Chains of neighbours across many blocks, against the walk one by one."""
+    monkeypatch.setattr(multiset, "_FEWEST", block)
+    monkeypatch.setattr(multiset, "_BLOCK", 2 * block)
+    monkeypatch.setattr(multiset, "_MOST", 3 * block)
+    rng = np.random.default_rng(seed)
+    e, a = (np.sort(rng.integers(-40, 40, size) / rng.choice([2, 7])).astype(np.float32) for _ in range(2))
+    kind, bound = request("float32", (size,)).element_type.parts[0].scalar, Bound.of_rule(rule)
+    i = j = pairs = 0
+    while i < size and j < size:
+        if not bounds.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0]:
+            i, j, pairs = i + 1, j + 1, pairs + 1
+        elif a[j] < e[i]:
+            j += 1
+        else:
+            i += 1
+    found = against("float32", rng.permutation(e), rng.permutation(a), rule)
+    assert found.only_expected == found.only_actual == size - pairs
 
 
 def test_long_runs_and_breaks_take_the_same_walk() -> None:
