@@ -75,6 +75,10 @@ class FakeDevice:
         self.info = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30)
         self.memories: dict[int, FakeMemory] = {}
         self.launched = 0
+        self.varies = False
+
+    def vary(self, run: int) -> str:
+        return f"order {run}" if self.varies else ""
 
     def load(self, program: Program) -> FakeModule:
         return FakeModule()

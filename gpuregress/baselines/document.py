@@ -119,6 +119,7 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
         launches=tuple(dict.fromkeys(launches)),
         resources=outcome.resources,
         determinism=outcome.extra.get("determinism", {}),
+        orders=tuple(outcome.extra.get("orders", ())),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from gpuregress.compare import fingerprint
@@ -12,6 +13,23 @@ from gpuregress.records import Comparison
 
 Determinism = Literal["bitwise", "order varies", "values vary"]
 CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far several runs of a buffer agree, and the order of blocks and threads in each, where one was chosen."""
+
+    determinism: Determinism
+    orders: tuple[str, ...] = ()
+
+    @property
+    def in_orders(self) -> str:
+        """` (usual; blocks and threads reversed)`, or nothing."""
+        return f" ({'; '.join(self.orders)})" if self.orders else ""
+
+    def worse_than(self, other: Seen) -> bool:
+        """Whether the runs agree less."""
+        return CLASSES.index(self.determinism) > CLASSES.index(other.determinism)
 
 
 def classify(element_type: ElementType, runs: Sequence[Array]) -> Determinism:
@@ -29,25 +47,29 @@ def classify(element_type: ElementType, runs: Sequence[Array]) -> Determinism:
     return "values vary"
 
 
-def compare(buffer: str, expected: Determinism, found: Determinism, runs: int, of: int) -> Comparison:
+def compare(buffer: str, expected: Seen, found: Seen, runs: int, of: int) -> Comparison:
     """A comparison of this run's class with the baseline's: a change, in either direction, is a difference.
+
+    Fewer orders may show less: only where both saw the same orders is a better class a change.
 
     Args:
         buffer: its name.
-        expected: the baseline's class.
+        expected: the baseline's class and orders.
         found: this run's.
         runs: how many runs it was judged by.
         of: elements in the buffer.
     """
-    same = expected == found
-    message = "" if same else f"over {runs} runs: {found}; the baseline: {expected}"
+    worse, better = found.worse_than(expected), expected.worse_than(found)
+    same = not worse and not (better and found.orders == expected.orders)
+    now, then = f"{found.determinism}{found.in_orders}", f"{expected.determinism}{expected.in_orders}"
+    message = "" if same else f"over {runs} runs: {now}; the baseline: {then}"
     return Comparison(
         buffer,
         "repeat",
-        f"determinism: {expected}",
+        f"determinism: {expected.determinism}{expected.in_orders}",
         same,
-        found == "bitwise",
+        found.determinism == "bitwise",
         of,
         message=message,
-        numbers={"expected": expected, "found": found, "runs": runs},
+        numbers={"expected": expected.determinism, "found": found.determinism, "runs": runs},
     )

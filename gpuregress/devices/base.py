@@ -101,6 +101,16 @@ class Device(Protocol):
     def info(self) -> DeviceInfo:
         """Name, architecture, limits, versions."""
 
+    def vary(self, run: int) -> str:
+        """Takes another order of blocks and threads for what is loaded from now on, where the device has a choice.
+
+        Args:
+            run: of a case, from 0, the usual order.
+
+        Returns:
+            the order in words; "" where the hardware's scheduler decides.
+        """
+
     def load(self, program: Program) -> Module:
         """Makes a compiled program ready to launch."""
 

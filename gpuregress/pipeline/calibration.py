@@ -147,7 +147,7 @@ def calibrate(
 
 
 def _ways(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each device with the orders of blocks to run in: the CPU's repeats are all alike, a GPU's are not."""
+    """Each device with the orders of blocks to run in: blocks at random say more than repeats do."""
     for device in devices:
         yield device, ""
         if device == "cpu":

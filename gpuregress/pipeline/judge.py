@@ -166,14 +166,22 @@ def _repeats(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> 
         compared = _against(case, "repeat", other, now, outcome, user=user)
         if not compared.same:
             said = compared.message or f"{compared.differing} of {compared.of} differ"
-            which = f"run {number} of {len(digests) + 1}"
+            which = f"run {number} of {len(digests) + 1}{_order(outcome, int(number))}"
             if outcome.extra.get("timing", {}).get("run") == int(number):
                 which = "the last run of the timing loop"
             message = f"{which} is not the first one: {said}"
             return [dataclasses.replace(compared, message=message)]
     found = len({now.digest, *digests})
-    rule = f"{len(digests) + 1} runs, {found} different results, all the same under the buffer's rule"
+    orders = outcome.extra.get("orders", ())
+    varied = f" ({'; '.join(orders)})" if orders else ""
+    rule = f"{len(digests) + 1} runs{varied}, {found} different results, all the same under the buffer's rule"
     return [Comparison(now.buffer, "repeat", rule, same=True, identical=not paths, of=_count(now), message="")]
+
+
+def _order(outcome: Outcome, number: int) -> str:
+    """` (blocks random:1)`: the order of one of the runs, from 1; "" where none was chosen."""
+    orders = outcome.extra.get("orders", ())
+    return f" ({orders[number - 1]})" if number <= len(orders) else ""
 
 
 class _Inputs(Mapping[str, "npt.NDArray[np.generic]"]):

@@ -59,8 +59,9 @@ def determinism_of(case: Case, now: Dump, accepted: Baseline, outcome: Outcome) 
         return []
     from gpuregress.compare import determinism  # noqa: PLC0415 - loads numpy, and few cases are run again
 
-    classes = cast("Determinism", expected), cast("Determinism", found)
-    return [determinism.compare(now.buffer, *classes, case.repeat, math.prod(now.shape))]
+    before = determinism.Seen(cast("Determinism", expected), accepted.made_of.orders)
+    after = determinism.Seen(cast("Determinism", found), tuple(outcome.extra.get("orders", ())))
+    return [determinism.compare(now.buffer, before, after, case.repeat, math.prod(now.shape))]
 
 
 def _rule(case: Case, buffer: str) -> Rule:

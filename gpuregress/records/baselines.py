@@ -26,6 +26,7 @@ class MadeOf:
         launches: each launch as the log writes it, repeats of one line once.
         resources: kernel → registers, shared, local, spill bytes.
         determinism: buffer → `bitwise`, `order varies` or `values vary`, where the case was run more than once.
+        orders: the order of blocks and threads in each of these runs, where the device has a choice.
     """
 
     source: str
@@ -41,6 +42,7 @@ class MadeOf:
     resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     determinism: Mapping[str, str] = field(default_factory=dict)
     card: str = ""
+    orders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,17 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
             "driver": outcome.device.driver,
             **{name: outcome.device.extra[name] for name in ("uuid", "bus") if name in outcome.device.extra},
         }
-    for key in ("timing", "poison_twice", "sanitizer", "unwritten", "partly", "nan", "unchanged", "overwritten"):
+    for key in (
+        "timing",
+        "poison_twice",
+        "sanitizer",
+        "unwritten",
+        "partly",
+        "nan",
+        "unchanged",
+        "overwritten",
+        "orders",
+    ):
         if outcome.extra.get(key):
             told[key] = to_json(outcome.extra[key])
     return told

@@ -130,14 +130,19 @@ class _Run:
         filled = {name: self._fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         firsts: dict[str, Array] = {}
+        orders = [self.device.vary(0)] * (2 if self.case.settings.get("timing") else 1)
         self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.get("timing"))
         if self.case.repeat > 1:
             from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
 
             self.extra["determinism"] = dict.fromkeys(firsts, determinism.CLASSES[0])
-        for _ in range(1, self.case.repeat):
+        for number in range(1, self.case.repeat):
             self.device.free_all()
+            orders.append(self.device.vary(number))
             self._once(filled, lambda readout: self._take_again(readout, firsts.get(readout.buffer.name)))
+        self.device.vary(0)
+        if self.case.repeat > 1:
+            self.extra["orders"] = [order for order in orders if order]
         if self.case.settings.get("poison") == "twice":
             self.device.free_all()
             self._once(filled, lambda readout: self._take_complement(readout, firsts), poison=COMPLEMENT)

@@ -146,6 +146,18 @@ def test_repeats_are_judged_by_digest_and_dumped_where_they_differ(tmp_path: Pat
     assert Path(other.extra["repeat_dumps"]["out"]["3"]).read_text().split()[-1] == "3.0"
 
 
+def test_each_repeat_asks_for_another_order_and_says_which(tmp_path: Path) -> None:
+    device = fakes.FakeDevice()
+    assert run(fakes.case("double", repeat=3), tmp_path, device).extra["orders"] == []
+    device.varies = True
+    assert "orders" not in run(fakes.case("double"), tmp_path, device).extra
+    assert run(fakes.case("double", repeat=3), tmp_path, device).extra["orders"] == ["order 0", "order 1", "order 2"]
+    timed = fakes.case("double", repeat=2, settings={"timing": {"warmup": 0, "samples": 1}})
+    outcome = run(timed, tmp_path, device)
+    assert outcome.extra["orders"] == ["order 0", "order 0", "order 1"]
+    assert len(outcome.repeats["out"]) == 2
+
+
 def test_a_known_dump_is_copied_not_formatted(tmp_path: Path) -> None:
     first = run(fakes.case("double"), tmp_path).dumps[0]
     known = tmp_path / "known.1"

@@ -17,23 +17,25 @@ from gpuregress.toolchain import cache
 _TUPLES = ("places", "cluster", "required_block")
 
 
-def compiled(text: str, kernels: Sequence[str]) -> Compiled:
+def compiled(text: str, kernels: Sequence[str], *, last_first: bool = False) -> Compiled:
     """Compiles a PTX text's kernels, or finds them in the cache.
 
     Args:
         text: the PTX.
         kernels: mangled names; none: all.
+        last_first: whether a block's threads take turns from the last to the first.
 
     Raises:
         UnsupportedError: every kernel needs what is not there. Where some do, the others can still be launched.
         CompileError: the PTX does not follow the grammar.
         StorageError: others may write the cache.
     """
-    key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest()])
+    order = ["threads last first"] if last_first else []
+    key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest(), *order])
     found = _found(key)
     if found is not None:
         return found
-    built = _compile(text, kernels)
+    built = _compile(text, kernels, last_first=last_first)
     try:
         cache.store(key, _to_record(built), {".o": built.code})
     except StorageError:
@@ -58,10 +60,10 @@ def _own_digest() -> str:
     return cache.digest([path.read_bytes() for path in sorted(root.rglob("*.py"))])
 
 
-def _compile(text: str, kernels: Sequence[str]) -> Compiled:
+def _compile(text: str, kernels: Sequence[str], *, last_first: bool) -> Compiled:
     from gpuregress.devices.cpu.lower.translate import compile_module  # noqa: PLC0415 - costs 100 ms
 
-    return compile_module(text, kernels)
+    return compile_module(text, kernels, last_first=last_first)
 
 
 def _to_record(built: Compiled) -> dict[str, Any]:

@@ -124,6 +124,7 @@ class CpuDevice:
         self._modules: list[CpuModule] = []
         self._cuts = split.Cuts()
         self._arenas = [Arena()]
+        self._order = order.of_run(0)
         self._info: DeviceInfo | None = None
 
     @property
@@ -134,6 +135,11 @@ class CpuDevice:
             limits = of_architecture(SM_90)
             self._info = DeviceInfo("cpu", model, SM_90.name, engine.description(), _host_memory(), limits)
         return self._info
+
+    def vary(self, run: int) -> str:
+        """Chooses the order of blocks and threads for what is loaded from now on; see `devices.base.Device.vary`."""
+        self._order = order.of_run(run)
+        return str(self._order)
 
     def load(self, program: Program) -> CpuModule:
         """Makes a program ready to launch: translates its PTX, or finds it in the cache.
@@ -150,7 +156,7 @@ class CpuDevice:
         except OSError as error:
             raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
         kernels = tuple(entry.mangled for entry in program.entries.values())
-        module = CpuModule(program, compiled(text, kernels), self._space)
+        module = CpuModule(program, compiled(text, kernels, last_first=self._order.last_first), self._space)
         self._modules.append(module)
         return module
 
@@ -206,7 +212,7 @@ class CpuDevice:
         if resident is not None:
             check_cooperative(self.info, info, grid, resident.blocks)
         parameters = module.pack(kernel, args)
-        sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster))
+        sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster), self._order.blocks)
         most = cores.for_one_launch() if sequence is None else 1
         places = Places(self._space, self._textures, module.addresses)
         parts = self._cuts.parts(f"{id(module)} {kernel}", facts.footprint, grid, block, parameters, places, most)

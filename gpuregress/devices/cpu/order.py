@@ -1,4 +1,4 @@
-"""Another order of the blocks than the usual one, for whoever wants to know what depends on it."""
+"""The order in which the blocks of a launch run, and the threads of a block: a case's runs differ in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,25 +15,55 @@ from gpuregress.errors import UsageError
 
 VARIABLE = "GPUREGRESS_CPU_BLOCK_ORDER"
 """The environment variable that says so: `reversed`, or `random:SEED`; not set: as they are numbered."""
+REVERSED = "reversed"
 
 
-def sequence(total: int) -> Sequence[int] | None:
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of one run of a case.
+
+    Attributes:
+        blocks: "" as they are numbered, `reversed`, or `random:SEED`.
+        last_first: whether a block's threads take turns from the last to the first.
+    """
+
+    blocks: str = ""
+    last_first: bool = False
+
+    def __str__(self) -> str:
+        """`usual`, `blocks random:2`, `blocks and threads reversed`."""
+        if self.last_first and self.blocks == REVERSED:
+            return "blocks and threads reversed"
+        threads = ", threads reversed" if self.last_first else ""
+        return f"blocks {self.blocks}{threads}" if self.blocks else "usual"
+
+
+def of_run(number: int) -> Order:
+    """The order of a case's run, from 0: the usual one, all reversed, then blocks at random with threads both ways."""
+    if number == 0:
+        return Order(os.environ.get(VARIABLE, ""))
+    if number == 1:
+        return Order(REVERSED, last_first=True)
+    return Order(f"random:{number - 1}", last_first=number % 2 == 1)
+
+
+def sequence(total: int, blocks: str) -> Sequence[int] | None:
     """The blocks' linear numbers in the order in which they run; None for the usual one.
 
     Args:
         total: blocks of the launch.
+        blocks: an order of them, as `Order` has it.
 
     Raises:
-        UsageError: the variable says what is no order.
+        UsageError: there is no such order.
     """
-    wanted = os.environ.get(VARIABLE, "")
-    if not wanted:
+    if not blocks:
         return None
-    if wanted == "reversed":
+    if blocks == REVERSED:
         return range(total - 1, -1, -1)
-    match = re.fullmatch(r"random:(\d{1,18})", wanted)
+    match = re.fullmatch(r"random:(\d{1,18})", blocks)
     if match is None:
-        raise UsageError(f"{VARIABLE} is {wanted!r}: reversed or random:SEED is needed")
+        raise UsageError(f"{VARIABLE} is {blocks!r}: reversed or random:SEED is needed")
     numbers: list[int] = np.random.default_rng(int(match[1])).permutation(total).tolist()
     return numbers
 

@@ -87,6 +87,10 @@ class CudaDevice:
             context.pop()
             context.detach()
 
+    def vary(self, run: int) -> str:  # noqa: ARG002 - the protocol's
+        """Nothing: the hardware's scheduler decides; see `devices.base.Device.vary`."""
+        return ""
+
     def load(self, program: Program) -> CudaModule:
         """Loads a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
 

@@ -1,8 +1,8 @@
 """The threads of a block in lockstep, for kernels whose threads always wait together, or never (`uniform` proves it).
 
-What lies between two waits is a plain loop over the block's threads, thread 0 first. Code that follows several waits
-is built once for each of them, so that nobody need remember where a thread stands. Registers that vary from thread to
-thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
+What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
+waits is built once for each of them, so that nobody need remember where a thread stands. Registers that vary from
+thread to thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Lockstep:
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
         heads: dict[str, ir.Block] = {}
         for name, cell in cells.items():
-            cell.set(i32(0))
+            cell.set(self._last(b, name) if self.unit.last_first else i32(0), b)
             heads[name] = self.llvm.append_basic_block(name)
             b.branch(heads[name])
             b.position_at_end(heads[name])
@@ -125,36 +125,51 @@ class Lockstep:
     def _close_rows(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
         for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
-            value = b.add(cells[name].get(b), i32(1))
-            cells[name].set(value, b)
-            b.cbranch(b.icmp_unsigned("<", value, dimension(self.view, end)), heads[name], done)
+            value = cells[name].get(b)
+            following = b.add(value, i32(-1 if self.unit.last_first else 1))
+            cells[name].set(following, b)
+            more = (
+                b.icmp_unsigned("!=", value, i32(0))
+                if self.unit.last_first
+                else b.icmp_unsigned("<", following, dimension(self.view, end))
+            )
+            b.cbranch(more, heads[name], done)
             b.position_at_end(done)
         return b
+
+    def _last(self, b: ir.IRBuilder, name: str) -> ir.Value:
+        return b.sub(dimension(self.view, name.replace("tid", "block")), i32(1))
 
     def _threads(
         self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
     ) -> None:
         """Loops over a row's threads; under what is proven of them, if anything is."""
         emitter, body = self.body.emitter, self.body
-        first = number.get(b)
         tid = {name: cell.get(b) for name, cell in cells.items()}
+        first = self._first_of_row(b, tid) if self.unit.last_first else number.get(b)
         x = Cell(b, i64(0))
         x.set(i64(0))
         head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
         b.branch(head)
         b.position_at_end(head)
-        wide = x.get()
+        step = x.get()
+        width = b.zext(dimension(self.view, "block_x"), I64)
+        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.last_first else step
         tid_x = b.trunc(wide, I32)
         self._index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self._index if self._waits else None)
         emitter.proven = Proven() if row is None else row.of_thread(b, wide)
         self._lower_thread(b)
         b = ir.IRBuilder(self._end)
-        following = b.add(wide, i64(1), flags=("nuw", "nsw"))
+        following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
-        number.set(b.add(self._index, i32(1), flags=("nuw", "nsw")), b)
-        width = b.zext(dimension(self.view, "block_x"), I64)
+        if not self.unit.last_first:
+            number.set(b.add(self._index, i32(1), flags=("nuw", "nsw")), b)
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+
+    def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
+        x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
+        return b.mul(x, b.add(tid["tid_y"], b.mul(tid["tid_z"], y)))
 
     def _lower_thread(self, b: ir.IRBuilder) -> None:
         emitter, region = self.body.emitter, self._current

@@ -53,14 +53,18 @@ class Passes:
         b.branch(pass_head)
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
-        self.tid = {name: Cell(b, i32(0)) for name in ("tid_x", "tid_y", "tid_z")}
-        number = Cell(b, i32(0))
+        self.tid = {f"tid_{axis}": Cell(b, self._first(b, axis)) for axis in "xyz"}
+        number = Cell(b, b.sub(self.count, i32(1)) if self.unit.last_first else i32(0))
         b.branch(thread_head)
         b.position_at_end(thread_head)
         self.index = number.get()
         self.next_thread = self.llvm.append_basic_block("next_thread")
         self._step(b)
         self._advance(ir.IRBuilder(self.next_thread), number, thread_head, pass_head, after)
+
+    def _first(self, b: ir.IRBuilder, axis: str) -> ir.Value:
+        """The coordinate of the thread that is first to have its turn."""
+        return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.last_first else i32(0)
 
     def _reset(self, b: ir.IRBuilder) -> None:
         fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
@@ -121,10 +125,11 @@ class Passes:
     def _advance(
         self, b: ir.IRBuilder, number: Cell, thread_head: ir.Block, pass_head: ir.Block, after: ir.Block
     ) -> None:
-        following = b.add(self.index, i32(1))
+        following = b.add(self.index, self._forward())
         number.set(following, b)
-        self._advance_tid(b)
+        self._advance_tid(b, "xyz")
         end = self.llvm.append_basic_block("pass_end")
+        # Below 0, a number is a large one.
         b.cbranch(b.icmp_unsigned("<", following, self.count), thread_head, end)
         b.position_at_end(end)
         quick, slow = self.llvm.append_basic_block("all_arrived"), self.llvm.append_basic_block("schedule")
@@ -138,16 +143,18 @@ class Passes:
         b.branch(pass_head)
         self._schedule(ir.IRBuilder(slow), pass_head, after)
 
-    def _advance_tid(self, b: ir.IRBuilder) -> None:
-        x = b.add(self.tid["tid_x"].get(b), i32(1))
-        self.tid["tid_x"].set(x, b)
-        with b.if_then(b.icmp_unsigned("==", x, dimension(self.view, "block_x"))):
-            self.tid["tid_x"].set(i32(0), b)
-            y = b.add(self.tid["tid_y"].get(b), i32(1))
-            self.tid["tid_y"].set(y, b)
-            with b.if_then(b.icmp_unsigned("==", y, dimension(self.view, "block_y"))):
-                self.tid["tid_y"].set(i32(0), b)
-                self.tid["tid_z"].set(b.add(self.tid["tid_z"].get(b), i32(1)), b)
+    def _forward(self) -> ir.Constant:
+        return i32(-1 if self.unit.last_first else 1)
+
+    def _advance_tid(self, b: ir.IRBuilder, axes: str) -> None:
+        axis, further = axes[0], axes[1:]
+        cell, side = self.tid[f"tid_{axis}"], dimension(self.view, f"block_{axis}")
+        value = b.add(cell.get(b), self._forward())
+        cell.set(value, b)
+        if further:
+            with b.if_then(b.icmp_unsigned(">=", value, side)):
+                cell.set(self._first(b, axis), b)
+                self._advance_tid(b, further)
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
         module = self.unit.module

@@ -23,14 +23,19 @@ from gpuregress.errors import DeviceError, UnsupportedError
 from gpuregress.records import SM_90, Dim3
 
 
-def translate(tree: Module, kernels: Sequence[str]) -> tuple[Unit, dict[str, KernelFacts]]:
+def translate(tree: Module, kernels: Sequence[str], *, last_first: bool = False) -> tuple[Unit, dict[str, KernelFacts]]:
     """Translates kernels, and what they call, into LLVM IR: `str(unit.module)`.
+
+    Args:
+        tree: the PTX.
+        kernels: mangled names.
+        last_first: whether a block's threads take turns from the last to the first.
 
     Raises:
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))))
+    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))), last_first=last_first)
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)
@@ -88,19 +93,20 @@ def entries(tree: Module) -> list[str]:
     return [item.name for item in tree.functions if item.is_entry and item.body is not None]
 
 
-def compile_module(text: str, kernels: Sequence[str]) -> Compiled:
+def compile_module(text: str, kernels: Sequence[str], *, last_first: bool = False) -> Compiled:
     """Compiles a PTX text; see `compiled.compiled`."""
     tree = parse(text)
     check(tree)
     wanted = list(kernels or entries(tree))
     refused: dict[str, str] = {}
     try:
-        unit, facts = translate(tree, wanted)
+        unit, facts = translate(tree, wanted, last_first=last_first)
     except UnsupportedError:
         refused = _refused(tree, wanted)
         if len(refused) == len(wanted):
             raise
-        unit, facts = translate(tree, [name for name in wanted if name not in refused])
+        able = [name for name in wanted if name not in refused]
+        unit, facts = translate(tree, able, last_first=last_first)
     shared = tuple(
         (key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
         for key, item in unit.shared.items()

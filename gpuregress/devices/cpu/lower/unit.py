@@ -29,10 +29,11 @@ class Unit:
 
     Args:
         tree: the PTX.
+        last_first: whether a block's threads take turns from the last to the first.
     """
 
-    def __init__(self, tree: Module) -> None:
-        self.tree = tree
+    def __init__(self, tree: Module, *, last_first: bool = False) -> None:
+        self.tree, self.last_first = tree, last_first
         self.module = ir.Module("ptx")
         self.sites = Sites()
         self.functions = {item.name: item for item in tree.functions if item.body is not None}

@@ -1,16 +1,16 @@
 define internal i32 @"kernel_0.body"(ptr %".1") noinline nounwind
 {
 slots:
+  %".93" = alloca i64
   %".92" = alloca i64
   %".91" = alloca i64
-  %".90" = alloca i64
-  %".89" = alloca i1
+  %".90" = alloca i1
+  %".89" = alloca i32
   %".88" = alloca i32
   %".87" = alloca i32
   %".86" = alloca i32
   %".85" = alloca i32
-  %".84" = alloca i32
-  %".83" = alloca i64
+  %".84" = alloca i64
   %".70" = alloca i64
   %".61" = alloca i32
   %".59" = alloca i32
@@ -47,28 +47,28 @@ entry:
   %".50" = load i32, ptr %".49", align 8, !range !1
   %".51" = mul i32 %".48", %".50"
   %".52" = mul i32 %".46", %".51"
-  %".104" = load ptr, ptr %".1", align 8
-  %".105" = load i64, ptr %".104", align 8
-  %".107" = getelementptr i8, ptr %".104", i64 8
-  %".108" = load i32, ptr %".107", align 4
-  %".138" = load i64, ptr %".104", align 1
-  %".139" = getelementptr i8, ptr %".1", i64 16
-  %".140" = load ptr, ptr %".139", align 8
-  %".141" = getelementptr i8, ptr %".1", i64 24
-  %".142" = load i64, ptr %".141", align 8
-  %".143" = lshr i64 %".138", 40
-  %".144" = mul i64 %".143", 2557247
-  %".145" = and i64 %".144", 4194303
-  %".146" = icmp ult i64 %".145", %".142"
-  %".147" = select  i1 %".146", i64 %".145", i64 0
-  %".148" = shl i64 %".147", 5
-  %".149" = getelementptr i8, ptr %".140", i64 %".148"
-  %".150" = load ptr, ptr %".149"
-  %".151" = getelementptr i8, ptr %".149", i64 8
-  %".152" = load i64, ptr %".151"
-  %".153" = getelementptr i8, ptr %".149", i64 16
-  %".154" = load i64, ptr %".153"
-  %".157" = lshr i64 %".152", 2
+  %".105" = load ptr, ptr %".1", align 8
+  %".106" = load i64, ptr %".105", align 8
+  %".108" = getelementptr i8, ptr %".105", i64 8
+  %".109" = load i32, ptr %".108", align 4
+  %".139" = load i64, ptr %".105", align 1
+  %".140" = getelementptr i8, ptr %".1", i64 16
+  %".141" = load ptr, ptr %".140", align 8
+  %".142" = getelementptr i8, ptr %".1", i64 24
+  %".143" = load i64, ptr %".142", align 8
+  %".144" = lshr i64 %".139", 40
+  %".145" = mul i64 %".144", 2557247
+  %".146" = and i64 %".145", 4194303
+  %".147" = icmp ult i64 %".146", %".143"
+  %".148" = select  i1 %".147", i64 %".146", i64 0
+  %".149" = shl i64 %".148", 5
+  %".150" = getelementptr i8, ptr %".141", i64 %".149"
+  %".151" = load ptr, ptr %".150"
+  %".152" = getelementptr i8, ptr %".150", i64 8
+  %".153" = load i64, ptr %".152"
+  %".154" = getelementptr i8, ptr %".150", i64 16
+  %".155" = load i64, ptr %".154"
+  %".158" = lshr i64 %".153", 2
   br label %"first_block"
 first_block:
   store i64 %".14", ptr %".15"
@@ -117,9 +117,9 @@ tid_z:
   store i32 0, ptr %".61"
   br label %"tid_y"
 tid_y:
-  %".67" = load i32, ptr %".56"
-  %".68" = load i32, ptr %".59"
-  %".69" = load i32, ptr %".61"
+  %".67" = load i32, ptr %".59"
+  %".68" = load i32, ptr %".61"
+  %".69" = load i32, ptr %".56"
   store i64 0, ptr %".70"
   store i64 0, ptr %".70"
   br label %"thread"
@@ -131,117 +131,117 @@ row_done:
   br i1 %".214", label %"tid_y", label %"tid_y_done"
 thread:
   %".74" = load i64, ptr %".70"
-  %".75" = trunc i64 %".74" to i32
-  %".76" = add nuw nsw i32 %".67", %".75"
-  store i32 %".75", ptr %".4"
-  store i32 %".69", ptr %".5"
-  store i32 %".68", ptr %".6"
+  %".75" = zext i32 %".46" to i64
+  %".76" = trunc i64 %".74" to i32
+  %".77" = add nuw nsw i32 %".69", %".76"
+  store i32 %".76", ptr %".4"
+  store i32 %".68", ptr %".5"
+  store i32 %".67", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  store i64 0, ptr %".83"
-  store i32 0, ptr %".84"
+  store i64 0, ptr %".84"
   store i32 0, ptr %".85"
   store i32 0, ptr %".86"
   store i32 0, ptr %".87"
   store i32 0, ptr %".88"
-  store i1 0, ptr %".89"
-  store i64 0, ptr %".90"
+  store i32 0, ptr %".89"
+  store i1 0, ptr %".90"
   store i64 0, ptr %".91"
   store i64 0, ptr %".92"
+  store i64 0, ptr %".93"
   br label %"b0"
 next_thread:
-  %".204" = add nuw nsw i64 %".74", 1
-  store i64 %".204", ptr %".70"
-  %".206" = add nuw nsw i32 %".76", 1
-  store i32 %".206", ptr %".56"
-  %".208" = zext i32 %".46" to i64
-  %".209" = icmp ult i64 %".204", %".208"
+  %".205" = add nuw nsw i64 %".74", 1
+  store i64 %".205", ptr %".70"
+  %".207" = add nuw nsw i32 %".77", 1
+  store i32 %".207", ptr %".56"
+  %".209" = icmp ult i64 %".205", %".75"
   br i1 %".209", label %"thread", label %"row_done"
 b0:
-  store i64 %".105", ptr %".83"
-  store i32 %".108", ptr %".84"
-  store i32 %".42", ptr %".85"
-  store i32 %".46", ptr %".86"
-  store i32 %".75", ptr %".87"
-  %".113" = load i32, ptr %".85"
+  store i64 %".106", ptr %".84"
+  store i32 %".109", ptr %".85"
+  store i32 %".42", ptr %".86"
+  store i32 %".46", ptr %".87"
+  store i32 %".76", ptr %".88"
   %".114" = load i32, ptr %".86"
-  %".115" = mul i32 %".113", %".114"
-  %".116" = load i32, ptr %".87"
-  %".117" = add i32 %".115", %".116"
-  store i32 %".117", ptr %".88"
-  %".119" = load i32, ptr %".88"
-  %".120" = load i32, ptr %".84"
-  %".121" = icmp sge i32 %".119", %".120"
-  %".122" = xor i1 %".121", -1
-  store i1 %".121", ptr %".89"
-  %".124" = load i1, ptr %".89"
-  br i1 %".124", label %"b2", label %"b1"
+  %".115" = load i32, ptr %".87"
+  %".116" = mul i32 %".114", %".115"
+  %".117" = load i32, ptr %".88"
+  %".118" = add i32 %".116", %".117"
+  store i32 %".118", ptr %".89"
+  %".120" = load i32, ptr %".89"
+  %".121" = load i32, ptr %".85"
+  %".122" = icmp sge i32 %".120", %".121"
+  %".123" = xor i1 %".122", -1
+  store i1 %".122", ptr %".90"
+  %".125" = load i1, ptr %".90"
+  br i1 %".125", label %"b2", label %"b1"
 b2:
   store i32 0, ptr %".53"
   br label %"next_thread"
 b1:
-  %".126" = load i64, ptr %".83"
-  store i64 %".126", ptr %".90"
-  %".128" = load i32, ptr %".88"
-  %".129" = sext i32 %".128" to i64
-  %".130" = sext i32 4 to i64
-  %".131" = mul i64 %".129", %".130"
-  store i64 %".131", ptr %".91"
-  %".133" = load i64, ptr %".90"
+  %".127" = load i64, ptr %".84"
+  store i64 %".127", ptr %".91"
+  %".129" = load i32, ptr %".89"
+  %".130" = sext i32 %".129" to i64
+  %".131" = sext i32 4 to i64
+  %".132" = mul i64 %".130", %".131"
+  store i64 %".132", ptr %".92"
   %".134" = load i64, ptr %".91"
-  %".135" = add i64 %".133", %".134"
-  store i64 %".135", ptr %".92"
-  %".137" = load i64, ptr %".92"
-  %".155" = sub i64 %".137", %".154"
-  %".156" = call i64 @"llvm.fshr.i64"(i64 %".155", i64 %".155", i64 2)
-  %".158" = icmp ult i64 %".156", %".157"
-  br i1 %".158", label %"fast", label %"slow", !prof !2
+  %".135" = load i64, ptr %".92"
+  %".136" = add i64 %".134", %".135"
+  store i64 %".136", ptr %".93"
+  %".138" = load i64, ptr %".93"
+  %".156" = sub i64 %".138", %".155"
+  %".157" = call i64 @"llvm.fshr.i64"(i64 %".156", i64 %".156", i64 2)
+  %".159" = icmp ult i64 %".157", %".158"
+  br i1 %".159", label %"fast", label %"slow", !prof !2
 fast:
-  %".160" = getelementptr i8, ptr %".150", i64 %".155"
+  %".161" = getelementptr i8, ptr %".151", i64 %".156"
   br label %"after"
 slow:
-  %".162" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".137", i64 4, i64 0)
-  %".163" = icmp eq ptr %".162", null
-  br i1 %".163", label %"fault", label %"after", !prof !3
+  %".163" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".138", i64 4, i64 0)
+  %".164" = icmp eq ptr %".163", null
+  br i1 %".164", label %"fault", label %"after", !prof !3
 after:
-  %".190" = phi  ptr [%".160", %"fast"], [%".162", %"slow"]
-  %".191" = load i32, ptr %".190", align 4
-  store i32 %".191", ptr %".85"
-  %".193" = load i32, ptr %".85"
-  %".194" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
-  %".195" = shl i32 %".193", %".194"
-  %".196" = icmp ult i32 1, 32
-  %".197" = select  i1 %".196", i32 %".195", i32 0
-  store i32 %".197", ptr %".85"
-  %".199" = load i32, ptr %".85"
-  store i32 %".199", ptr %".190", align 4
+  %".191" = phi  ptr [%".161", %"fast"], [%".163", %"slow"]
+  %".192" = load i32, ptr %".191", align 4
+  store i32 %".192", ptr %".86"
+  %".194" = load i32, ptr %".86"
+  %".195" = call i32 @"llvm.umin.i32"(i32 1, i32 31)
+  %".196" = shl i32 %".194", %".195"
+  %".197" = icmp ult i32 1, 32
+  %".198" = select  i1 %".197", i32 %".196", i32 0
+  store i32 %".198", ptr %".86"
+  %".200" = load i32, ptr %".86"
+  store i32 %".200", ptr %".191", align 4
   br label %"b2"
 fault:
-  %".164" = load i32, ptr %".4"
-  %".165" = zext i32 %".164" to i64
-  %".166" = getelementptr i8, ptr %".1", i64 192
-  store i64 %".165", ptr %".166", align 8
-  %".168" = load i32, ptr %".5"
-  %".169" = zext i32 %".168" to i64
-  %".170" = getelementptr i8, ptr %".1", i64 200
-  store i64 %".169", ptr %".170", align 8
-  %".172" = load i32, ptr %".6"
-  %".173" = zext i32 %".172" to i64
-  %".174" = getelementptr i8, ptr %".1", i64 208
-  store i64 %".173", ptr %".174", align 8
-  %".176" = load i32, ptr %".7"
-  %".177" = zext i32 %".176" to i64
-  %".178" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".177", ptr %".178", align 8
-  %".180" = load i32, ptr %".8"
-  %".181" = zext i32 %".180" to i64
-  %".182" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".181", ptr %".182", align 8
-  %".184" = load i32, ptr %".9"
-  %".185" = zext i32 %".184" to i64
-  %".186" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".185", ptr %".186", align 8
+  %".165" = load i32, ptr %".4"
+  %".166" = zext i32 %".165" to i64
+  %".167" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".166", ptr %".167", align 8
+  %".169" = load i32, ptr %".5"
+  %".170" = zext i32 %".169" to i64
+  %".171" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".170", ptr %".171", align 8
+  %".173" = load i32, ptr %".6"
+  %".174" = zext i32 %".173" to i64
+  %".175" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".174", ptr %".175", align 8
+  %".177" = load i32, ptr %".7"
+  %".178" = zext i32 %".177" to i64
+  %".179" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".178", ptr %".179", align 8
+  %".181" = load i32, ptr %".8"
+  %".182" = zext i32 %".181" to i64
+  %".183" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".182", ptr %".183", align 8
+  %".185" = load i32, ptr %".9"
+  %".186" = zext i32 %".185" to i64
+  %".187" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".186", ptr %".187", align 8
   ret i32 1
 tid_y_done:
   %".216" = load i32, ptr %".59"

@@ -7,10 +7,10 @@ slots:
   %".301" = alloca i32
   %".298" = alloca i32
   %".198" = alloca i64
+  %".158" = alloca i64
   %".157" = alloca i64
-  %".156" = alloca i64
-  %".155" = alloca i32
-  %".154" = alloca i64
+  %".156" = alloca i32
+  %".155" = alloca i64
   %".139" = alloca i64
   %".95" = alloca i32
   %".90" = alloca i32
@@ -55,15 +55,15 @@ entry:
   %".56" = mul i32 %".50", %".55"
   %".120" = getelementptr i8, ptr %".46", i64 1024
   %".126" = getelementptr i8, ptr %".46", i64 1024
-  %".167" = load ptr, ptr %".1", align 8
-  %".168" = load i64, ptr %".167", align 8
-  %".220" = load i64, ptr %".167", align 8
-  %".236" = getelementptr i8, ptr %".46", i64 1024
-  %".331" = load i64, ptr %".167", align 8
-  %".364" = load i64, ptr %".167", align 8
+  %".168" = load ptr, ptr %".1", align 8
+  %".169" = load i64, ptr %".168", align 8
+  %".221" = load i64, ptr %".168", align 8
+  %".237" = getelementptr i8, ptr %".46", i64 1024
+  %".331" = load i64, ptr %".168", align 8
+  %".364" = load i64, ptr %".168", align 8
   %".385" = getelementptr i8, ptr %".46", i64 1024
   %".391" = getelementptr i8, ptr %".46", i64 1024
-  %".397" = load i64, ptr %".167", align 1
+  %".397" = load i64, ptr %".168", align 1
   %".398" = getelementptr i8, ptr %".1", i64 16
   %".399" = load ptr, ptr %".398", align 8
   %".400" = getelementptr i8, ptr %".1", i64 24
@@ -81,11 +81,11 @@ entry:
   %".412" = getelementptr i8, ptr %".408", i64 16
   %".413" = load i64, ptr %".412"
   %".416" = lshr i64 %".411", 2
-  %".451" = getelementptr i8, ptr %".1", i64 80
-  %".452" = load ptr, ptr %".451", align 8
-  %".466" = load i64, ptr %".167", align 8
-  %".523" = load i64, ptr %".167", align 8
-  %".529" = getelementptr i8, ptr %".46", i64 1024
+  %".452" = getelementptr i8, ptr %".1", i64 80
+  %".453" = load ptr, ptr %".452", align 8
+  %".467" = load i64, ptr %".168", align 8
+  %".524" = load i64, ptr %".168", align 8
+  %".530" = getelementptr i8, ptr %".46", i64 1024
   br label %"first_block"
 first_block:
   store i64 %".14", ptr %".15"
@@ -202,65 +202,65 @@ row_done:
   %".290" = icmp ult i32 %".288", %".52"
   br i1 %".290", label %"tid_y", label %"tid_y_done"
 proven_row:
-  %".136" = load i32, ptr %".60"
-  %".137" = load i32, ptr %".63"
-  %".138" = load i32, ptr %".65"
+  %".136" = load i32, ptr %".63"
+  %".137" = load i32, ptr %".65"
+  %".138" = load i32, ptr %".60"
   store i64 0, ptr %".139"
   store i64 0, ptr %".139"
   br label %"thread"
 checked_row:
-  %".195" = load i32, ptr %".60"
-  %".196" = load i32, ptr %".63"
-  %".197" = load i32, ptr %".65"
+  %".195" = load i32, ptr %".63"
+  %".196" = load i32, ptr %".65"
+  %".197" = load i32, ptr %".60"
   store i64 0, ptr %".198"
   store i64 0, ptr %".198"
   br label %"thread.1"
 thread:
   %".143" = load i64, ptr %".139"
-  %".144" = trunc i64 %".143" to i32
-  %".145" = add nuw nsw i32 %".136", %".144"
-  store i32 %".144", ptr %".4"
-  store i32 %".138", ptr %".5"
-  store i32 %".137", ptr %".6"
+  %".144" = zext i32 %".50" to i64
+  %".145" = trunc i64 %".143" to i32
+  %".146" = add nuw nsw i32 %".138", %".145"
+  store i32 %".145", ptr %".4"
+  store i32 %".137", ptr %".5"
+  store i32 %".136", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  %".152" = mul i64 %".143", 4
-  %".153" = getelementptr i8, ptr %".125", i64 %".152"
+  %".153" = mul i64 %".143", 4
+  %".154" = getelementptr i8, ptr %".125", i64 %".153"
   store i32 0, ptr %".81"
   store i32 0, ptr %".83"
   store i32 0, ptr %".90"
   store i32 0, ptr %".95"
-  store i64 0, ptr %".154"
-  store i32 0, ptr %".155"
-  store i64 0, ptr %".156"
+  store i64 0, ptr %".155"
+  store i32 0, ptr %".156"
   store i64 0, ptr %".157"
+  store i64 0, ptr %".158"
   br label %"b0"
 next_thread:
-  %".188" = add nuw nsw i64 %".143", 1
-  store i64 %".188", ptr %".139"
-  %".190" = add nuw nsw i32 %".145", 1
-  store i32 %".190", ptr %".60"
-  %".192" = zext i32 %".50" to i64
-  %".193" = icmp ult i64 %".188", %".192"
+  %".189" = add nuw nsw i64 %".143", 1
+  store i64 %".189", ptr %".139"
+  %".191" = add nuw nsw i32 %".146", 1
+  store i32 %".191", ptr %".60"
+  %".193" = icmp ult i64 %".189", %".144"
   br i1 %".193", label %"thread", label %"row_done"
 b0:
-  store i64 %".168", ptr %".154"
-  store i32 %".144", ptr %".83"
-  %".171" = load i32, ptr %".83"
-  %".172" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".173" = shl i32 %".171", %".172"
-  %".174" = icmp ult i32 2, 32
-  %".175" = select  i1 %".174", i32 %".173", i32 0
-  store i32 %".175", ptr %".90"
-  %".177" = trunc i64 1024 to i32
-  store i32 %".177", ptr %".81"
-  %".179" = load i32, ptr %".81"
-  %".180" = load i32, ptr %".90"
-  %".181" = add i32 %".179", %".180"
-  store i32 %".181", ptr %".95"
-  %".183" = load i32, ptr %".83"
-  store i32 %".183", ptr %".153", align 4
+  store i64 %".169", ptr %".155"
+  store i32 %".145", ptr %".83"
+  %".172" = load i32, ptr %".83"
+  %".173" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".174" = shl i32 %".172", %".173"
+  %".175" = icmp ult i32 2, 32
+  %".176" = select  i1 %".175", i32 %".174", i32 0
+  store i32 %".176", ptr %".90"
+  %".178" = trunc i64 1024 to i32
+  store i32 %".178", ptr %".81"
+  %".180" = load i32, ptr %".81"
+  %".181" = load i32, ptr %".90"
+  %".182" = add i32 %".180", %".181"
+  store i32 %".182", ptr %".95"
+  %".184" = load i32, ptr %".83"
+  store i32 %".184", ptr %".154", align 4
   store i32 2, ptr %".57"
   br label %"next_thread"
 region2:
@@ -274,11 +274,12 @@ never:
   unreachable
 thread.1:
   %".202" = load i64, ptr %".198"
-  %".203" = trunc i64 %".202" to i32
-  %".204" = add nuw nsw i32 %".195", %".203"
-  store i32 %".203", ptr %".4"
-  store i32 %".197", ptr %".5"
-  store i32 %".196", ptr %".6"
+  %".203" = zext i32 %".50" to i64
+  %".204" = trunc i64 %".202" to i32
+  %".205" = add nuw nsw i32 %".197", %".204"
+  store i32 %".204", ptr %".4"
+  store i32 %".196", ptr %".5"
+  store i32 %".195", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
@@ -286,80 +287,79 @@ thread.1:
   store i32 0, ptr %".83"
   store i32 0, ptr %".90"
   store i32 0, ptr %".95"
-  store i64 0, ptr %".154"
-  store i32 0, ptr %".155"
-  store i64 0, ptr %".156"
+  store i64 0, ptr %".155"
+  store i32 0, ptr %".156"
   store i64 0, ptr %".157"
+  store i64 0, ptr %".158"
   br label %"b0.1"
 next_thread.1:
-  %".280" = add nuw nsw i64 %".202", 1
-  store i64 %".280", ptr %".198"
-  %".282" = add nuw nsw i32 %".204", 1
-  store i32 %".282", ptr %".60"
-  %".284" = zext i32 %".50" to i64
-  %".285" = icmp ult i64 %".280", %".284"
+  %".281" = add nuw nsw i64 %".202", 1
+  store i64 %".281", ptr %".198"
+  %".283" = add nuw nsw i32 %".205", 1
+  store i32 %".283", ptr %".60"
+  %".285" = icmp ult i64 %".281", %".203"
   br i1 %".285", label %"thread.1", label %"row_done"
 b0.1:
-  store i64 %".220", ptr %".154"
-  store i32 %".203", ptr %".83"
-  %".223" = load i32, ptr %".83"
-  %".224" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".225" = shl i32 %".223", %".224"
-  %".226" = icmp ult i32 2, 32
-  %".227" = select  i1 %".226", i32 %".225", i32 0
-  store i32 %".227", ptr %".90"
-  %".229" = trunc i64 1024 to i32
-  store i32 %".229", ptr %".81"
-  %".231" = load i32, ptr %".81"
-  %".232" = load i32, ptr %".90"
-  %".233" = add i32 %".231", %".232"
-  store i32 %".233", ptr %".95"
-  %".235" = load i32, ptr %".95"
-  %".237" = sub i32 %".235", 1024
-  %".238" = call i32 @"llvm.fshr.i32"(i32 %".237", i32 %".237", i32 2)
-  %".239" = icmp ult i32 %".238", 32
-  br i1 %".239", label %"fast", label %"slow", !prof !2
+  store i64 %".221", ptr %".155"
+  store i32 %".204", ptr %".83"
+  %".224" = load i32, ptr %".83"
+  %".225" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".226" = shl i32 %".224", %".225"
+  %".227" = icmp ult i32 2, 32
+  %".228" = select  i1 %".227", i32 %".226", i32 0
+  store i32 %".228", ptr %".90"
+  %".230" = trunc i64 1024 to i32
+  store i32 %".230", ptr %".81"
+  %".232" = load i32, ptr %".81"
+  %".233" = load i32, ptr %".90"
+  %".234" = add i32 %".232", %".233"
+  store i32 %".234", ptr %".95"
+  %".236" = load i32, ptr %".95"
+  %".238" = sub i32 %".236", 1024
+  %".239" = call i32 @"llvm.fshr.i32"(i32 %".238", i32 %".238", i32 2)
+  %".240" = icmp ult i32 %".239", 32
+  br i1 %".240", label %"fast", label %"slow", !prof !2
 fast:
-  %".241" = zext i32 %".237" to i64
-  %".242" = getelementptr i8, ptr %".236", i64 %".241"
+  %".242" = zext i32 %".238" to i64
+  %".243" = getelementptr i8, ptr %".237", i64 %".242"
   br label %"after"
 slow:
-  %".244" = zext i32 %".235" to i64
-  %".245" = add i64 %".244", 3565187343784607744
-  %".246" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".245", i64 4, i64 0)
-  %".247" = icmp eq ptr %".246", null
-  br i1 %".247", label %"fault", label %"after", !prof !3
+  %".245" = zext i32 %".236" to i64
+  %".246" = add i64 %".245", 3565187343784607744
+  %".247" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".246", i64 4, i64 0)
+  %".248" = icmp eq ptr %".247", null
+  br i1 %".248", label %"fault", label %"after", !prof !3
 after:
-  %".274" = phi  ptr [%".242", %"fast"], [%".246", %"slow"]
-  %".275" = load i32, ptr %".83"
-  store i32 %".275", ptr %".274", align 4
+  %".275" = phi  ptr [%".243", %"fast"], [%".247", %"slow"]
+  %".276" = load i32, ptr %".83"
+  store i32 %".276", ptr %".275", align 4
   store i32 2, ptr %".57"
   br label %"next_thread.1"
 fault:
-  %".248" = load i32, ptr %".4"
-  %".249" = zext i32 %".248" to i64
-  %".250" = getelementptr i8, ptr %".1", i64 192
-  store i64 %".249", ptr %".250", align 8
-  %".252" = load i32, ptr %".5"
-  %".253" = zext i32 %".252" to i64
-  %".254" = getelementptr i8, ptr %".1", i64 200
-  store i64 %".253", ptr %".254", align 8
-  %".256" = load i32, ptr %".6"
-  %".257" = zext i32 %".256" to i64
-  %".258" = getelementptr i8, ptr %".1", i64 208
-  store i64 %".257", ptr %".258", align 8
-  %".260" = load i32, ptr %".7"
-  %".261" = zext i32 %".260" to i64
-  %".262" = getelementptr i8, ptr %".1", i64 216
-  store i64 %".261", ptr %".262", align 8
-  %".264" = load i32, ptr %".8"
-  %".265" = zext i32 %".264" to i64
-  %".266" = getelementptr i8, ptr %".1", i64 224
-  store i64 %".265", ptr %".266", align 8
-  %".268" = load i32, ptr %".9"
-  %".269" = zext i32 %".268" to i64
-  %".270" = getelementptr i8, ptr %".1", i64 232
-  store i64 %".269", ptr %".270", align 8
+  %".249" = load i32, ptr %".4"
+  %".250" = zext i32 %".249" to i64
+  %".251" = getelementptr i8, ptr %".1", i64 192
+  store i64 %".250", ptr %".251", align 8
+  %".253" = load i32, ptr %".5"
+  %".254" = zext i32 %".253" to i64
+  %".255" = getelementptr i8, ptr %".1", i64 200
+  store i64 %".254", ptr %".255", align 8
+  %".257" = load i32, ptr %".6"
+  %".258" = zext i32 %".257" to i64
+  %".259" = getelementptr i8, ptr %".1", i64 208
+  store i64 %".258", ptr %".259", align 8
+  %".261" = load i32, ptr %".7"
+  %".262" = zext i32 %".261" to i64
+  %".263" = getelementptr i8, ptr %".1", i64 216
+  store i64 %".262", ptr %".263", align 8
+  %".265" = load i32, ptr %".8"
+  %".266" = zext i32 %".265" to i64
+  %".267" = getelementptr i8, ptr %".1", i64 224
+  store i64 %".266", ptr %".267", align 8
+  %".269" = load i32, ptr %".9"
+  %".270" = zext i32 %".269" to i64
+  %".271" = getelementptr i8, ptr %".1", i64 232
+  store i64 %".270", ptr %".271", align 8
   ret i32 1
 never.1:
   unreachable
@@ -397,19 +397,19 @@ tid_y.1:
   %".328" = load i32, ptr %".90"
   %".329" = add i32 %".327", %".328"
   store i32 %".329", ptr %".95"
-  store i64 %".331", ptr %".154"
+  store i64 %".331", ptr %".155"
   %".333" = load i32, ptr %".83"
   %".334" = zext i32 %".333" to i64
   %".335" = zext i32 4 to i64
   %".336" = mul i64 %".334", %".335"
-  store i64 %".336", ptr %".156"
-  %".338" = load i64, ptr %".154"
-  %".339" = load i64, ptr %".156"
+  store i64 %".336", ptr %".157"
+  %".338" = load i64, ptr %".155"
+  %".339" = load i64, ptr %".157"
   %".340" = add i64 %".338", %".339"
-  store i64 %".340", ptr %".157"
+  store i64 %".340", ptr %".158"
   %".342" = load i32, ptr %".83"
   %".343" = load i32, ptr %".95"
-  %".344" = load i64, ptr %".157"
+  %".344" = load i64, ptr %".158"
   store i32 %".311", ptr %".4"
   store i32 %".310", ptr %".5"
   store i32 %".309", ptr %".6"
@@ -429,19 +429,19 @@ tid_y.1:
   %".361" = load i32, ptr %".90"
   %".362" = add i32 %".360", %".361"
   store i32 %".362", ptr %".95"
-  store i64 %".364", ptr %".154"
+  store i64 %".364", ptr %".155"
   %".366" = load i32, ptr %".83"
   %".367" = zext i32 %".366" to i64
   %".368" = zext i32 4 to i64
   %".369" = mul i64 %".367", %".368"
-  store i64 %".369", ptr %".156"
-  %".371" = load i64, ptr %".154"
-  %".372" = load i64, ptr %".156"
+  store i64 %".369", ptr %".157"
+  %".371" = load i64, ptr %".155"
+  %".372" = load i64, ptr %".157"
   %".373" = add i64 %".371", %".372"
-  store i64 %".373", ptr %".157"
+  store i64 %".373", ptr %".158"
   %".375" = load i32, ptr %".83"
   %".376" = load i32, ptr %".95"
-  %".377" = load i64, ptr %".157"
+  %".377" = load i64, ptr %".158"
   %".378" = zext i32 %".311" to i64
   %".379" = icmp uge i32 %".50", 16
   %".380" = zext i32 %".375" to i64
@@ -481,156 +481,156 @@ row_done.1:
   %".579" = icmp ult i32 %".577", %".52"
   br i1 %".579", label %"tid_y.1", label %"tid_y_done.1"
 proven_row.1:
-  %".430" = load i32, ptr %".298"
-  %".431" = load i32, ptr %".301"
-  %".432" = load i32, ptr %".303"
+  %".430" = load i32, ptr %".301"
+  %".431" = load i32, ptr %".303"
+  %".432" = load i32, ptr %".298"
   store i64 0, ptr %".433"
   store i64 0, ptr %".433"
   br label %"thread.2"
 checked_row.1:
-  %".493" = load i32, ptr %".298"
-  %".494" = load i32, ptr %".301"
-  %".495" = load i32, ptr %".303"
+  %".493" = load i32, ptr %".301"
+  %".494" = load i32, ptr %".303"
+  %".495" = load i32, ptr %".298"
   store i64 0, ptr %".496"
   store i64 0, ptr %".496"
   br label %"thread.3"
 thread.2:
   %".437" = load i64, ptr %".433"
-  %".438" = trunc i64 %".437" to i32
-  %".439" = add nuw nsw i32 %".430", %".438"
-  store i32 %".438", ptr %".4"
-  store i32 %".432", ptr %".5"
-  store i32 %".431", ptr %".6"
+  %".438" = zext i32 %".50" to i64
+  %".439" = trunc i64 %".437" to i32
+  %".440" = add nuw nsw i32 %".432", %".439"
+  store i32 %".439", ptr %".4"
+  store i32 %".431", ptr %".5"
+  store i32 %".430", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  %".446" = mul i64 %".437", 4
-  %".447" = getelementptr i8, ptr %".390", i64 %".446"
-  %".448" = mul i64 %".437", 4
-  %".449" = getelementptr i8, ptr %".418", i64 %".448"
-  store i32 %".438", ptr %".83"
-  %".454" = trunc i64 1024 to i32
-  store i32 %".454", ptr %".81"
-  %".456" = load i32, ptr %".83"
-  %".457" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".458" = shl i32 %".456", %".457"
-  %".459" = icmp ult i32 2, 32
-  %".460" = select  i1 %".459", i32 %".458", i32 0
-  store i32 %".460", ptr %".90"
-  %".462" = load i32, ptr %".81"
-  %".463" = load i32, ptr %".90"
-  %".464" = add i32 %".462", %".463"
-  store i32 %".464", ptr %".95"
-  store i64 %".466", ptr %".154"
-  %".468" = load i32, ptr %".83"
-  %".469" = sub i32 31, %".468"
-  store i32 %".469", ptr %".155"
-  %".471" = load i32, ptr %".447", align 4
-  store i32 %".471", ptr %".155"
-  %".473" = load i32, ptr %".83"
-  %".474" = zext i32 %".473" to i64
-  %".475" = zext i32 4 to i64
-  %".476" = mul i64 %".474", %".475"
-  store i64 %".476", ptr %".156"
-  %".478" = load i64, ptr %".154"
-  %".479" = load i64, ptr %".156"
-  %".480" = add i64 %".478", %".479"
-  store i64 %".480", ptr %".157"
-  %".482" = load i32, ptr %".155"
-  store i32 %".482", ptr %".449", align 4
+  %".447" = mul i64 %".437", 4
+  %".448" = getelementptr i8, ptr %".390", i64 %".447"
+  %".449" = mul i64 %".437", 4
+  %".450" = getelementptr i8, ptr %".418", i64 %".449"
+  store i32 %".439", ptr %".83"
+  %".455" = trunc i64 1024 to i32
+  store i32 %".455", ptr %".81"
+  %".457" = load i32, ptr %".83"
+  %".458" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".459" = shl i32 %".457", %".458"
+  %".460" = icmp ult i32 2, 32
+  %".461" = select  i1 %".460", i32 %".459", i32 0
+  store i32 %".461", ptr %".90"
+  %".463" = load i32, ptr %".81"
+  %".464" = load i32, ptr %".90"
+  %".465" = add i32 %".463", %".464"
+  store i32 %".465", ptr %".95"
+  store i64 %".467", ptr %".155"
+  %".469" = load i32, ptr %".83"
+  %".470" = sub i32 31, %".469"
+  store i32 %".470", ptr %".156"
+  %".472" = load i32, ptr %".448", align 4
+  store i32 %".472", ptr %".156"
+  %".474" = load i32, ptr %".83"
+  %".475" = zext i32 %".474" to i64
+  %".476" = zext i32 4 to i64
+  %".477" = mul i64 %".475", %".476"
+  store i64 %".477", ptr %".157"
+  %".479" = load i64, ptr %".155"
+  %".480" = load i64, ptr %".157"
+  %".481" = add i64 %".479", %".480"
+  store i64 %".481", ptr %".158"
+  %".483" = load i32, ptr %".156"
+  store i32 %".483", ptr %".450", align 4
   store i32 0, ptr %".57"
   br label %"next_thread.2"
 next_thread.2:
-  %".486" = add nuw nsw i64 %".437", 1
-  store i64 %".486", ptr %".433"
-  %".488" = add nuw nsw i32 %".439", 1
-  store i32 %".488", ptr %".298"
-  %".490" = zext i32 %".50" to i64
-  %".491" = icmp ult i64 %".486", %".490"
+  %".487" = add nuw nsw i64 %".437", 1
+  store i64 %".487", ptr %".433"
+  %".489" = add nuw nsw i32 %".440", 1
+  store i32 %".489", ptr %".298"
+  %".491" = icmp ult i64 %".487", %".438"
   br i1 %".491", label %"thread.2", label %"row_done.1"
 before:
   unreachable
 thread.3:
   %".500" = load i64, ptr %".496"
-  %".501" = trunc i64 %".500" to i32
-  %".502" = add nuw nsw i32 %".493", %".501"
-  store i32 %".501", ptr %".4"
-  store i32 %".495", ptr %".5"
-  store i32 %".494", ptr %".6"
+  %".501" = zext i32 %".50" to i64
+  %".502" = trunc i64 %".500" to i32
+  %".503" = add nuw nsw i32 %".495", %".502"
+  store i32 %".502", ptr %".4"
+  store i32 %".494", ptr %".5"
+  store i32 %".493", ptr %".6"
   store i32 %".42", ptr %".7"
   store i32 %".43", ptr %".8"
   store i32 %".44", ptr %".9"
-  store i32 %".501", ptr %".83"
-  %".511" = trunc i64 1024 to i32
-  store i32 %".511", ptr %".81"
-  %".513" = load i32, ptr %".83"
-  %".514" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
-  %".515" = shl i32 %".513", %".514"
-  %".516" = icmp ult i32 2, 32
-  %".517" = select  i1 %".516", i32 %".515", i32 0
-  store i32 %".517", ptr %".90"
-  %".519" = load i32, ptr %".81"
-  %".520" = load i32, ptr %".90"
-  %".521" = add i32 %".519", %".520"
-  store i32 %".521", ptr %".95"
-  store i64 %".523", ptr %".154"
-  %".525" = load i32, ptr %".83"
-  %".526" = sub i32 31, %".525"
-  store i32 %".526", ptr %".155"
-  %".528" = load i32, ptr %".95"
-  %".530" = sub i32 %".528", 1024
-  %".531" = call i32 @"llvm.fshr.i32"(i32 %".530", i32 %".530", i32 2)
-  %".532" = icmp ult i32 %".531", 32
-  br i1 %".532", label %"fast.1", label %"slow.1", !prof !2
+  store i32 %".502", ptr %".83"
+  %".512" = trunc i64 1024 to i32
+  store i32 %".512", ptr %".81"
+  %".514" = load i32, ptr %".83"
+  %".515" = call i32 @"llvm.umin.i32"(i32 2, i32 31)
+  %".516" = shl i32 %".514", %".515"
+  %".517" = icmp ult i32 2, 32
+  %".518" = select  i1 %".517", i32 %".516", i32 0
+  store i32 %".518", ptr %".90"
+  %".520" = load i32, ptr %".81"
+  %".521" = load i32, ptr %".90"
+  %".522" = add i32 %".520", %".521"
+  store i32 %".522", ptr %".95"
+  store i64 %".524", ptr %".155"
+  %".526" = load i32, ptr %".83"
+  %".527" = sub i32 31, %".526"
+  store i32 %".527", ptr %".156"
+  %".529" = load i32, ptr %".95"
+  %".531" = sub i32 %".529", 1024
+  %".532" = call i32 @"llvm.fshr.i32"(i32 %".531", i32 %".531", i32 2)
+  %".533" = icmp ult i32 %".532", 32
+  br i1 %".533", label %"fast.1", label %"slow.1", !prof !2
 next_thread.3:
-  %".569" = add nuw nsw i64 %".500", 1
-  store i64 %".569", ptr %".496"
-  %".571" = add nuw nsw i32 %".502", 1
-  store i32 %".571", ptr %".298"
-  %".573" = zext i32 %".50" to i64
-  %".574" = icmp ult i64 %".569", %".573"
+  %".570" = add nuw nsw i64 %".500", 1
+  store i64 %".570", ptr %".496"
+  %".572" = add nuw nsw i32 %".503", 1
+  store i32 %".572", ptr %".298"
+  %".574" = icmp ult i64 %".570", %".501"
   br i1 %".574", label %"thread.3", label %"row_done.1"
 before.1:
   unreachable
 fast.1:
-  %".534" = zext i32 %".530" to i64
-  %".535" = getelementptr i8, ptr %".529", i64 %".534"
+  %".535" = zext i32 %".531" to i64
+  %".536" = getelementptr i8, ptr %".530", i64 %".535"
   br label %"after.1"
 slow.1:
-  %".537" = zext i32 %".528" to i64
-  %".538" = add i64 %".537", 3565187343784607744
-  %".539" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".538", i64 4, i64 1)
-  %".540" = icmp eq ptr %".539", null
-  br i1 %".540", label %"fault", label %"after.1", !prof !3
+  %".538" = zext i32 %".529" to i64
+  %".539" = add i64 %".538", 3565187343784607744
+  %".540" = call ptr @"resolve_shared"(ptr %".1", ptr %".11", i64 %".539", i64 4, i64 1)
+  %".541" = icmp eq ptr %".540", null
+  br i1 %".541", label %"fault", label %"after.1", !prof !3
 after.1:
-  %".542" = phi  ptr [%".535", %"fast.1"], [%".539", %"slow.1"]
-  %".543" = load i32, ptr %".542", align 4
-  store i32 %".543", ptr %".155"
-  %".545" = load i32, ptr %".83"
-  %".546" = zext i32 %".545" to i64
-  %".547" = zext i32 4 to i64
-  %".548" = mul i64 %".546", %".547"
-  store i64 %".548", ptr %".156"
-  %".550" = load i64, ptr %".154"
-  %".551" = load i64, ptr %".156"
-  %".552" = add i64 %".550", %".551"
-  store i64 %".552", ptr %".157"
-  %".554" = load i64, ptr %".157"
-  %".555" = sub i64 %".554", %".413"
-  %".556" = call i64 @"llvm.fshr.i64"(i64 %".555", i64 %".555", i64 2)
-  %".557" = icmp ult i64 %".556", %".416"
-  br i1 %".557", label %"fast.2", label %"slow.2", !prof !2
+  %".543" = phi  ptr [%".536", %"fast.1"], [%".540", %"slow.1"]
+  %".544" = load i32, ptr %".543", align 4
+  store i32 %".544", ptr %".156"
+  %".546" = load i32, ptr %".83"
+  %".547" = zext i32 %".546" to i64
+  %".548" = zext i32 4 to i64
+  %".549" = mul i64 %".547", %".548"
+  store i64 %".549", ptr %".157"
+  %".551" = load i64, ptr %".155"
+  %".552" = load i64, ptr %".157"
+  %".553" = add i64 %".551", %".552"
+  store i64 %".553", ptr %".158"
+  %".555" = load i64, ptr %".158"
+  %".556" = sub i64 %".555", %".413"
+  %".557" = call i64 @"llvm.fshr.i64"(i64 %".556", i64 %".556", i64 2)
+  %".558" = icmp ult i64 %".557", %".416"
+  br i1 %".558", label %"fast.2", label %"slow.2", !prof !2
 fast.2:
-  %".559" = getelementptr i8, ptr %".409", i64 %".555"
+  %".560" = getelementptr i8, ptr %".409", i64 %".556"
   br label %"after.2"
 slow.2:
-  %".561" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".554", i64 4, i64 2)
-  %".562" = icmp eq ptr %".561", null
-  br i1 %".562", label %"fault", label %"after.2", !prof !3
+  %".562" = call ptr @"resolve_global"(ptr %".1", ptr %".11", i64 %".555", i64 4, i64 2)
+  %".563" = icmp eq ptr %".562", null
+  br i1 %".563", label %"fault", label %"after.2", !prof !3
 after.2:
-  %".564" = phi  ptr [%".559", %"fast.2"], [%".561", %"slow.2"]
-  %".565" = load i32, ptr %".155"
-  store i32 %".565", ptr %".564", align 4
+  %".565" = phi  ptr [%".560", %"fast.2"], [%".562", %"slow.2"]
+  %".566" = load i32, ptr %".156"
+  store i32 %".566", ptr %".565", align 4
   store i32 0, ptr %".57"
   br label %"next_thread.3"
 tid_y_done.1:
