@@ -7,13 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuregress import storage, toolchain
 from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.project import Project
-from gpuregress.records import Source
+from gpuregress.records import Entry, Source
 from gpuregress.toolchain import signature
 from gpuregress.toolchain.signature import CxxParameter, Declaration
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.accesses import Accesses
 
 _SPACES, _SIGNS, _BITS = ("", "std::"), ("", "u"), (8, 16, 32, 64)
 _DTYPES = {
@@ -113,7 +117,7 @@ class _Writer:
         self._declaration = declaration
         self._types, self._kernel = _instantiate(declaration)
         self._source = os.path.relpath(source.absolute(), target.absolute().parent)
-        self._sizes = _parameter_sizes(source, self._kernel)
+        self._entry, self._accesses = _compiled(source, self._kernel)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
         found = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)]
         self._extents = found or ["n"]
@@ -135,6 +139,7 @@ class _Writer:
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         yield "    # shared: 4 * block              # bytes of dynamic shared memory, for an extern __shared__ array"
+        yield from self._dump()
         yield "# compare:                          # nothing said: every bit of every output must be as accepted"
         yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
         yield "limits: {timeout: 30}"
@@ -158,9 +163,46 @@ class _Writer:
             dtype = self._dtype(one)
             unknown = "" if dtype else f"        # {one.type} is not known here: name its dtype or fields"
             dtype = dtype or "uint8"
-            fill = f", fill: {_fill(dtype)}" if one.const else ""
-            role = "" if one.const else "       # an output; give it a fill if the kernel also reads it"
-            yield f"  {name}: {{dtype: {dtype}, shape: [{shape}]{fill}}}{unknown or role}"
+            role, comment = self._role(name)
+            made = {"zeros": "zeros", "fill": _fill(dtype)}.get(role)
+            fill = f", fill: {made}" if made else ""
+            yield f"  {name}: {{dtype: {dtype}, shape: [{shape}]{fill}}}{unknown or comment}"
+
+    def _role(self, name: str) -> tuple[str, str]:
+        """Whether a buffer is to be filled (`fill`, `zeros`) or is an output (""), and a comment that says why."""
+        number = next(at for at, (known, _) in enumerate(self._named) if known == name)
+        is_const, found = self._named[number][1].const, self._accesses
+        if found is None:
+            comment = "       # an output; give it a fill if the kernel also reads it"
+            return ("fill", "") if is_const else ("", comment)
+        read, read_first, written, updated = (
+            found.of_parameter(number, 8, places)
+            for places in (found.read, found.read_first, found.written, found.updated)
+        )
+        if updated and not is_const:
+            return "zeros", "       # updated by atomic operations: what it starts from is a guess"
+        if written and read_first:
+            return "fill", "       # the kernel reads it before it writes it"
+        if found.reads_anywhere and not is_const:
+            return "fill", "       # the kernel may read it first: without a fill if it is an output"
+        if written:
+            return "", ""
+        if found.writes_anywhere and not is_const:
+            return "fill", "       # the kernel may write it: without a fill if it is an output"
+        return ("fill", "") if read or is_const else ("", "       # not used by the compiled kernel")
+
+    def _dump(self) -> Iterator[str]:
+        """Filled buffers are dumped only where the job says so."""
+        roles = {name: self._role(name)[0] for name, one in self._named if one.pointer and not one.const}
+        written = [name for name in roles if self._is_written(name)]
+        if any(roles[name] for name in written):
+            yield f"dump: [{', '.join(written)}]"
+
+    def _is_written(self, name: str) -> bool:
+        """Whether the compiled kernel may write to a buffer."""
+        number = next(at for at, (known, _) in enumerate(self._named) if known == name)
+        found = self._accesses
+        return found is None or found.writes_anywhere or found.of_parameter(number, 8, found.written)
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:
@@ -182,7 +224,8 @@ class _Writer:
             value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
             lanes = _VECTOR.fullmatch(dtype)
             return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
-        size = self._sizes[number] if number < len(self._sizes) else 4
+        sizes = [parameter.size for parameter in self._entry.parameters] if self._entry else []
+        size = sizes[number] if number < len(sizes) else 4
         members = ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
         return f"{{struct: [{', '.join(members)}]}}"
 
@@ -205,11 +248,14 @@ def _fill(dtype: str) -> str:
     return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
 
 
-def _parameter_sizes(source: Path, kernel: str) -> tuple[int, ...]:
-    """The parameters' sizes in bytes, from the compiled code; empty where it cannot be compiled here."""
+def _compiled(source: Path, kernel: str) -> tuple[Entry | None, Accesses | None]:
+    """What the compiled code tells of a kernel: its parameters, and what it reads and writes; None where unknown."""
+    from gpuregress.devices.cpu import accesses  # noqa: PLC0415 - loads LLVM's bindings
+
     try:
         program = toolchain.compile(Source(str(source.absolute()), kernels=(kernel,)))
+        entry = program.entries.get(kernel)
+        ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
+        return entry, accesses.of_kernel(ptx, entry.mangled) if entry else None
     except GpuregressError:
-        return ()
-    entry = program.entries.get(kernel)
-    return tuple(parameter.size for parameter in entry.parameters) if entry else ()
+        return None, None

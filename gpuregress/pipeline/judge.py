@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpuregress import dtypes, verdict
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
-from gpuregress.pipeline import memory, results, usercode, written
+from gpuregress.pipeline import memory, overwritten, results, usercode, written
 from gpuregress.pipeline.accepted import Accepted
 from gpuregress.pipeline.pairs import Pair
 from gpuregress.pipeline.usercode import UserCode
@@ -41,6 +41,8 @@ class Judge:
         try:
             accepted = self.accepted.baseline(case)
             comparisons = self._comparisons(case, outcome, accepted) if outcome.state == "done" else {}
+            for name, changed in overwritten.comparisons(case, program, outcome).items():
+                comparisons.setdefault(name, []).append(changed)
             facts = results.made_of(case, outcome, program)
             decided = verdict.decide(case, outcome, accepted, comparisons, made_of=facts)
         except Interrupted:

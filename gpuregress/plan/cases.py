@@ -184,6 +184,8 @@ class _JobPlan:
         settings: dict[str, Any] = {}
         if "arch" in self.job.compile.model_fields_set:
             settings["arch"] = self.job.compile.arch
+        if self.job.inputs is not None:
+            settings["inputs"] = self.job.inputs
         for section in ("timing", "resources"):
             given = getattr(self.job, section)
             if given is None:

@@ -16,12 +16,14 @@ class Parameter:
         alignment: bytes.
         kind: `pointer`, `integer`, `float`, `struct`, or `word` (8 bytes that may be either).
         name: from the C++ source where it could be read there, else "".
+        const: whether the C++ source declares it a pointer to const.
     """
 
     size: int
     alignment: int
     kind: Literal["pointer", "integer", "float", "struct", "word"]
     name: str = ""
+    const: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.dumping import Dumps, digest_of
 from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
-from gpuregress.runner.readout import Readout
+from gpuregress.runner.readout import Readout, changes
 
 Array = npt.NDArray[np.generic]
 
@@ -233,12 +233,22 @@ class _Run:
         self.entering("saving")
         for name in self.case.dump:
             take(Readout(memory[name], self.case.buffers[name]))
+        self._compare_inputs(placed, filled)
         if timing:
             with getattr(self.device, "timed_exactly", nullcontext)():
                 memory = self._sample(module, placed, {**kept, **filled}, timing)
             self.entering("saving")
             for name in self.case.dump:
                 self._take_again(Readout(memory[name], self.case.buffers[name]), None)
+            self._compare_inputs(placed, filled)
+
+    def _compare_inputs(self, placed: Mapping[str, Memory], filled: Mapping[str, Array]) -> None:
+        """Notes the memory that no longer holds its fill, by the name it had before launches exchanged buffers."""
+        found = self.extra.setdefault("overwritten", {})
+        for name, array in filled.items():
+            readout = Readout(placed[name], self.case.buffers[name])
+            if name not in found and digest_of(readout) != self.inputs[name]:
+                found[name] = changes(readout, array)
 
     def _launch_all(self, module: Module, placed: Mapping[str, Memory], *, recorded: bool = True) -> dict[str, Memory]:
         """Every launch in order: buffer → where it is afterwards, for launches may exchange buffers."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
+from gpuregress import dtypes, ordinals
 from gpuregress.devices.base import Bytes, Memory
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Buffer
@@ -88,3 +88,30 @@ class Readout:
             pattern = poison(min(PIECE, self.memory.size), word)
             for start in range(0, self.memory.size, PIECE):
                 self.memory.write(pattern[: self.memory.size - start], start)
+
+
+def changes(readout: Readout, before: Array) -> dict[str, Any]:
+    """What of a buffer is not as it was, bit for bit; padding does not count.
+
+    Args:
+        readout: the buffer as it is now.
+        before: what it held, in its shape and storage dtype.
+
+    Returns:
+        `{"elements": 2, "of": 8, "first": 5, "was": …, "now": …}`, the last two the first such element's bytes in
+        hexadecimal; `first` is absent where nothing changed.
+    """
+    flat, at = before.reshape(-1), 0
+    found: dict[str, Any] = {"elements": 0, "of": int(flat.size)}
+    for piece in readout.pieces():
+        old = flat[at : at + piece.size]
+        differing = np.zeros(piece.size, np.bool_)
+        columns = zip(readout.element.columns(old), readout.element.columns(piece), readout.element.parts, strict=True)
+        for was, now, part in columns:
+            differing |= ordinals.bits(was, part.scalar) != ordinals.bits(now, part.scalar)
+        if differing.any() and not found["elements"]:
+            place = int(np.argmax(differing))
+            found |= {"first": at + place, "was": old[place].tobytes().hex(), "now": piece[place].tobytes().hex()}
+        found["elements"] += int(differing.sum())
+        at += piece.size
+    return found

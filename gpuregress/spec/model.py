@@ -247,6 +247,9 @@ class Job(Model):
     )
     tags: list[Text] = Field([], description="for --tag")
     expect: Expect | None = None
+    inputs: Literal["unchanged"] | None = Field(
+        None, description="unchanged: every filled buffer that is not dumped must still hold its fill after the case"
+    )
     timing: Timing | None = None
     resources: Resources | None = None
 

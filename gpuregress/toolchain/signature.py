@@ -155,7 +155,7 @@ def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:
         kind = "float"
     elif kind in ("word", "struct") and compiled.size <= 8 and _is_integer(written.type):
         kind = "integer"
-    return replace(compiled, kind=kind, name=written.name)
+    return replace(compiled, kind=kind, name=written.name, const=written.pointer and written.const)
 
 
 def _is_integer(written: str) -> bool:
@@ -287,11 +287,18 @@ def _parameter(words: list[str]) -> CxxParameter:
     if len(words) > 1 and re.fullmatch(r"[A-Za-z_]\w*", words[-1]) and not _is_type_word(words):
         name, words = words[-1], words[:-1]
     pointer = array or "*" in words
-    const = "const" in words
+    const = "const" in (_pointee([*words, "*"] if array else words) if pointer else words)
     kept = words if pointer else [word for word in words if word != "const"]
     if pointer and kept[-1:] == ["const"]:
         kept = kept[:-1]
     return CxxParameter(name, _spelled([*kept, "*"] if array else kept), pointer, const, restrict, default)
+
+
+def _pointee(words: list[str]) -> list[str]:
+    """What qualifies the type that the outermost `*` points to: of `const float **p` nothing, for `*p` may change."""
+    outermost = len(words) - 1 - words[::-1].index("*")
+    inner = words[:outermost]
+    return inner[len(inner) - inner[::-1].index("*") :] if "*" in inner else inner
 
 
 def _is_type_word(words: list[str]) -> bool:

@@ -66,3 +66,35 @@ def test_the_other_kernels_are_named_and_can_be_chosen(project: Project) -> None
 def test_a_source_without_a_kernel_is_refused(project: Project) -> None:
     with pytest.raises(UsageError, match="__global__"):
         draft.draft(project, source(project, "int f() { return 1; }"))
+
+
+ROLES = {
+    "y[i] = 2 * x[i] + y[i];": ("fill", "fill", ["y"]),
+    "y[i] = x[i];": ("", "fill", None),
+    "atomicAdd(y + (int)x[i], 1.0f);": ("zeros", "fill", ["y"]),
+    "y[i] = 0; y[i] += x[i];": ("", "fill", None),
+    "if (y[i] > 0) return; y[i] = x[i];": ("fill", "fill", ["y"]),
+}
+
+
+@pytest.mark.parametrize("body", ROLES)
+def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -> None:
+    """Neither parameter is const: only the PTX tells which is an input."""
+    kernel = f"__global__ void f(float *y, float *x, int n) {{ int i = threadIdx.x; if (i < n) {{ {body} }} }}"
+    made = draft.draft(project, source(project, kernel))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    y, x, dump = ROLES[body]
+    kinds = {"": None, "fill": "normal", "zeros": "zeros"}
+    assert {name: buffer.fill and buffer.fill.kind for name, buffer in case.buffers.items()} == {
+        "y": kinds[y],
+        "x": kinds[x],
+    }
+    assert case.dump == tuple(dump or ["y"])
+
+
+def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draft, "_compiled", lambda *_: (None, None))
+    made = draft.draft(project, source(project, SOURCES["plain"]))
+    assert "give it a fill if the kernel also reads it" in made.path.read_text()
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert (case.buffers["x"].fill is None, case.buffers["out"].fill) == (False, None)

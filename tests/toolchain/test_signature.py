@@ -129,3 +129,21 @@ def test_unknown_variables() -> None:
 @given(st.text(alphabet="__global__ void k(int*,)<>{};:=\"'/\n", max_size=120))
 def test_no_text_breaks_it(text: str) -> None:
     signature.declarations(text)
+
+
+@pytest.mark.parametrize(
+    ("declared", "const"),
+    [
+        ("const float *x", True),
+        ("float const *x", True),
+        ("const float *const x", True),
+        ("float *const x", False),
+        ("const float **x", False),
+        ("float *const *x", True),
+        ("const float x[]", True),
+        ("const float *x[]", False),
+        ("const int n", True),
+    ],
+)
+def test_const_is_what_the_parameter_points_to(declared: str, *, const: bool) -> None:
+    assert _one(f"__global__ void k({declared}) {{}}").parameters[0].const is const
