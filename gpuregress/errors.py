@@ -23,6 +23,7 @@ An error's message is for people: what was wrong, where, what to do. `str(error)
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,3 +166,26 @@ class Interrupted(GpuregressError):
     """The user asked to stop."""
 
     exit_code = 130
+
+
+_LACKING = {errno.ENOMEM: "memory", errno.EAGAIN: "processes or threads", errno.EMFILE: "open files"}
+_LACKING_WORDS = {
+    "can't start new thread": "processes or threads",
+    "Cannot allocate memory": "memory",
+    "cannot allocate memory": "memory",
+    "failed to map segment": "memory",
+    "out of memory": "memory",
+}
+
+
+def ran_out(error: BaseException | None) -> str:
+    """What the system or a limit (`ulimit`) had not enough of, where that is behind an error; "" for any other."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return "memory"
+        if isinstance(error, OSError) and error.errno in _LACKING:
+            return _LACKING[error.errno]
+        if found := next((what for words, what in _LACKING_WORDS.items() if words in str(error)), ""):
+            return found
+        error = error.__cause__ or error.__context__
+    return ""

@@ -186,6 +186,11 @@ def _crash(device: FakeDevice, out: bytes, source: bytes) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def _no_memory(device: FakeDevice, out: bytes, source: bytes) -> None:
+    os.write(2, b"LLVM ERROR: out of memory\n")
+    os.abort()
+
+
 def _exit(device: FakeDevice, out: bytes, source: bytes) -> None:
     os._exit(7)
 
@@ -216,6 +221,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "stubborn": _stubborn,
     "crash": _crash,
     "exit": _exit,
+    "no_memory": _no_memory,
     "bug": _bug,
     "noise": _noise,
 }

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from gpuregress.cli import console
-from gpuregress.errors import GpuregressError, JobError, JobErrors
+from gpuregress.errors import GpuregressError, JobError, JobErrors, ran_out
 
 BROKEN_PIPE = 141
 INTERRUPTED = 130
@@ -58,9 +58,9 @@ def guard(command: Callable[[], Any]) -> int:
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         return _say(f"{error.strerror or error}{where}", GpuregressError.exit_code)
-    except MemoryError:
-        return _say("this machine has not enough memory for that", GpuregressError.exit_code)
-    except Exception as error:  # noqa: BLE001 - a bug of ours: its traceback goes to a file
+    except BaseException as error:  # noqa: BLE001 - a bug of ours, or a panic of a library: its traceback goes to a file
+        if lacking := ran_out(error):
+            return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking} for that", BUG)
         return _say(_report_bug(error), BUG)
     return _code(code)
 
@@ -103,7 +103,7 @@ def _show(error: click.ClickException) -> None:
     console.say(text.getvalue(), err=True, nl=False)
 
 
-def _report_bug(error: Exception) -> str:
+def _report_bug(error: BaseException) -> str:
     """Writes the crash log; the line that tells where it is."""
     text = _crash_text(error)
     name = f"crash-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.log"
@@ -126,7 +126,7 @@ def _crash_folders() -> tuple[Path, ...]:
     return (cache.folder() / "crashes", Path(tempfile.gettempdir()))
 
 
-def _crash_text(error: Exception) -> str:
+def _crash_text(error: BaseException) -> str:
     import platform
     import traceback
     from importlib import metadata

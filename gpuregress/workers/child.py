@@ -20,7 +20,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import GpuregressError, ran_out
 
 if TYPE_CHECKING:
     from gpuregress.devices.base import Device
@@ -130,10 +130,12 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
     except (BrokenPipeError, ConnectionResetError):
         raise SystemExit(0) from None  # the parent is gone
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
+        lacking = ran_out(error)
+        said = f"{task.place or device.info.name} or its host has not enough {lacking}"
         return Outcome(
             case=task.case.name,
             state="error",
-            message=f"an error inside gpuregress: {_name(error)}",
+            message=said if lacking else f"an error inside gpuregress: {_name(error)}",
             seconds=time.perf_counter() - began,
             extra={"error": type(error).__name__, "traceback": traceback.format_exc()},
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import resource
 import selectors
 import signal
 import time
@@ -15,6 +16,7 @@ from typing import Protocol, Self
 
 from gpuregress.errors import Interrupted, StorageError
 from gpuregress.records import Fault, Outcome, from_json
+from gpuregress.workers import deaths
 from gpuregress.workers.messages import Message
 from gpuregress.workers.process import Seat, Worker
 from gpuregress.workers.task import Task
@@ -266,13 +268,19 @@ def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "
 
 
 def _crashed(worker: Worker, task: Task) -> Outcome:
+    seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
+    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    found = deaths.cause(worker.process.returncode, tail, phase, is_limited=is_limited)
     number, call = _blame(task)
-    where = f"in launch {number}, {call}" if number is not None else "outside any launch"
-    if worker.watch.phase is Phase.COMPUTING:
+    where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
+    if found.whose == "kernel":
+        fault = Fault("crash", f"{worker.death()} {where}", tail, number)
+        return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
+    if phase is Phase.COMPUTING:
         where = f"in a Python function of the job ({_users(task)})"
-    message = f"{worker.death()} {where}"
-    fault = Fault("crash", message, worker.tail(), number)
-    return Outcome(case=task.case.name, state="fault", fault=fault, seconds=time.monotonic() - worker.began)
+    why = f"{worker.death()} {where}" + (f": {found.why}" if found.why else "")
+    error = "UserCodeError" if found.whose == "user" else "HarnessError"
+    return dataclasses.replace(_refused(task, why, tail, error), seconds=seconds)
 
 
 def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:

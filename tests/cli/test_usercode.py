@@ -91,10 +91,10 @@ def test_a_reference_that_hangs_is_the_cases_error(shop: Workshop) -> None:
     assert case["reason"] == "a Python function of the job (mine.py:hangs) did not come back within 1 s"
 
 
-def test_a_reference_that_crashes_is_the_cases_fault(shop: Workshop) -> None:
+def test_a_reference_that_crashes_is_the_cases_error(shop: Workshop) -> None:
     with_key(shop, "reference: {out: mine.py:crashes}\n")
     case = only_case(shop)
-    assert case["verdict"] == "fault"
+    assert (case["verdict"], case["exit_code"]) == ("error", 3)
     assert "died of SIGSEGV in a Python function of the job (mine.py:crashes)" in case["reason"]
 
 

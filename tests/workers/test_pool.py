@@ -93,6 +93,13 @@ def test_the_last_words_of_a_crash_are_not_those_of_the_case_before(tmp_path: Pa
     assert "the case before" not in fault.details
 
 
+def test_a_library_that_aborts_for_want_of_memory_is_no_fault_of_the_kernel(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, fakes.case("no_memory"))["fake/no_memory"]
+    assert (found.state, found.fault) == ("error", None)
+    assert "died of SIGABRT in launch 100, no_memory<<<" in found.message
+    assert "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel" in found.message
+
+
 def test_a_worker_that_leaves_is_a_crash_with_its_exit_code(tmp_path: Path) -> None:
     fault = outcomes(tmp_path, fakes.case("exit"))["fake/exit"].fault
     assert fault is not None
@@ -178,9 +185,8 @@ def test_a_worker_that_is_told_to_end_says_where_it_was(tmp_path: Path) -> None:
         worker.signal(signal.SIGTERM)
         outcome = next(running)
     assert isinstance(outcome, Outcome)
-    assert outcome.fault is not None
-    assert "SIGTERM" in outcome.fault.message
-    assert any(line.endswith(" in run_case") for line in outcome.fault.details)
+    assert "SIGTERM" in outcome.message
+    assert any(line.endswith(" in run_case") for line in outcome.extra["details"])
 
 
 def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
@@ -191,7 +197,7 @@ def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
     assert {event.place for event in events if isinstance(event, Begun)} == {"fake:0", "fake:1", "fake:2"}
 
 
-def test_a_worker_killed_from_outside_is_a_crash(tmp_path: Path) -> None:
+def test_a_worker_killed_from_outside_is_no_fault_of_its_kernel(tmp_path: Path) -> None:
     with pool(tmp_path) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
         assert isinstance(next(running), Begun)
@@ -208,9 +214,9 @@ def test_a_worker_killed_from_outside_is_a_crash(tmp_path: Path) -> None:
         outcome = next(running)
         killer.join()
     assert isinstance(outcome, Outcome)
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "crash"
-    assert "SIGKILL" in outcome.fault.message
+    assert (outcome.state, outcome.fault) == ("error", None)
+    assert "died of SIGKILL in launch 100, sleep<<<" in outcome.message
+    assert "memory ran out" in outcome.message
 
 
 def test_a_worker_that_cannot_be_killed_loses_its_seat_and_the_run_goes_on(

@@ -1,0 +1,62 @@
+"""Why a worker died: of the kernel that it launched, of the user's Python, or of neither. Pure."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gpuregress.workers.watchdog import Phase
+
+_MEMORY_WORDS = (
+    "out of memory",  # LLVM ERROR, OpenBLAS
+    "std::bad_alloc",
+    "memory allocation of",  # Rust, so polars
+    "Cannot allocate memory",
+    "cannot allocate memory",
+    "failed to map segment",
+    "MemoryError",
+    "Unable to allocate",  # numpy
+    "pthread_create failed",
+    "can't start new thread",
+)
+_FROM_OUTSIDE = {
+    signal.SIGKILL: "somebody killed it, or memory ran out (`dmesg` tells whether the system did it)",
+    signal.SIGTERM: "somebody ended it",
+    signal.SIGINT: "somebody ended it",
+    signal.SIGHUP: "somebody ended it",
+    signal.SIGXCPU: "its processor time is limited (see `ulimit -t`)",
+    signal.SIGXFSZ: "the size of its files is limited (see `ulimit -f`)",
+}
+_NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Who is to blame for a worker's death, and why it was not the kernel, in words; "" where no more is known."""
+
+    whose: Literal["kernel", "user", "none"]
+    why: str = ""
+
+
+def cause(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bool) -> Cause:
+    """Who is to blame.
+
+    Args:
+        code: the process's return code, negative for a signal.
+        words: the last lines that it wrote.
+        phase: what it was at.
+        is_limited: its address space has a limit, so that any allocation may fail.
+    """
+    number = -code if code is not None and code < 0 else 0
+    if number in _FROM_OUTSIDE:
+        return Cause("none", _FROM_OUTSIDE[signal.Signals(number)])
+    gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
+    says_memory = any(word in line for line in words for word in _MEMORY_WORDS)
+    no_memory = _NO_MEMORY if gave_up and (says_memory or (is_limited and number)) else ""
+    if phase is Phase.COMPUTING:
+        return Cause("user", no_memory)
+    if phase is not Phase.LAUNCHING:
+        return Cause("none", no_memory)
+    return Cause("none", no_memory) if no_memory else Cause("kernel")
