@@ -41,7 +41,8 @@ def decide(
     if case.expect_fault is not None:
         return _expected_fault(case, outcome, case.expect_fault)
     if outcome.state == "error":
-        return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline)
+        said = tuple(outcome.extra.get("details", ()))  # the last words of a worker that died
+        return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=said)
     if outcome.fault is not None or outcome.state != "done":
         word: Word = "timeout" if outcome.state == "timeout" else "fault"
         return _verdict(case, outcome, word, _fault_line(outcome), baseline=baseline)

@@ -138,6 +138,13 @@ def test_what_goes_wrong_is_a_verdict(bench: Bench, kernel: str, word: str, code
     assert summary.exit_code == code
 
 
+def test_the_last_words_of_a_worker_that_ran_out_of_memory_are_told(bench: Bench) -> None:
+    summary = bench.run(fakes.case("no_memory"))
+    (verdict,) = summary.verdicts
+    assert (verdict.word, summary.exit_code) == ("error", 4)
+    assert "LLVM ERROR: out of memory" in verdict.notes
+
+
 def test_a_status_that_is_not_zero_is_a_fault_with_its_code(bench: Bench) -> None:
     summary = bench.run(fakes.case("status", status="out"))
     assert summary.verdicts[0].word == "fault"
