@@ -218,7 +218,8 @@ _WIDER = {
 _LANES = ("x", "y", "z", "w")
 _MAX_SHOWN = 60
 _RECORD = re.compile(r"\{(.+)\}", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+FIELD_NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}"
+"""The pattern of a record's field names."""
 _FIELD = re.compile(r"\s*([^:]*?)\s*:\s*(\w*)\s*", re.ASCII)
 
 
@@ -263,7 +264,7 @@ def from_fields(fields: Mapping[str, str]) -> ElementType:
     """
     if not fields:
         raise ValueError("a record needs a field")
-    wrong = next((name for name in fields if not _NAME.fullmatch(name)), None)
+    wrong = next((name for name in fields if not re.fullmatch(FIELD_NAME, name)), None)
     if wrong is not None:
         said = repr(wrong if len(wrong) <= _MAX_SHOWN else f"{wrong[:_MAX_SHOWN]}…")
         raise ValueError(f"{said} is no field's name: a letter or _, then letters, digits and _, at most 64")

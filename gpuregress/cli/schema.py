@@ -16,6 +16,6 @@ from gpuregress.cli import console
 def command() -> None:
     """Prints the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
     from gpuregress.escapes import json_text
-    from gpuregress.spec import model
+    from gpuregress.spec.schema import job_schema
 
-    console.say(json_text(model.schema(), indent=2))
+    console.say(json_text(job_schema(), indent=2))

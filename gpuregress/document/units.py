@@ -8,9 +8,9 @@ import re
 from gpuregress.document.problems import show
 
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
-_SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS_PER_DAY = 86400.0
-_BYTES = {
+BYTES = {
     "B": 1,
     **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)},
     **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)},
@@ -27,7 +27,7 @@ def seconds(value: float | str) -> float:
     Raises:
         ValueError: it is neither, not above 0, or longer than 30 days.
     """
-    number = _amount(value, _SECONDS, "a time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min")
+    number = _amount(value, SECONDS, "a time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min")
     if not 0 < number <= 30 * _SECONDS_PER_DAY:
         raise ValueError(f"{show(value)} is no time limit: more than 0 and at most 30 days is needed")
     return float(number)
@@ -42,7 +42,7 @@ def size(value: float | str) -> int:
     Raises:
         ValueError: it is neither, or not at least 1.
     """
-    number = _amount(value, _BYTES, "a size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB")
+    number = _amount(value, BYTES, "a size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB")
     if not 1 <= number < 2**63:
         raise ValueError(f"{show(value)} is no size: at least 1 byte and less than 8 EiB are needed")
     return int(number)

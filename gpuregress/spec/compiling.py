@@ -16,7 +16,7 @@ from gpuregress.toolchain import architectures
 class PlainText(Model):
     """Text that is no expression."""
 
-    text: str
+    text: str = Field(description="handed to the compiler as it stands")
 
 
 def _define(value: Any) -> int | float | str | PlainText:
@@ -44,11 +44,19 @@ Define = Annotated[
         {
             "anyOf": [
                 *({"type": kind} for kind in ("number", "string", "boolean", "null")),
-                {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+                {
+                    "type": "object",
+                    "properties": {"text": {"type": "string"}},
+                    "required": ["text"],
+                    "additionalProperties": False,
+                },
             ],
         }
     ),
 ]
+
+
+_ARCH_SCHEMA = {"type": "string", "pattern": f"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$"}
 
 
 def _arch(text: str) -> str:
@@ -67,6 +75,6 @@ class Compile(Model):
     contract: Literal["pinned", "native"] = Field(
         "pinned", description="pinned: a*b+c is never fused behind your back; native: ptxas may"
     )
-    arch: Annotated[str, AfterValidator(_arch), Field(pattern=r"^sm_[0-9]{2,3}[af]?$")] = Field(
+    arch: Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)] = Field(
         "sm_90", description="the architecture to compile for"
     )

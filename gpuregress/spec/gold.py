@@ -44,6 +44,10 @@ class Reference(Model):
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
         schema = handler.resolve_ref_schema(handler(core))
         function = next(option for option in schema["properties"]["python"]["anyOf"] if option.get("type") == "string")
-        mapping = dict(schema)
+        mapping = {
+            **schema,
+            "oneOf": [{"required": ["python"]}, {"required": ["launches"]}],
+            "dependentRequired": {"source": ["launches"], "compile": ["launches"]},
+        }
         schema.clear()
         return {"anyOf": [function, mapping], "description": cls.__doc__}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from gpuregress.document.problems import show, suggestion
-from gpuregress.spec.scalars import Expr, FunctionPath, Literal_, Text
+from gpuregress.spec.scalars import NUMBER_SCHEMA, Expr, FunctionPath, Literal_, Text
 from gpuregress.spec.strict import Model, OneOf
 
 
@@ -21,6 +21,8 @@ class Outliers(Model):
 
 class Metric(Model):
     """Bounds of the whole buffer."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     rms: Expr | None = Field(None, description="root of the mean squared difference")
     max: Expr | None = Field(None, description="largest difference")
@@ -36,6 +38,8 @@ class Sigmas(Model):
 
 class Statistics(Model):
     """For results that are random by design."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     mean: Sigmas | None = None
     variance: Sigmas | None = None
@@ -65,16 +69,34 @@ class Sum(Model):
     rtol: Expr = Field(0.0, description="relative tolerance")
     atol: Expr = Field(0.0, description="absolute tolerance")
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """Either a number, or a mapping."""
+        mapping = dict(handler.resolve_ref_schema(handler(core)))
+        return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
+
+
+_ALONE: dict[str, Any] = {
+    "finite": True,
+    "unique": True,
+    "all_equal": True,
+    "nonzero": 1,
+    "sorted": "ascending",
+    "monotone": "increasing",
+}
+
 
 class Check(OneOf):
     """A property that a buffer must have by itself: one of these."""
 
+    words: ClassVar[tuple[str, ...]] = tuple(_ALONE)
+
     finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
     nonzero: Expr | None = Field(None, description="at least so many elements are not 0")
     range: Annotated[list[Literal_], Field(min_length=2, max_length=2)] | None = Field(None, description="[low, high]")
-    sum: Sum | None = Field(None, description="what all elements add up to")
+    sum: Sum | None = Field(None, description="what all elements add up to: a number, or one with a tolerance")
     unique: Literal[True] | None = Field(None, description="no value stands twice")
-    sorted: Literal["ascending", "descending"] | None = None
+    sorted: Literal["ascending", "descending"] | None = Field(None, description="equal neighbours are right")
     monotone: Literal["increasing", "decreasing"] | None = Field(None, description="strictly")
     all_equal: Literal_ | None = Field(None, description="every element is the same; or this very value")
     equals: Text | None = Field(None, description="the same as this buffer was before the first launch")
@@ -85,23 +107,15 @@ class Check(OneOf):
     @classmethod
     def _words(cls, value: Any) -> Any:
         kinds = list(cls.model_fields)
-        defaults: dict[str, Any] = {
-            "finite": True,
-            "unique": True,
-            "all_equal": True,
-            "nonzero": 1,
-            "sorted": "ascending",
-            "monotone": "increasing",
-        }
         if isinstance(value, str):
-            if value in defaults:
-                return {value: defaults[value]}
+            if value in _ALONE:
+                return {value: _ALONE[value]}
             if value in kinds:
                 raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
             raise ValueError(f"{value!r} is no check{suggestion(value, kinds)}")
         if not isinstance(value, dict) or len(value) != 1:
             raise ValueError(f"is {show(value)}: one check is needed, as finite or {{nonzero: 8}}")
         ((kind, setting),) = value.items()
-        if kind == "sum" and not isinstance(setting, dict):
+        if kind == "sum" and setting is not None and not isinstance(setting, dict):
             return {"sum": {"value": setting}}
         return value

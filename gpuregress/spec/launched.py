@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from gpuregress import dtypes
 from gpuregress.document.problems import show, suggestion
-from gpuregress.spec.scalars import Expr, Literal_, Name
+from gpuregress.spec.scalars import LITERAL_SCHEMA, Expr, Literal_, Name
 from gpuregress.spec.strict import Model
 
 C_NAMES = {
@@ -81,6 +81,20 @@ class Argument(Model):
     values: list[Literal_] = Field([])
     fields: list[Argument] = Field([])
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """The forms that a file has; the fields are how they travel."""
+        travelling = handler.resolve_ref_schema(handler(core))
+        members = {"type": "array", "items": travelling["properties"]["fields"]["items"], "minItems": 1}
+        struct = {
+            "type": "object",
+            "properties": {"struct": {**members, "description": "its members, in order"}},
+            "required": ["struct"],
+            "additionalProperties": False,
+        }
+        options = [{"type": "null"}, {"type": "string", "description": "a buffer's name"}, _SCALAR_SCHEMA, struct]
+        return {"anyOf": options, "description": cls.__doc__}
+
     @model_validator(mode="before")
     @classmethod
     def _forms(cls, value: Any) -> Any:
@@ -101,6 +115,20 @@ class Argument(Model):
         raise ValueError(
             f"is {show(value)}: a buffer's name, {{dtype: value}}, null or {{struct: [...]}} is needed{hint}"
         )
+
+
+_SCALAR_SCHEMA = {
+    "type": "object",
+    "patternProperties": {
+        f"^({'|'.join(dtypes.known_names())})$": {
+            "anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]
+        }
+    },
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+    "description": "a scalar: dtype → its value, or a list of its parts",
+}
 
 
 def _scalar_values(name: str, inner: Any) -> list[Any]:

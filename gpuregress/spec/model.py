@@ -5,7 +5,7 @@ Numbers are still expressions here; `spec.workout` gives them their values, a ca
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -93,6 +93,9 @@ class Fill(OneOf):
     file: Text | None = Field(None, description="a dump, .npy, or .bin, relative to the job")
     python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
 
+    words: ClassVar[tuple[str, ...]] = FILL_WORDS
+    only_words: ClassVar[tuple[str, ...]] = ("zeros", "ones", "permutation")
+
     @model_validator(mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
@@ -108,7 +111,7 @@ class Fill(OneOf):
         if len(value) != 1:
             raise ValueError(f"exactly one fill is needed, not {len(value)}: {', '.join(value) or 'none'}")
         ((kind, setting),) = value.items()
-        if kind in ("zeros", "ones", "permutation"):
+        if kind in cls.only_words:
             raise ValueError(f"{kind} takes no setting: write fill: {kind}")
         return {kind: {} if setting is None and kind not in ("value", "file", "python", "choice") else setting}
 
@@ -138,7 +141,14 @@ def _field_dtype(name: str, value: Any) -> str:
 _DTYPE_SCHEMA = {
     "anyOf": [
         {"type": "string", "enum": list(dtypes.known_names())},
-        {"type": "object", "additionalProperties": {"type": "string"}, "description": "a record: field → dtype"},
+        {"type": "string", "pattern": r"^\s*\{.+\}\s*$", "description": "a record, as {id:int32,score:float32}"},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "patternProperties": {f"^{dtypes.FIELD_NAME}$": {"enum": list(dtypes.known_names())}},
+            "additionalProperties": False,
+            "description": "a record: field → dtype",
+        },
     ]
 }
 Dtype = Annotated[str, PlainValidator(_dtype), WithJsonSchema(_DTYPE_SCHEMA)]
@@ -252,12 +262,3 @@ class Job(Model):
     )
     timing: Timing | None = None
     resources: Resources | None = None
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of a job, for editors."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "gpuregress job",
-        **Job.model_json_schema(),
-    }

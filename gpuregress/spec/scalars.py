@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
@@ -87,25 +88,36 @@ def _text(value: Any) -> str:
     return value
 
 
-_NUMBER_SCHEMA = {
-    "anyOf": [{"type": "number"}, {"type": "string"}],
+_EXPRESSION = {
+    "type": "string",
+    "pattern": r"^[A-Za-z0-9_+\-*/%<>=!(),.\s]*[A-Za-z0-9_)][A-Za-z0-9_+\-*/%<>=!(),.\s]*$",
+}
+NUMBER_SCHEMA = {
+    "anyOf": [{"type": "number"}, _EXPRESSION],
     "description": f"a number or an expression: {expressions.ALLOWED}",
 }
 _NAME_PATTERN = {"type": "string", "pattern": f"^{_NAME.pattern}$"}
-_LITERAL_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "boolean"}]}
+LITERAL_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}]}
 _FUNCTION_SCHEMA = {"type": "string", "pattern": r"^[^:]+\.py:[A-Za-z_]\w*$"}
-_AMOUNT_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+_TEXT_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
 
-Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(_NUMBER_SCHEMA)]
-Literal_ = Annotated[int | float | str | bool, PlainValidator(_literal), WithJsonSchema(_LITERAL_SCHEMA)]
+
+def _amount_schema(names: Iterable[str]) -> dict[str, Any]:
+    """A number above 0, or one with a unit."""
+    pattern = rf"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*({'|'.join(names)})\s*$"
+    return {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": pattern}]}
+
+
+Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(NUMBER_SCHEMA)]
+Literal_ = Annotated[int | float | str | bool, PlainValidator(_literal), WithJsonSchema(LITERAL_SCHEMA)]
 LiteralOrList = Annotated[
     int | float | str | bool | list[int | float | str | bool],
     PlainValidator(_literals),
-    WithJsonSchema({"anyOf": [*_LITERAL_SCHEMA["anyOf"], {"type": "array", "items": _LITERAL_SCHEMA}]}),
+    WithJsonSchema({"anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]}),
 ]
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME_PATTERN)]
 ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(_NAME_PATTERN)]
 FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
-Seconds = Annotated[float, PlainValidator(_seconds), WithJsonSchema(_AMOUNT_SCHEMA)]
-Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_AMOUNT_SCHEMA)]
-Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]
+Seconds = Annotated[float, PlainValidator(_seconds), WithJsonSchema(_amount_schema(units.SECONDS))]
+Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema(units.BYTES))]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
@@ -22,6 +22,21 @@ class Model(BaseModel):
 
 class OneOf(Model):
     """A mapping with exactly one key, which says what kind of thing it is."""
+
+    words: ClassVar[tuple[str, ...]] = ()
+    """Those that may stand alone, as text."""
+    only_words: ClassVar[tuple[str, ...]] = ()
+    """Those that take no setting."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """Either a word, or a mapping with one key."""
+        mapping = dict(handler.resolve_ref_schema(handler(core)))
+        mapping["properties"] = {
+            name: item for name, item in mapping["properties"].items() if name not in cls.only_words
+        }
+        mapping |= {"minProperties": 1, "maxProperties": 1}
+        return {"anyOf": [{"enum": list(cls.words)}, mapping], "description": cls.__doc__}
 
     @property
     def kind(self) -> str:
