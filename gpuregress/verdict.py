@@ -189,10 +189,17 @@ def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> 
         return "differ", f"{differing[0].name}: {_what(differing[0])}{more}"
     new = [buffer.name for buffer in buffers if buffer.word == "new"]
     if new:
-        return "new", f"{', '.join(new)}: no baseline yet" if baseline else "no baseline yet"
+        passed = [buffer for buffer in buffers if buffer.word == "pass"]
+        named = f"{', '.join(new)}: " if baseline or passed else ""
+        return "new", "; ".join((f"{named}no baseline yet", *(f"{one.name}: {_as(one)}" for one in passed)))
     if not buffers:
         return "new", "nothing is dumped, so nothing can be compared"
     return "pass", ""
+
+
+def _as(buffer: BufferVerdict) -> str:
+    """`as its baseline and its reference`."""
+    return "as " + " and ".join(name if name == "verify" else f"its {name}" for name in _against([buffer]))
 
 
 def _what(buffer: BufferVerdict) -> str:

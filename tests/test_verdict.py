@@ -106,7 +106,14 @@ def test_without_a_baseline(comparisons: list[Comparison], word: str) -> None:
 
 def test_a_buffer_that_the_baseline_lacks_is_new() -> None:
     verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline(), {"sum": [against()]})
-    assert said(verdict) == ("new", "hist: no baseline yet", 1)
+    assert said(verdict) == ("new", "hist: no baseline yet; sum: as its baseline", 1)
+
+
+def test_what_is_new_hides_no_reference_that_passed() -> None:
+    buffers = {"sum": [against("reference")], "hist": [against("check")], "low": [against("verify")]}
+    verdict = decide(make_case(dump=("sum", "hist", "low")), done(), None, buffers)
+    assert said(verdict) == ("new", "hist: no baseline yet; sum: as its reference; low: as verify", 1)
+    assert said(decide(make_case(), done(), None, {})) == ("new", "no baseline yet", 1)
 
 
 def test_nothing_dumped_never_passes() -> None:

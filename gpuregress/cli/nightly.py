@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,11 +12,36 @@ import click
 from gpuregress.cli import console, context, reports
 
 
-@click.command(
-    "nightly",
-    short_help="the unattended run: silent when all is well",
-    epilog="Example (crontab): 0 2 * * *  cd ~/project && gpuregress nightly --junit nightly.xml",
-)
+class Nightly(click.Command):
+    """The command, with a line for crontab(5) at the end of its help."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the line as it must stand in the crontab: in one line, however long."""
+        formatter.write(f"\nExample (crontab; mails nothing, keeps a log):\n\n{crontab_line(_folder(ctx))}\n")
+
+
+def crontab_line(folder: Path) -> str:
+    """A line that runs every night, whatever cron's PATH and current folder are.
+
+    Args:
+        folder: the project's, absolute.
+    """
+    script = Path(sys.executable).with_name("gpuregress")
+    program = [str(script)] if script.is_file() else [sys.executable, "-m", "gpuregress"]
+    command = f"cd {shlex.quote(str(folder))} && {shlex.join(program)} nightly --junit nightly.xml >> nightly.log 2>&1"
+    return f"0 2 * * *  {command}".replace("%", r"\%")  # cron takes a bare % for a newline
+
+
+def _folder(ctx: click.Context) -> Path:
+    from gpuregress.errors import GpuregressError
+
+    try:
+        return context.find_project(ctx).root
+    except GpuregressError:
+        return Path(ctx.obj or ".").absolute()
+
+
+@click.command("nightly", cls=Nightly, short_help="the unattended run: silent when all is well")
 @context.device_options
 @context.report_options
 @click.pass_context

@@ -380,8 +380,8 @@ class _Run:
     def _raise_status(self, name: str, array: Array, raised: npt.NDArray[np.intp]) -> NoReturn:
         first = int(raised[0])
         others = f" and {raised.size - 1} more of {array.size} are not zero" if raised.size > 1 else ""
-        message = f"{name}[{first}] = {array[first]}{others}"
-        details = tuple(f"{name}[{index}] = {array[index]}" for index in raised[:20])
+        message = f"{name}[{first}] = {_code(array[first])}{others}"
+        details = tuple(f"{name}[{index}] = {_code(array[index])}" for index in raised[:20])
         raise KernelFault("status", message, details=details)
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -462,3 +462,12 @@ class _Run:
         launch = next(launch for launch in self.case.launches if launch.kernel == kernel)
         found: dict[str, int] = asked(self.program.entries[kernel].mangled, launch.block, launch.shared)
         return found
+
+
+def _code(value: np.generic) -> str:
+    """A status code in decimal and hexadecimal, `35 (0x23)`; negative ones as the two's complement of their width."""
+    if isinstance(value, np.void):  # a vector or record
+        return f"({', '.join(_code(value[name]) for name in value.dtype.names or ())})"
+    if isinstance(value, np.integer) and value:
+        return f"{value} ({int(value) % (1 << 8 * value.itemsize):#x})"
+    return str(value)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from click.testing import Result
 from gpuregress import storage
 from gpuregress.pipeline import opening
 from gpuregress.records import RunSummary
+from tests.cli import workshop
 from tests.cli.workshop import JOB, KERNEL, Workshop
 
 RUN = ("run", "--device", "cpu")
@@ -265,13 +268,21 @@ def test_a_report_is_not_green_while_the_run_goes_on(fake_shop: Workshop, monkey
     assert failures(junit) == {}
 
 
-def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop) -> None:
-    fake_shop.write("file", "")
-    said = night(fake_shop, "--junit", str(fake_shop.root / "file/n.xml"), "--json", str(fake_shop.root / "n.json"))
+def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = opening.run
+
+    def lose(*arguments: Any, **options: Any) -> RunSummary:
+        shutil.rmtree(fake_shop.root / "reports")
+        fake_shop.write("reports", "a file")
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(opening, "run", lose)
+    junit, document = fake_shop.root / "reports/n.xml", fake_shop.root / "n.json"
+    said = night(fake_shop, "--junit", str(junit), "--json", str(document))
     assert said.exit_code == 4
     assert "new      scale/n=100" in said.stdout
     assert "a part of the path is a file" in said.stderr
-    assert json.loads((fake_shop.root / "n.json").read_text())["cases"]
+    assert json.loads(document.read_text())["cases"]
 
 
 # --- the history ------------------------------------------------------------------------------------------------------
@@ -297,3 +308,20 @@ def test_trouble_with_the_history_is_said_and_changes_no_verdict(
         said = night(fake_shop)
         assert (said.exit_code, "note: this run is not in the history: " in said.stdout) == (0, True)
         assert "this run is not in the history" in fake_shop.call(*RUN, "-q").stdout
+
+
+# --- cron -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_crontab_line_works_as_it_is(tmp_path: Path) -> None:
+    root = tmp_path / "a project, 100% ours"
+    shop = workshop.make(root)
+    said = shop.call("nightly", "--help").stdout
+    (line,) = [line for line in said.splitlines() if line.startswith("0 2 * * *")]
+    assert re.search(r"(?<!\\)%", line) is None
+    command = line.split(maxsplit=5)[5].replace(r"\%", "%")
+    cron = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SHELL": "/bin/sh"}
+    done = subprocess.run(["/bin/sh", "-c", command], cwd="/", env=cron, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert "new      scale/n=100" in (root / "nightly.log").read_text()
+    assert "scale/n=100" in failures(root / "nightly.xml")

@@ -14,7 +14,7 @@ from gpuregress.devices.base import Module
 from gpuregress.errors import UnsupportedError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Argument, Buffer, Case, Fill, Launch, Outcome
-from gpuregress.runner import run_case
+from gpuregress.runner import execution, run_case
 from tests import fakes
 
 
@@ -93,11 +93,26 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert not log.unfinished
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.int32(35), "35 (0x23)"),
+        (np.int32(-3), "-3 (0xfffffffd)"),
+        (np.int8(-128), "-128 (0x80)"),
+        (np.int64(-1), "-1 (0xffffffffffffffff)"),
+        (np.uint64(2**64 - 1), "18446744073709551615 (0xffffffffffffffff)"),
+        (np.array([(0, -2)], "i4,i2")[0], "(0, -2 (0xfffe))"),
+    ],
+)
+def test_status_codes_are_shown_in_hexadecimal_too(value: np.generic, shown: str) -> None:
+    assert execution._code(value) == shown
+
+
 def test_a_status_that_is_not_zero_is_a_fault(tmp_path: Path) -> None:
     buffers = {**fakes.case("status").buffers, "out": Buffer("out", "int32", (8,))}
     outcome = run(fakes.case("status", status="out", buffers=buffers), tmp_path)
     assert outcome.fault is not None
-    assert (outcome.fault.kind, outcome.fault.message) == ("status", "out[2] = 7")
+    assert (outcome.fault.kind, outcome.fault.message) == ("status", "out[2] = 7 (0x7)")
 
 
 def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
