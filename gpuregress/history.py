@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -205,6 +205,25 @@ class History:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise _explain(self.path, error) from error
+
+
+def words(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """The verdicts of some runs, as far as the history can be read now: run → case → verdict.
+
+    Args:
+        path: the SQLite file; nothing is made where there is none.
+        runs: their names.
+    """
+    found: dict[str, dict[str, str]] = {}
+    if path.is_file():
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_S, uri=True)) as database,
+        ):
+            for run in runs:
+                rows = database.execute("SELECT case_name, verdict FROM results WHERE run = ?", (run,)).fetchall()
+                found |= {run: dict(rows)} if rows else {}
+    return found
 
 
 def _run(row: tuple[Any, ...], words: dict[str, int]) -> Run:

@@ -48,8 +48,9 @@ def _folder(ctx: click.Context) -> Path:
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Runs every case, says nothing when all is well, and one screen when not.
 
-    Takes the project's lock; where another nightly run holds it, exits with 75. A case that was there the last time and
-    is gone is a failure: exit code 1 at least. Keeps the last 30 runs (setting `retention`).
+    Takes the project's lock; where another nightly run holds it, exits with 75. A wrong job is an error of its own, and
+    the others run. A case that is gone is a failure every night (exit code 1 at least) until it is back, or `accept
+    --prune` forgets it. Keeps the last 30 runs (setting `retention`), the last night and each case's last pass.
     """
     from gpuregress.pipeline import unattended
 

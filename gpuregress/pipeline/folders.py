@@ -1,4 +1,4 @@
-"""The folders of runs: their names, `latest`, which one a user means, and which are old enough to go."""
+"""The folders of runs: their names, `latest`, and which one a user means."""
 
 from __future__ import annotations
 
@@ -121,35 +121,6 @@ def find(runs: Path, name: str | None = None) -> Path:
     raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {there}")
 
 
-def retire(runs: Path, keep: int) -> tuple[str, ...]:
-    """Removes the oldest finished runs, and abandoned ones, so that `keep` stay; never what `latest` names.
-
-    Args:
-        runs: the project's `runs`.
-        keep: how many stay; 0 keeps all.
-
-    Returns:
-        The names of those removed.
-    """
-    if keep <= 0:
-        return ()
-    folders = list(every(runs))
-    newest = latest(runs)
-    folders.sort(key=lambda folder: folder == newest)  # runs of one second have names in any order
-    spared = set(folders[-keep:])
-    removed = []
-    for folder in folders:
-        if folder in spared or not (journal.end_of(folder) or (folder / RESULTS).is_file() or _is_abandoned(folder)):
-            continue
-        try:
-            storage.remove_tree(folder)
-        except StorageError:
-            if folder.exists():  # else another run's tidying was faster
-                raise
-        removed.append(folder.name)
-    return tuple(removed)
-
-
 def latest(runs: Path) -> Path | None:
     """The run that `runs/latest` names; None where it names none."""
     with contextlib.suppress(OSError):
@@ -166,7 +137,7 @@ def every(runs: Path) -> tuple[Path, ...]:
         return tuple(sorted(entry for entry in runs.iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir()))
 
 
-def _is_abandoned(folder: Path) -> bool:
+def is_abandoned(folder: Path) -> bool:
     """Whether a run without results has been silent for so long that nobody works in it."""
     with contextlib.suppress(OSError):
         log = folder / LAUNCH_LOG

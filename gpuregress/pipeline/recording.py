@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from gpuregress import __version__
 from gpuregress.errors import StorageError
-from gpuregress.pipeline import folders, journal
+from gpuregress.pipeline import folders, journal, retention
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary, Verdict
 
@@ -34,6 +34,7 @@ class Recording:
         before: what `runs/latest` named.
         kind: `run` or `nightly`.
         refused: why `runs/latest` could not be moved.
+        said: what the user should know of the disk.
     """
 
     project: Project
@@ -42,6 +43,7 @@ class Recording:
     before: Path | None
     kind: Kind = "run"
     refused: StorageError | None = None
+    said: list[str] = field(default_factory=list)
 
     @classmethod
     def begin(
@@ -74,8 +76,9 @@ class Recording:
             return journal.Start(journal.VERSION, run, when, device, kind, __version__, who, names, tuple(owed))
 
         before = folders.latest(project.runs)
+        said = _made_room(project)
         folder, writer = folders.create(project.runs, start, started)
-        recording = cls(project, folder, writer, before, kind)
+        recording = cls(project, folder, writer, before, kind, said=said)
         try:
             folders.point_latest(project.runs, folder)
         except StorageError as error:
@@ -111,26 +114,46 @@ class Recording:
             from gpuregress.pipeline import results  # noqa: PLC0415 - the first case does not wait for it
 
             entry = results.entry(found, task.case, task.program)
-        with contextlib.suppress(StorageError):  # the journal tries again with its next line, and at the end it counts
+        try:
             self.writer.add(entry)
+        except StorageError:  # the journal tries again with its next line, and at the end it counts
+            self.said += _made_room(self.project)
+        else:
+            if found.word == "error" and retention.is_full(self.project.runs):  # the next cases may find room
+                self.said += _made_room(self.project)
 
     def leave(self, summary: RunSummary) -> RunSummary:
         """Writes what stays of the run; where the disk refuses, the verdicts are still reported, and the refusal."""
         from gpuregress.pipeline import results, trend  # noqa: PLC0415 - the first case does not wait for them
 
         project, said = self.project, tuple(results.settle(self.project))
-        summary = dataclasses.replace(summary, notes=(*said, *summary.notes))
+        summary = dataclasses.replace(summary, notes=(*said, *self.said, *summary.notes))
         is_kept = False
         try:
-            results.write(self.folder, summary, self.writer, root=project.root)
+            try:
+                results.write(self.folder, summary, self.writer, root=project.root)
+            except StorageError:
+                room = _made_room(project)
+                if not room:
+                    raise
+                summary = dataclasses.replace(summary, notes=(*summary.notes, *room))
+                results.write(self.folder, summary, self.writer, root=project.root)
             is_kept = True
             if self.refused is not None:
                 raise self.refused
             folders.point_latest_if_over(project.runs, self.folder)
-            folders.retire(project.runs, project.settings.keep_runs)
             notes = trend.record(project, summary, self.kind)
+            retention.retire(project)
         except StorageError as error:
             code = summary.exit_code if summary.interrupted else StorageError.exit_code
             said = (*summary.notes, str(error), *(() if is_kept else (_NOT_KEPT,)))
             return dataclasses.replace(summary, notes=said, exit_code=code, is_kept=is_kept)
         return dataclasses.replace(summary, notes=(*summary.notes, *notes)) if notes else summary
+
+
+def _made_room(project: Project) -> list[str]:
+    """Removes old runs where the disk is short; what is to be said of it."""
+    try:
+        return list(retention.make_room(project))
+    except (StorageError, OSError) as error:
+        return [str(error)]

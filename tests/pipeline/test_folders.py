@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -100,28 +99,3 @@ def test_latest_stays_with_a_newer_run_that_goes_on(tmp_path: Path) -> None:
     assert journal.close_cut_short(journal.read(newer), journal.End("finished", 1.0, 0, (), ""))
     folders.point_latest_if_over(tmp_path, older)
     assert folders.latest(tmp_path) == older
-
-
-def test_only_the_last_ones_stay_and_what_still_runs(tmp_path: Path) -> None:
-    old = [made(tmp_path, f"20261120T02000{n}Z-0001") for n in range(6)]
-    running = made(tmp_path, "20261101T020000Z-0001", finished=False)
-    abandoned = made(tmp_path, "20261102T020000Z-0001", finished=False)
-    os.utime(abandoned, (0, 0))
-    stranger = tmp_path / "notes"
-    stranger.mkdir()
-    folders.point_latest(tmp_path, old[0])
-    removed = folders.retire(tmp_path, 3)
-    assert set(removed) == {abandoned.name, old[1].name, old[2].name, old[3].name}
-    assert running.is_dir()
-    assert stranger.is_dir()
-    assert old[0].is_dir()
-
-
-def test_the_last_run_counts_as_the_last_whatever_its_name_is_within_the_second(tmp_path: Path) -> None:
-    names = [f"20261120T140423Z-{ending}" for ending in ("0000", "4444", "8888", "ffff")]
-    for name in names:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / folders.RESULTS).write_text("{}")
-    folders.point_latest(tmp_path, tmp_path / names[0])
-    assert folders.retire(tmp_path, 2) == (names[1], names[2])
-    assert [folder.name for folder in folders.every(tmp_path)] == [names[0], names[3]]
