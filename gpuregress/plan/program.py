@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import dtypes
-from gpuregress.document import reader
+from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
-from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
-from gpuregress.toolchain import includes, signature
+from gpuregress.plan.cases import default_memory
+from gpuregress.records import Argument, Buffer, Case, Entry, Launch, Parameter, Program, Source
+from gpuregress.toolchain import entries, includes, signature
 
 
 def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
@@ -23,7 +26,8 @@ def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
     Returns:
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
-    return _errors(case, _contradictions(case, case.launches, program, case.source, ("launches",)))
+    found = _contradictions(case, case.launches, program, case.source, ("launches",))
+    return _errors(case, found | _memory(case, program))
 
 
 def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
@@ -79,6 +83,29 @@ def _contradictions(
             place = (*section, origin, "args", *(() if position is None else (position,)))
             found[place] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
     return found
+
+
+def _memory(case: Case, program: Program) -> dict[Key, str]:
+    """The program's own variables with the case's buffers, if that is over the case's limit."""
+    variables = _variable_bytes(program.ptx) if program.ptx else 0
+    buffers = sum(_buffer_bytes(buffer) for buffer in case.buffers.values() if buffer.symbol is None)
+    limit = case.limits.memory or default_memory()
+    if not variables or variables + buffers <= limit:
+        return {}
+    taken = f"its variables take {units.size_text(variables)}, the buffers {units.size_text(buffers)}"
+    return {("source",): f"{taken}: more than the limit of {units.size_text(limit)} (limits: {{memory: …}})"}
+
+
+@functools.lru_cache(maxsize=256)
+def _variable_bytes(ptx: str) -> int:
+    try:
+        return entries.variable_bytes(Path(ptx).read_text(encoding="utf-8"))
+    except OSError:  # the device says so when it loads it
+        return 0
+
+
+def _buffer_bytes(buffer: Buffer) -> int:
+    return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
 
 
 def _errors(case: Case, found: Mapping[Key, str]) -> tuple[JobError, ...]:

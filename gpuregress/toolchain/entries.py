@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -26,6 +27,14 @@ _VARIABLE = re.compile(
     r"(?P<name>[\w$%]+)\s*(?:\[|=|;)",
     re.MULTILINE,
 )
+
+
+_DECLARATION = re.compile(
+    r"^[ \t]*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:const|global)\s+([^=;{]*)", re.MULTILINE
+)
+_WIDTH = re.compile(r"\.[busf]f?(\d+)(x2)?\b")
+_LANES = re.compile(r"\.v(\d)\b")
+_EXTENT = re.compile(r"\[\s*(\d*)\s*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,21 @@ def parse(ptx: str) -> PtxModule:
         tuple(m["name"] for m in _VARIABLE.finditer(outside) if not m["name"].startswith(("$", "__unnamed_"))),
         target[1] if target else "",
     )
+
+
+def variable_bytes(ptx: str) -> int:
+    """Bytes of all `.global` and `.const` variables of a module.
+
+    Args:
+        ptx: a whole module.
+    """
+    return sum(_bytes(match[1]) for match in _DECLARATION.finditer(ptx))
+
+
+def _bytes(declaration: str) -> int:
+    width, lanes = _WIDTH.search(declaration), _LANES.search(declaration)
+    each = int(width[1]) * (2 if width[2] else 1) // 8 * (int(lanes[1]) if lanes else 1) if width else 8
+    return each * sum(math.prod(int(count or 0) for count in _EXTENT.findall(name)) for name in declaration.split(","))
 
 
 def _body_end(text: str, start: int) -> int:

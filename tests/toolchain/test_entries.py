@@ -69,3 +69,18 @@ def test_variables_and_target() -> None:
 @given(st.text(alphabet='.entrypam ()[]{};,k0123456789%\n"/*', max_size=200))
 def test_no_text_breaks_it(text: str) -> None:
     entries.parse(text)
+
+
+def test_the_bytes_of_a_modules_variables() -> None:
+    assert entries.variable_bytes(MODULE) == 68 + 4 + 7
+    text = """
+.visible .const .align 8 .f64 taps[3][2] = {1, 2};
+.global .align 1 .b8 big[5000000000];
+.weak .global .align 16 .v4 .f32 corners[2];
+.extern .global .align 4 .b32 elsewhere[];
+.global .texref image;
+.shared .align 4 .b8 tile[64];
+.global .align 2 .f16x2 pairs[5], more[2];
+.global .align 8 .u64 here = generic(big);
+"""
+    assert entries.variable_bytes(text) == 48 + 5_000_000_000 + 32 + 8 + 4 * (5 + 2) + 8

@@ -15,11 +15,12 @@ def place_variables(built: Compiled, space: AddressSpace) -> dict[str, Region]:
     Raises:
         DeviceError: an initializer names something that is not there.
     """
-    regions = {item.name: space.allocate(item.name, item.size, item.itemsize) for item in built.variables}
+    regions = {item.name: space.allocate(item.name, item.size, item.itemsize, zeros=True) for item in built.variables}
     for item in built.variables:
         data = bytearray.fromhex(item.data)
         for place, size, symbol, offset, shift in item.addresses:
             value = _address(built, regions, symbol, item.name) + offset >> shift
+            data.extend(bytes(max(0, place + size - len(data))))
             data[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
         regions[item.name].write(np.frombuffer(bytes(data), np.uint8))
     return regions

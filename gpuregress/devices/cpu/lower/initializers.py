@@ -11,9 +11,9 @@ from gpuregress.devices.cpu.ptx.tree import Float, Initializer, Integer, MaskedS
 
 
 def variable_facts(variable: Variable) -> VariableFacts:
-    """A variable's bytes, and where addresses go."""
+    """A variable's bytes as far as they are given, and where addresses go."""
     step = type_size(variable.type)
-    data = bytearray(byte_size(variable))
+    data = bytearray(step * len(variable.initializer))
     addresses: list[tuple[int, int, str, int, int]] = []
     for index, item in enumerate(variable.initializer):
         place = index * step
@@ -21,7 +21,7 @@ def variable_facts(variable: Variable) -> VariableFacts:
             data[place : place + step] = _bytes(item, variable.type, step)
         else:
             addresses.append(_address(item, place, step))
-    return VariableFacts(variable.name, len(data), step, data.hex(), tuple(addresses))
+    return VariableFacts(variable.name, byte_size(variable), step, data.rstrip(b"\0").hex(), tuple(addresses))
 
 
 def _bytes(item: Integer | Float, type_name: str, step: int) -> bytes:

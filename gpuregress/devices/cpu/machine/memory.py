@@ -26,13 +26,14 @@ class Region:
         name: what messages call it.
         size: bytes.
         itemsize: bytes of an element, for messages.
+        zeros: whether it holds zeros, which take no memory before they are touched; otherwise it holds anything.
     """
 
-    def __init__(self, number: int, name: str, size: int, itemsize: int) -> None:
+    def __init__(self, number: int, name: str, size: int, itemsize: int, *, zeros: bool = False) -> None:
         self.number, self.name, self.size, self.itemsize = number, name, size, max(1, itemsize)
         self.address = region_address(number)
         try:
-            block = np.empty(size + _ALIGNMENT, np.uint8)
+            block = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
         except MemoryError as error:
             raise DeviceError(f"{name}: there is no memory for {size} bytes") from error
         start = -block.ctypes.data % _ALIGNMENT
@@ -65,8 +66,8 @@ class AddressSpace:
         self._next = FIRST_REGION
         self.table = np.zeros((64, 4), np.uint64)
 
-    def allocate(self, name: str, size: int, itemsize: int = 1) -> Region:
-        """A new region, its contents undefined.
+    def allocate(self, name: str, size: int, itemsize: int = 1, *, zeros: bool = False) -> Region:
+        """A new region, its contents undefined, or zeros.
 
         Raises:
             DeviceError: no memory, or too many regions.
@@ -76,7 +77,7 @@ class AddressSpace:
         number = self._free.pop() if self._free else self._next
         if number >= MAX_REGIONS:
             raise DeviceError(f"{name}: there are {MAX_REGIONS} regions already")
-        region = Region(number, name, size, itemsize)
+        region = Region(number, name, size, itemsize, zeros=zeros)
         self._next = max(self._next, number + 1)
         if number >= len(self.table):
             self.table = np.concatenate([self.table, np.zeros_like(self.table)])

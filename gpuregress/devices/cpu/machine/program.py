@@ -33,7 +33,7 @@ class VariableFacts:
         name: as the PTX has it.
         size: bytes.
         itemsize: bytes of an element.
-        data: its first contents, hexadecimal.
+        data: its first contents, hexadecimal; zeros follow.
         addresses: (byte, bytes, symbol, offset, shift) for each address in it.
     """
 
