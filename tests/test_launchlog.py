@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,14 @@ def test_unfinished_names_what_is_to_blame(path: Path) -> None:
     assert [begin.call for begin in launchlog.read(path).unfinished] == ["k3", "again"]
 
 
+def test_of_two_launches_of_one_number_the_later_one_is_to_blame(path: Path) -> None:
+    """A worker that dies takes its launch's number with it, and the next one begins anew."""
+    with closing(LaunchLog(path)) as log:
+        for number, call in ((1, "lost"), (2, "other"), (1, "again")):
+            log.begin(number, "cpu", "c", call, 0)
+    assert [begin.call for begin in launchlog.read(path).unfinished] == ["other", "again"]
+
+
 def test_a_torn_last_line(path: Path) -> None:
     log = LaunchLog(path)
     log.begin(1, "cpu", "c", "k", 0)
@@ -107,6 +116,19 @@ def test_a_torn_last_line(path: Path) -> None:
     found = launchlog.read(path)
     assert [begin.number for begin in found.unfinished] == [1, 2]
     assert found.unreadable == (2,)
+
+
+def test_no_part_of_a_line_is_an_event(path: Path) -> None:
+    """Cut anywhere, also where what is left looks whole: a seed of 42 is not one of 4."""
+    with closing(LaunchLog(path)) as log:
+        log.begin(1, "cpu", "c", "k", 42)
+        log.fault(1, "out-of-bounds: x[1000]")
+    begin, fault, _ = path.read_bytes().split(b"\n")
+    for line in (begin, fault):
+        for size in range(1, len(line) + 1):
+            path.write_bytes(line[:size])
+            found = launchlog.read(path)
+            assert (found.events, found.unreadable) == ((), (1,)), line[:size]
 
 
 def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import parse, reader
 from gpuregress.dump.grammar import Header
@@ -60,13 +61,14 @@ class Piece:
         return self if rows.all() else Piece(self.indices[rows], self.first[rows], self.second[rows])
 
 
-def pieces(first: Path, second: Path, *, every: bool = False) -> Iterator[Piece]:
+def pieces(first: Path, second: Path, *, every: bool = False, widened: bool = False) -> Iterator[Piece]:
     """Finds the elements in which two dumps differ, piece by piece, so that memory does not grow with the dumps.
 
     Args:
         first: a dump.
         second: a dump of the same type and shape.
         every: yield the elements that are equal, too.
+        widened: the first one's type is `dtypes.widened` of the second one's; all elements are yielded.
 
     Yields:
         The elements whose bits differ, in rising order.
@@ -77,13 +79,13 @@ def pieces(first: Path, second: Path, *, every: bool = False) -> Iterator[Piece]
         StorageError: a file cannot be read.
     """
     with mapped(first) as a, mapped(second) as b:
-        if a.header != b.header:
+        if a.header != (_widened(b.header) if widened else b.header):
             raise DumpError(f"{second}: {_say(b.header)}, where {first} holds {_say(a.header)}")
         rest: tuple[int, int, int] | None = a.body, b.body, 0
-        if not every:
+        if not (every or widened):
             rest = yield from _walk(a, b)
         if rest is not None:
-            yield from _parse_rest(a, b, rest, every=every)
+            yield from _parse_rest(a, b, rest, every=every or widened)
 
 
 def cut(first: Rows, second: Rows, element_type: ElementType) -> Iterator[Piece]:
@@ -232,6 +234,10 @@ def _line_around(data: mmap.mmap, position: int) -> tuple[int, int]:
     """Where the line that holds a position starts, and where the next one does."""
     start = data.rfind(b"\n", 0, position) + 1
     return start, data.find(b"\n", position) + 1
+
+
+def _widened(header: Header) -> Header:
+    return Header(dtypes.widened(header.element_type), header.shape)
 
 
 def _say(header: Header) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress import dtypes, verdict
+from gpuregress import compare, dtypes, verdict
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.pipeline import memory, overwritten, results, usercode, written
 from gpuregress.pipeline.accepted import Accepted
@@ -73,7 +73,8 @@ class Judge:
                 found[name].append(_against(case, "baseline", now, accepted.dumps[name], outcome, user=self.user))
                 found[name] += memory.drift(case, now, accepted)
                 found[name] += memory.determinism_of(case, now, accepted, outcome)
-            found[name] += _references(case, now, outcome, self.user)
+            known = (accepted.dumps[name], found[name][0]) if accepted is not None and found[name] else None
+            found[name] += _references(case, now, outcome, self.user, known)
             found[name] += _checks(case, now, self.user)
             found[name] += _repeats(case, now, outcome, self.user)
         return found
@@ -101,27 +102,34 @@ def _against(
     rule: Rule | None = None,
     user: UserCode | None = None,
     unrounded: Dump | None = None,
+    twin: Comparison | None = None,
 ) -> Comparison:
-    """One buffer against a dump; `unrounded`: the same before it was rounded, which decides."""
+    """One buffer against a dump.
+
+    `unrounded` is the same before it was rounded, which decides; `twin` is what came of an equal dump.
+    """
     pair = Pair(case, against, Path(now.path), now, Path(then.path), then, rule)
     meant = pair if unrounded is None else dataclasses.replace(pair, then_path=Path(unrounded.path), then=unrounded)
     if user is not None and pair.request.rule.verify:
         return user.compare(meant)
     if pair.is_identical and meant is pair:
         return pair.compare()
+    compared = None if meant is pair else meant.compare()
+    if compared is not None and (compared.same or pair.is_identical):
+        return compared
     from gpuregress.pipeline import findings  # noqa: PLC0415 - where something differs
 
-    if meant is pair:
-        return findings.compare(pair, outcome)
-    compared = meant.compare()
-    if compared.same or pair.is_identical:
-        return compared
-    shown = findings.compare(pair, outcome)
+    shown = dataclasses.replace(twin, against=against) if twin is not None else findings.compare(pair, outcome)
+    if compared is None:
+        return shown
     drawn = {name: shown.numbers[name] for name in ("picture", "place") if name in shown.numbers}
     return dataclasses.replace(compared, findings=shown.findings, numbers={**compared.numbers, **drawn})
 
 
-def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> list[Comparison]:
+def _references(
+    case: Case, now: Dump, outcome: Outcome, user: UserCode | None, known: tuple[Dump, Comparison] | None
+) -> list[Comparison]:
+    """What came of the buffer's reference; `known`: the baseline, and what came of that."""
     name = now.buffer
     failed = outcome.extra.get("reference_errors", {}).get(name)
     if failed is not None:
@@ -132,7 +140,14 @@ def _references(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) 
     then, rule = from_json(Dump, written), case.reference_rules.get(name, case.compare.get(name, Rule()))
     unrounded = outcome.extra.get("unrounded_references", {}).get(name)
     wide = from_json(Dump, unrounded) if unrounded is not None and rule.ulp is None else None
-    return [_against(case, "reference", now, then, outcome, rule, user, wide)]
+    own = case.compare.get(name, Rule())
+    is_twin = known is not None and rule == own and compare.is_in_order(rule) and _is_equal(then, known[0])
+    twin = known[1] if known is not None and is_twin else None
+    return [_against(case, "reference", now, then, outcome, rule, user, wide, twin)]
+
+
+def _is_equal(first: Dump, second: Dump) -> bool:
+    return (first.digest, first.dtype, first.shape) == (second.digest, second.dtype, second.shape)
 
 
 def _checks(case: Case, now: Dump, user: UserCode | None) -> list[Comparison]:

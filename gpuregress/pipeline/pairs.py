@@ -72,9 +72,7 @@ class Pair:
         request = self.request
         wide = dtypes.widened(request.element_type)
         if self.against == "reference" and self.then.dtype == wide.name != self.now.dtype:
-            from gpuregress.compare import unrounded  # noqa: PLC0415 - loads numpy, and few pairs need it
-
-            return unrounded.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+            return self._compare_unrounded(request)
         refused = compare.mismatch(request, dtypes.parse(self.then.dtype), self.then.shape)
         if refused is not None:
             return refused
@@ -94,6 +92,17 @@ class Pair:
                 for watcher in watchers:
                     watcher.add(piece, None)
         return compared
+
+    def _compare_unrounded(self, request: Request) -> Comparison:
+        from gpuregress.compare import unrounded  # noqa: PLC0415 - loads numpy, and few pairs need it
+        from gpuregress.dump import walk  # noqa: PLC0415 - as above
+
+        if not compare.is_in_order(request.rule):
+            return unrounded.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+        run = unrounded.InFloat64(request)
+        for piece in walk.pieces(self.then_path, self.now_path, widened=True):
+            run.add(piece.indices, piece.first, piece.second)
+        return run.finish()
 
     def _compare_in_order(self, request: Request, watchers: Sequence[Watcher]) -> Comparison:
         from gpuregress.dump import walk  # noqa: PLC0415 - as above

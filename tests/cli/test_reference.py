@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpuregress import launchlog
+from gpuregress.pipeline import findings
+from gpuregress.pipeline.pairs import Pair
+from gpuregress.records import Comparison
 from tests.cli import workshop
 from tests.cli.workshop import Workshop
 
@@ -95,6 +99,44 @@ def test_a_reference_has_a_rule_of_its_own(shop: Workshop) -> None:
     assert shop.call(*RUN).exit_code == 0
     change(shop, "{float32: 2.0}]}]", "{float32: 2.000001}]}]")
     assert shop.call(*RUN).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "asks"),
+    [
+        ("", ("baseline",)),
+        ("\n    compare: {atol: 1.5}", ("baseline", "reference")),
+        ("\n    compare: {order: any}", ("baseline", "reference")),
+    ],
+)
+def test_a_reference_equal_to_the_baseline_is_compared_once_under_the_same_rule(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, rule: str, asks: tuple[str, ...]
+) -> None:
+    asked: list[str] = []
+    compare = findings.compare
+
+    def told(pair: Pair, *rest: Any) -> Comparison:
+        asked.append(pair.against)
+        return compare(pair, *rest)
+
+    monkeypatch.setattr(findings, "compare", told)
+    change(shop, "{float32: 2.0}]}]", "{float32: 2.0}]}]" + rule)
+    assert shop.call(*RUN).exit_code == 0
+    assert shop.call("accept", "doubled", "-m", "right").exit_code == 0
+    shop.write("kernels/doubled.cu", KERNELS.replace("+ d_bias", "+ 1.0f + d_bias"))
+    shop.call(*RUN)
+    buffers = [
+        buffer
+        for case in json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+        for buffer in case["buffers"]
+        if buffer["name"] == "out"
+    ]
+    for buffer in buffers:
+        baseline, reference = buffer["comparisons"]
+        assert (baseline["against"], reference["against"]) == ("baseline", "reference")
+        assert ({**baseline, "against": ""} == {**reference, "against": ""}) == (not rule)
+        assert reference["same"] == ("atol" in rule)
+    assert asked == [*asks, *asks]
 
 
 def test_a_reference_that_faults_is_its_own_fault(shop: Workshop) -> None:

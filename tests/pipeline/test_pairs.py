@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,15 +36,18 @@ def pair(folder: Path, dtype: str, shape: tuple[int, ...], rule: Rule) -> Pair:
     return Pair(fakes.case("twice"), "baseline", Path(now.path), now, Path(then.path), then, rule)
 
 
-def peak(folder: Path, dtype: str, count: int, rule: Rule) -> int:
-    """Bytes that comparing takes at most."""
-    compared = pair(folder, dtype, (count // 100, 100), rule)
+def traced(compare: Callable[[], Comparison]) -> tuple[Comparison, int]:
+    """A comparison, and the bytes that it takes at most."""
     tracemalloc.start()
     try:
-        found = findings.compare(compared, Outcome("x", "done"))
-        highest = tracemalloc.get_traced_memory()[1]
+        return compare(), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def peak(folder: Path, dtype: str, count: int, rule: Rule) -> int:
+    compared = pair(folder, dtype, (count // 100, 100), rule)
+    found, highest = traced(lambda: findings.compare(compared, Outcome("x", "done")))
     assert (found.changed, found.same) == (count, False)
     assert sum(found.numbers["picture"]["heat_map"]["differing"]) == count
     assert found.findings
@@ -73,6 +77,30 @@ def test_memory_does_not_grow_with_what_differs(
     monkeypatch.setattr(sample, "MOST", 2000)
     monkeypatch.setattr(sample, "SIZE", 1000)
     few, many = (peak(tmp_path, dtype, count, rule) for count in (FEW, MANY))
+    assert many < 1.25 * few + (100 << 10)
+
+
+def wide_peak(folder: Path, count: int) -> int:
+    """Of a float32 buffer against a gold standard in float64, of which one value is between two float32s."""
+    then = np.arange(count, dtype="<f8")
+    now, then[7] = (then + 0.5).astype("<f4"), 7 + 1e-12
+    dumps = []
+    for name, array in (("gold.1", then), ("now.1", now)):
+        kind = dtypes.parse(array.dtype.name)
+        writer.write(folder / name, array, kind, (count,))
+        dumps.append(Dump("out", str(folder / name), kind.name, (count,), name, name))
+    gold, actual = dumps
+    compared = Pair(fakes.case("twice"), "reference", Path(actual.path), actual, Path(gold.path), gold, Rule())
+    found, highest = traced(compared.compare)
+    assert (found.differing, found.same) == (count, False)
+    assert f"{count} of {count} differ; [7] of the reference, 7.000000000001, is no float32" in found.message
+    return highest
+
+
+def test_memory_does_not_grow_with_a_reference_in_float64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(indexed, "_MOST_CHANGED_KEPT", 1000)
+    few, many = (wide_peak(tmp_path, count) for count in (FEW, MANY))
     assert many < 1.25 * few + (100 << 10)
 
 
