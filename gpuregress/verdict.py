@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuregress.errors import CompileError, GpuregressError, KernelTimeout, UserCodeError
-from gpuregress.records import Baseline, BufferVerdict, Case, Comparison, Fault, MadeOf, Outcome, Verdict, Word
+from gpuregress.records import (
+    Baseline,
+    BufferVerdict,
+    Case,
+    Comparison,
+    Dump,
+    Fault,
+    Launch,
+    MadeOf,
+    Outcome,
+    Verdict,
+    Word,
+)
 
 EXIT_CODES: dict[Word, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
 GRAVITY = (4, 3, 1, 5, 0)
@@ -39,7 +52,7 @@ def decide(
         made_of: what this run was made of, to say what else changed since the baseline.
     """
     if case.expect_fault is not None:
-        return _expected_fault(case, outcome, case.expect_fault)
+        return _expected_fault(case, outcome, case.expect_fault, baseline)
     if outcome.state == "error":
         said = tuple(outcome.extra.get("details", ()))  # the last words of a worker that died
         return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=said)
@@ -63,7 +76,7 @@ def decide(
         baseline=baseline,
         buffers=buffers,
         changes=tuple(resources) if word == "pass" else changed,
-        notes=(*_notes(case, baseline), *over),
+        notes=(*_notes(baseline), *over),
     )
 
 
@@ -128,17 +141,36 @@ def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
-def _expected_fault(case: Case, outcome: Outcome, expected: str) -> Verdict:
+def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Baseline | None) -> Verdict:
     got = _kind(outcome)
+    notes = () if baseline is None else ("there is a baseline, and a job that expects a fault is not compared with it",)
     if got is None:
         if outcome.state == "error":
-            return _verdict(case, outcome, "error", outcome.message or "could not be run")
-        return _verdict(case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end")
+            return _verdict(case, outcome, "error", outcome.message or "could not be run", notes=notes)
+        return _verdict(
+            case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end", notes=notes
+        )
     is_gpu = outcome.device is not None and outcome.device.name.startswith("cuda")
-    if got == expected or (is_gpu and got in _GPU_NAMES.get(expected, ())):
-        return _verdict(case, outcome, "pass", f"failed as expected: {_fault_line(outcome)}")
+    is_kind = got == expected or (is_gpu and got in _GPU_NAMES.get(expected, ()))
+    position = outcome.fault.position if outcome.fault is not None else None
+    launch = case.launches[position] if position is not None else None
+    if is_kind and launch is not None and _is_expected_place(case, launch):
+        return _verdict(case, outcome, "pass", f"failed as expected: {_fault_line(outcome)}", notes=notes)
+    where = _expected_place(case)
+    if is_kind and launch is None:
+        where = where or " in a launch of the case"
     word: Word = "timeout" if got == "timeout" else "fault"
-    return _verdict(case, outcome, word, f"expected {expected}, but: {_fault_line(outcome)}")
+    return _verdict(case, outcome, word, f"expected {expected}{where}, but: {_fault_line(outcome)}", notes=notes)
+
+
+def _is_expected_place(case: Case, launch: Launch) -> bool:
+    return case.expect_kernel in ("", launch.kernel) and case.expect_launch in (None, launch.origin)
+
+
+def _expected_place(case: Case) -> str:
+    of = f" of {case.expect_kernel}" if case.expect_kernel else ""
+    at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
+    return of + at
 
 
 def _kind(outcome: Outcome) -> str | None:
@@ -163,7 +195,8 @@ def _buffers(
     dumps = {dump.buffer: dump.path for dump in outcome.dumps}
     accepted = {name: dump.path for name, dump in baseline.dumps.items()} if baseline else {}
     names = dict.fromkeys((*case.dump, *comparisons))
-    return tuple(
+    gone = tuple(_gone(dump) for name, dump in baseline.dumps.items() if name not in names) if baseline else ()
+    return gone + tuple(
         BufferVerdict(
             name,
             _word(comparisons.get(name, ())),
@@ -173,6 +206,13 @@ def _buffers(
         )
         for name in names
     )
+
+
+def _gone(accepted: Dump) -> BufferVerdict:
+    """An accepted buffer that the job does not dump: whatever it holds now, nobody looks."""
+    count, message = math.prod(accepted.shape), "its baseline is there, and the job no longer dumps it"
+    compared = Comparison(accepted.buffer, "baseline", "", same=False, identical=False, of=count, message=message)
+    return BufferVerdict(accepted.buffer, "differ", "", accepted.path, (compared,))
 
 
 def _word(comparisons: Sequence[Comparison]) -> Word:
@@ -209,14 +249,10 @@ def _what(buffer: BufferVerdict) -> str:
     return against + (failing.message or f"{failing.differing} of {failing.of} differ")
 
 
-def _notes(case: Case, baseline: Baseline | None) -> tuple[str, ...]:
-    if baseline is None:
+def _notes(baseline: Baseline | None) -> tuple[str, ...]:
+    if baseline is None or not baseline.arch:
         return ()
-    gone = [name for name in baseline.dumps if name not in case.dump]
-    notes = [f"the baseline holds {name}, which the job no longer dumps" for name in gone]
-    if baseline.arch:
-        notes.append(f"compared with the baseline for {baseline.arch}, which comes before the common one")
-    return tuple(notes)
+    return (f"compared with the baseline for {baseline.arch}, which comes before the common one",)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------

@@ -191,6 +191,11 @@ def _no_memory(device: FakeDevice, out: bytes, source: bytes) -> None:
     os.abort()
 
 
+def _second_crashes(device: FakeDevice, out: bytes, source: bytes) -> None:
+    if device.launched > 1:
+        _crash(device, out, source)
+
+
 def _exit(device: FakeDevice, out: bytes, source: bytes) -> None:
     os._exit(7)
 
@@ -220,6 +225,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "sleep": _sleep,
     "stubborn": _stubborn,
     "crash": _crash,
+    "second_crashes": _second_crashes,
     "exit": _exit,
     "no_memory": _no_memory,
     "bug": _bug,

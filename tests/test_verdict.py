@@ -16,6 +16,7 @@ from gpuregress.records import (
     DeviceInfo,
     Dump,
     Fault,
+    Launch,
     MadeOf,
     Outcome,
     Source,
@@ -121,14 +122,27 @@ def test_nothing_dumped_never_passes() -> None:
 
 
 def test_notes() -> None:
-    verdict = decide(make_case(), done(), make_baseline("sum", "old", arch="sm_80"), {"sum": [against()]})
-    assert verdict.notes == (
-        "the baseline holds old, which the job no longer dumps",
-        "compared with the baseline for sm_80, which comes before the common one",
-    )
+    verdict = decide(make_case(), done(), make_baseline(arch="sm_80"), {"sum": [against()]})
+    assert verdict.notes == ("compared with the baseline for sm_80, which comes before the common one",)
+    expecting = decide(make_case(expect_fault="trap"), done(), make_baseline(), {})
+    assert expecting.notes == ("there is a baseline, and a job that expects a fault is not compared with it",)
 
 
-FAULT = Fault("out-of-bounds", "x[1000] of 1000", launch=7)
+def test_an_accepted_buffer_that_is_not_dumped_differs() -> None:
+    verdict = decide(make_case(), done(), make_baseline("sum", "old"), {"sum": [against()]})
+    assert said(verdict) == ("differ", "old: its baseline is there, and the job no longer dumps it", 1)
+    assert [(buffer.name, buffer.word, buffer.baseline) for buffer in verdict.buffers] == [
+        ("old", "differ", "/b/old.1.4"),
+        ("sum", "pass", "/b/sum.1.4"),
+    ]
+
+
+FAULT = Fault("out-of-bounds", "x[1000] of 1000", launch=7, position=1)
+LAUNCHES = (
+    Launch("first", (1, 1, 1), (1, 1, 1), 0, (), origin=0),
+    Launch("second<1>", (1, 1, 1), (1, 1, 1), 0, (), origin=1),
+    Launch("second<1>", (1, 1, 1), (1, 1, 1), 0, (), origin=1),
+)
 
 
 @pytest.mark.parametrize(
@@ -149,24 +163,49 @@ def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
     ("expect", "outcome", "word"),
     [
         ("out-of-bounds", Outcome("c", "fault", FAULT, device=CPU), "pass"),
-        ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", ""), device=GPU), "pass"),
-        ("out-of-bounds", Outcome("c", "fault", Fault("red-zone", ""), device=GPU), "pass"),
-        ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", ""), device=CPU), "fault"),
-        ("deadlock", Outcome("c", "timeout", device=GPU), "pass"),
+        ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", "", position=0), device=GPU), "pass"),
+        ("out-of-bounds", Outcome("c", "fault", Fault("red-zone", "", position=0), device=GPU), "pass"),
+        ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", "", position=0), device=CPU), "fault"),
+        ("deadlock", Outcome("c", "timeout", Fault("timeout", "", position=0), device=GPU), "pass"),
         ("deadlock", Outcome("c", "timeout", device=CPU), "timeout"),
-        ("timeout", Outcome("c", "timeout", Fault("timeout", "30 s")), "pass"),
-        ("timeout", Outcome("c", "timeout"), "pass"),
+        ("timeout", Outcome("c", "timeout", Fault("timeout", "30 s", position=2)), "pass"),
+        ("timeout", Outcome("c", "timeout"), "timeout"),
+        ("timeout", Outcome("c", "timeout", Fault("timeout", "30 s", launch=9)), "timeout"),
+        ("crash", Outcome("c", "fault", Fault("crash", "in a Python function of the job")), "fault"),
+        ("crash", Outcome("c", "fault", Fault("crash", "in launch 9", launch=9)), "fault"),
         ("trap", Outcome("c", "fault", FAULT, device=GPU), "fault"),
         ("trap", Outcome("c", "done"), "differ"),
         ("trap", Outcome("c", "error", message="no device"), "error"),
-        ("status", Outcome("c", "done", Fault("status", "5")), "pass"),
+        ("status", Outcome("c", "done", Fault("status", "5", position=2)), "pass"),
+        ("status", Outcome("c", "done", Fault("status", "5, in a repeat")), "fault"),
     ],
 )
 def test_an_expected_fault(expect: str, outcome: Outcome, word: str) -> None:
-    verdict = decide(make_case(expect_fault=expect), outcome, None, {})
+    verdict = decide(make_case(expect_fault=expect, launches=LAUNCHES), outcome, None, {})
     assert verdict.word == word
     assert verdict.reason
     assert verdict.exit_code == {"pass": 0, "differ": 1, "fault": 3, "timeout": 3, "error": 4}[word]
+
+
+@pytest.mark.parametrize(
+    ("place", "word"),
+    [
+        ({"expect_kernel": "second<1>"}, "pass"),
+        ({"expect_launch": 1}, "pass"),
+        ({"expect_kernel": "second<1>", "expect_launch": 1}, "pass"),
+        ({"expect_kernel": "first"}, "fault"),
+        ({"expect_launch": 0}, "fault"),
+    ],
+)
+@pytest.mark.parametrize("position", [1, 2])
+def test_a_fault_is_expected_in_its_place(place: dict[str, Any], word: str, position: int) -> None:
+    outcome = Outcome("c", "fault", dataclasses.replace(FAULT, position=position))
+    found = decide(make_case(expect_fault="out-of-bounds", launches=LAUNCHES, **place), outcome, None, {})
+    assert found.word == word
+    if word == "fault":
+        assert found.reason.startswith(
+            "expected out-of-bounds " + ("of first" if "expect_kernel" in place else "in launch 1")
+        )
 
 
 @pytest.mark.parametrize(

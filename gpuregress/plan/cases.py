@@ -125,6 +125,7 @@ class _JobPlan:
         )
         self._prepare_status(scope, buffers)
         launches = spec_launches.launches(self.file, scope, buffers)
+        expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         compare = judging.case_rules(self.job, scope, self.project, buffers, dump, self.verify)
         gold = standards(self.file, scope, facts, buffers)
         checks = {
@@ -167,6 +168,8 @@ class _JobPlan:
             tags=tuple(self.job.tags),
             expect_fault=self.job.expect.fault if self.job.expect else None,
             settings=settings,
+            expect_kernel=expect_kernel,
+            expect_launch=expect_launch,
         )
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:

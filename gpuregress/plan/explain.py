@@ -67,7 +67,9 @@ def _judgement(case: Case) -> Iterator[str]:
     if case.status:
         yield f"status    {case.status}: all zero, or the case fails"
     if case.expect_fault:
-        yield f"expect    a fault: {case.expect_fault}"
+        of = f" of {case.expect_kernel}" if case.expect_kernel else ""
+        at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
+        yield f"expect    a fault{of}{at}: {case.expect_fault}"
 
 
 def size_of(buffer: Buffer) -> int:

@@ -9,6 +9,9 @@ from gpuregress.document.reader import Key
 from gpuregress.spec import launched, model
 from gpuregress.spec.load import JobFile
 
+_SHOWN = 8
+"""Buffers that a message names."""
+
 
 def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
     """The buffers to dump: those the job lists, or those without a fill; and always those it judges.
@@ -58,10 +61,9 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
             known(file, problems, name, (section, name))
     can_fail = dump or job.checks or job.expect or job.status
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
-        problems.add(
-            ("dump",),
-            "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump, as dump: [x]",
-        )
+        outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)
+        text = "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump"
+        problems.add(("dump",), f"{text}, as dump: [{', '.join(outputs[:_SHOWN])}]")
 
 
 def check_used(file: JobFile, problems: Problems) -> None:

@@ -238,6 +238,8 @@ class Case:
         devices: where it can run: `cpu`, `cuda`.
         tags: for `--tag`.
         expect_fault: the fault that makes the case pass.
+        expect_kernel: the kernel that it must be in; "": any.
+        expect_launch: the entry of the job's `launches` that it must be in, from 0; None: any.
         settings: further keys of later rooms (`timing`, `resources`, …), plain JSON.
     """
 
@@ -264,6 +266,8 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)
     reference_rules: Mapping[str, Rule] = field(default_factory=dict)
+    expect_kernel: str = ""
+    expect_launch: int | None = None
 
     @property
     def launch_numbers(self) -> int:

@@ -50,12 +50,22 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What went wrong in a kernel: one of FAULT_KINDS, a line for people, further lines, the launch's log number."""
+    """What went wrong in a kernel.
+
+    Attributes:
+        kind: one of FAULT_KINDS.
+        message: a line for people.
+        details: further lines.
+        launch: the log number of the last launch that began.
+        position: which of the case's own launches failed, from 0; None where it was none of them, but a fill, a
+            reference, a repeat, a timed launch. A status is the last launch's.
+    """
 
     kind: str
     message: str
     details: tuple[str, ...] = ()
     launch: int | None = None
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

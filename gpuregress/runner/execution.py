@@ -71,7 +71,7 @@ def run_case(
     try:
         run.execute()
     except KernelFault as fault:
-        state = {"state": "fault", "fault": Fault(fault.kind, str(fault), fault.details, run.current)}
+        state = {"state": "fault", "fault": Fault(fault.kind, str(fault), fault.details, run.current, run.position)}
         run.extra["sticky"] = fault.sticky
     except GpuregressError as error:
         state = {"state": "error", "message": str(error)}
@@ -114,6 +114,8 @@ class _Run:
     entering: Callable[[str], None]
     references: Mapping[str, Program]
     current: int | None = None
+    position: int | None = None
+    is_first: bool = True
     dumped: list[Dump] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
     initial: dict[str, str] = field(default_factory=dict)
@@ -230,6 +232,7 @@ class _Run:
         self.initial.update({name: self._digest(name, array) for name, array in kept.items()})
         memory = self._launch_all(module, placed)
         self._check_status(memory)
+        self.position, self.is_first = None, False
         self.entering("saving")
         for name in self.case.dump:
             take(Readout(memory[name], self.case.buffers[name]))
@@ -254,7 +257,8 @@ class _Run:
         """Every launch in order: buffer → where it is afterwards, for launches may exchange buffers."""
         memory = dict(placed)
         self.entering("launching")
-        for launch in self.case.launches:
+        for position, launch in enumerate(self.case.launches):
+            self.position = position if self.is_first else None
             report = self._launch(launch, self.program, module, memory)
             if recorded:
                 self._record(launch, report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress import dtypes, records
@@ -48,6 +48,52 @@ def of_reference(
     assert file.model is not None
     given = file.model.reference[name].launches or []
     return _written_out(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
+
+
+def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
+    """A kernel's name with `{tile}` replaced by its number; None where that is wrong, which is noted.
+
+    Args:
+        scope: the case's numbers.
+        text: as the job has it.
+        key: where it stands.
+    """
+    numbers = {hole: scope.number(hole, key) for hole in _HOLE.findall(text)}
+    if None in numbers.values():
+        return None
+    return _HOLE.sub(lambda hole: _template_text(numbers[hole[1]]), text).strip()
+
+
+def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch]) -> tuple[str, int | None]:
+    """The kernel and the entry of `launches` (from 0) in which a fault is expected; "" and None: in any.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        written: the case's launches.
+    """
+    assert file.model is not None
+    expect = file.model.expect
+    if expect is None or not written:
+        return "", None
+    if expect.fault == "status" and (expect.kernel, expect.launch) != (None, None):
+        key = "kernel" if expect.kernel is not None else "launch"
+        scope.error(("expect", key), "is given, and a status is read after the last launch: it is of no one kernel")
+        return "", None
+    count, place, kernel = len(file.positions("launches")), None, ""
+    if expect.launch is not None:
+        number = scope.whole(expect.launch, ("expect", "launch"), low=1, what="it, which counts from 1,")
+        if number is not None and number > count:
+            scope.error(("expect", "launch"), f"is {number}, and the job has {count} launches", expect.launch)
+        place = None if number is None else number - 1
+    if expect.kernel is not None:
+        kernel = kernel_name(scope, expect.kernel, ("expect", "kernel")) or ""
+        there = dict.fromkeys(launch.kernel for launch in written if place in (None, launch.origin))
+        if kernel and there and kernel not in there:
+            where = "launch" if place is None else f"launch {place + 1}"
+            hint = suggestion(kernel, there, there_are="it is" if place is not None else "there are")
+            scope.error(("expect", "kernel"), f"no {where} is of a kernel {kernel!r}{hint}", expect.kernel)
+    return kernel, place
 
 
 def _written_out(
@@ -98,7 +144,7 @@ class _Maker:
         return result
 
     def _step(self, scope: Scope, swap: tuple[tuple[str, str], ...]) -> records.Launch | None:
-        kernel = self._kernel(scope)
+        kernel = kernel_name(scope, self.launch.kernel, (*self.key, "kernel"))
         grid = self._grid(scope)
         block = self._block(scope)
         what = "bytes of dynamic shared memory"
@@ -110,14 +156,6 @@ class _Maker:
         if len(arguments) != len(args):
             return None
         return records.Launch(kernel, grid, block, shared, arguments, swap, self.position)
-
-    def _kernel(self, scope: Scope) -> str | None:
-        """The name, with `{tile}` replaced by its number."""
-        key = (*self.key, "kernel")
-        numbers = {text: scope.number(text, key) for text in _HOLE.findall(self.launch.kernel)}
-        if None in numbers.values():
-            return None
-        return _HOLE.sub(lambda hole: _template_text(numbers[hole[1]]), self.launch.kernel).strip()
 
     def _grid(self, scope: Scope) -> Dim3 | None:
         grid, key = self.launch.grid, (*self.key, "grid")

@@ -182,9 +182,13 @@ class Limits(Model):
 
 
 class Expect(Model):
-    """The fault that makes the case pass."""
+    """The fault that makes the case pass: one in a launch, never in a fill, a reference or a repeat."""
 
     fault: Literal[tuple(FAULT_KINDS)] = Field(description="the kind of fault")  # type: ignore[valid-type] # from the one list
+    kernel: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        None, description="the kernel that it must be in, as launches: names it"
+    )
+    launch: Expr | None = Field(None, description="the entry of launches: that it must be in, from 1")
 
 
 class Timing(Model):

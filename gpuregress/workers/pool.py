@@ -274,7 +274,7 @@ def _crashed(worker: Worker, task: Task) -> Outcome:
     number, call = _blame(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if found.whose == "kernel":
-        fault = Fault("crash", f"{worker.death()} {where}", tail, number)
+        fault = Fault("crash", f"{worker.death()} {where}", tail, number, _position(task, number))
         return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
     if phase is Phase.COMPUTING:
         where = f"in a Python function of the job ({_users(task)})"
@@ -293,7 +293,8 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     number, call = _blame(task)
     where = f" in launch {number}, {call}" if number is not None else ""
-    fault = Fault("timeout", f"killed at its limit of {worker.watch.limit:g} s{where}", (), number)
+    message = f"killed at its limit of {worker.watch.limit:g} s{where}"
+    fault = Fault("timeout", message, (), number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 
 
@@ -302,6 +303,12 @@ def _users(task: Task) -> str:
     fills = (buffer.fill for buffer in task.case.buffers.values() if buffer.fill is not None)
     paths = [*(str(fill.options["function"]) for fill in fills if fill.kind == "python"), *task.case.reference.values()]
     return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in paths))
+
+
+def _position(task: Task, number: int | None) -> int | None:
+    """Which of the case's own launches has a log number: those come before its repeats and references."""
+    own = number is not None and number < task.first_launch + len(task.case.launches)
+    return number - task.first_launch if number is not None and own else None
 
 
 def _blame(task: Task) -> tuple[int | None, str]:

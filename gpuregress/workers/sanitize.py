@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from gpuregress import storage
 from gpuregress.devices.cuda import sanitizer
 from gpuregress.devices.cuda.sanitizer import Report
 from gpuregress.errors import DeviceError
-from gpuregress.records import Fault, Outcome, to_json
+from gpuregress.records import Case, Fault, Outcome, to_json
 from gpuregress.workers import alone
 from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import CHECKING_S
@@ -42,8 +43,17 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
     worst = next((report for report in found if report.kind), None)
     if outcome.state != "done" or worst is None:
         return outcome
-    fault = Fault(worst.kind, f"{tool}: {worst}", worst.details[:_MOST_DETAILS])
+    position = _position(task.case, worst)
+    fault = Fault(worst.kind, f"{tool}: {worst}", worst.details[:_MOST_DETAILS], position=position)
     return dataclasses.replace(outcome, state="fault", fault=fault)
+
+
+def _position(case: Case, report: Report) -> int | None:
+    """The first launch whose kernel the report names; where it names none, that of a case with one kernel."""
+    text = "\n".join((report.message, *report.details))
+    names = [re.sub(r"<.*", "", launch.kernel).rpartition("::")[2] for launch in case.launches]
+    named = (position for position, name in enumerate(names) if re.search(rf"\b{re.escape(name)}\b", text))
+    return next(named, 0 if len(set(names)) == 1 else None)
 
 
 def _watch(task: Task, tool: str, device: str) -> tuple[tuple[Report, ...], str]:

@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress import launchlog
 from gpuregress.devices.base import Module
-from gpuregress.errors import UnsupportedError
+from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Argument, Buffer, Case, Fill, Launch, Outcome
 from gpuregress.runner import execution, run_case
@@ -87,6 +87,7 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert outcome.state == "fault"
     assert outcome.fault is not None
     assert (outcome.fault.kind, outcome.fault.launch, outcome.fault.details) == ("out-of-bounds", 8, ("more",))
+    assert outcome.fault.position == 1
     assert not outcome.dumps
     log = launchlog.read(tmp_path / "launch.log")
     assert isinstance(log.events[-1], launchlog.Fault)
@@ -113,6 +114,25 @@ def test_a_status_that_is_not_zero_is_a_fault(tmp_path: Path) -> None:
     outcome = run(fakes.case("status", status="out", buffers=buffers), tmp_path)
     assert outcome.fault is not None
     assert (outcome.fault.kind, outcome.fault.message) == ("status", "out[2] = 7 (0x7)")
+    assert outcome.fault.position == 0
+
+
+class FailsLate(fakes.FakeDevice):
+    """The third launch faults, which is of no case's own first run."""
+
+    def launch(self, *arguments: Any) -> Any:
+        if self.launched == 2:
+            raise KernelFault("trap", "late")
+        return super().launch(*arguments)
+
+
+@pytest.mark.parametrize(
+    "more", [{"repeat": 2}, {"settings": {"timing": {"warmup": 1, "samples": 1}}}, {"settings": {"poison": "twice"}}]
+)
+def test_a_fault_after_the_cases_own_launches_is_of_none_of_them(tmp_path: Path, more: dict[str, Any]) -> None:
+    outcome = run(fakes.case("double", "double", **more), tmp_path, FailsLate())
+    assert outcome.fault is not None
+    assert (outcome.fault.message, outcome.fault.launch, outcome.fault.position) == ("late", 9, None)
 
 
 def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path:
     assert fault.kind == "crash"
     assert "SIGSEGV" in fault.message
     assert "launch 101, crash<<<" in fault.message
+    assert fault.position == 1
     assert "last words" in fault.details
     assert found["fake/double"].state == "done"
     assert [event.number for event in launchlog.read(tmp_path / "launch.log").unfinished] == [101]
@@ -113,6 +114,7 @@ def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, k
     assert late.state == "timeout"
     assert late.fault is not None
     assert late.fault.message.startswith(f"killed at its limit of 0.2 s in launch 100, {kernel}<<<")
+    assert late.fault.position == 0
     assert found["fake/double"].state == "done"
 
 
@@ -195,6 +197,12 @@ def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
         events = list(made.run(tasks(tmp_path, cases)))
     assert [type(event) for event in events[:3]] == [Begun, Begun, Begun]
     assert {event.place for event in events if isinstance(event, Begun)} == {"fake:0", "fake:1", "fake:2"}
+
+
+def test_a_crash_of_a_repeat_is_of_none_of_the_cases_own_launches(tmp_path: Path) -> None:
+    fault = outcomes(tmp_path, fakes.case("second_crashes", repeat=2))["fake/second_crashes"].fault
+    assert fault is not None
+    assert (fault.kind, fault.launch, fault.position) == ("crash", 101, None)
 
 
 def test_a_worker_killed_from_outside_is_no_fault_of_its_kernel(tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+"""What looks like a pass and is none, from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.workshop import Workshop
+
+RUN = ("run", "--device", "cpu", "--jobs", "1")
+TWO = """\
+// $Revision: 1.1 $
+extern "C" __global__ void first(int *out, int *more, int bad)
+{
+    out[bad ? 1 << 20 : threadIdx.x] = 1;
+    more[threadIdx.x] = 2;
+}
+extern "C" __global__ void second(int *out, int bad) { if (bad) out[1 << 20] = 1; }
+"""
+JOB = """\
+source: ../kernels/two.cu
+buffers:
+  x: {dtype: int32, shape: [4], fill: zeros}
+  out: {dtype: int32, shape: [4]}
+  more: {dtype: int32, shape: [4]}
+launches:
+  - {kernel: first, grid: [1], block: [4], args: [out, more, {int32: 0}]}
+  - {kernel: second, grid: [1], block: [4], args: [x, {int32: 0}]}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workshop:
+    made = Workshop(tmp_path)
+    made.write("kernels/two.cu", TWO)
+    made.write("configs/two.yaml", JOB)
+    return made
+
+
+def change(shop: Workshop, *changes: tuple[str, str]) -> None:
+    text = JOB
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    shop.write("configs/two.yaml", text)
+
+
+def case(shop: Workshop) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"][0]
+    return found
+
+
+def accepted(shop: Workshop) -> set[str]:
+    return {path.name for path in (shop.root / "baselines/two").glob("*.1.1")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ("launches:", "dump: [out]\nlaunches:", {"out.1.1"}),
+        ("more", "less", {"out.1.1", "less.1.1"}),
+        ("shape: [4]}\n  more", "shape: [4], fill: zeros}\n  more", {"more.1.1"}),
+    ],
+)
+def test_a_buffer_that_is_dumped_no_longer_differs_until_it_is_accepted(
+    shop: Workshop, before: str, after: str, left: set[str]
+) -> None:
+    shop.call(*RUN)
+    assert shop.call("accept", "two").exit_code == 0
+    assert shop.call(*RUN).exit_code == 0
+    change(shop, (before, after))
+    for command in (RUN, ("nightly", "--device", "cpu", "--jobs", "1")):
+        result = shop.call(*command)
+        assert result.exit_code == 1, result.output
+        assert "its baseline is there, and the job no longer dumps it" in result.output
+        assert case(shop)["verdict"] == "differ"
+    assert shop.call("accept", "two").exit_code == 0
+    assert accepted(shop) == left
+    assert shop.call(*RUN).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("more: {dtype: int32", "more: {dtype: uint32", "holds int32, this run uint32"),
+        ("more: {dtype: int32, shape: [4]", "more: {dtype: int32, shape: [2, 2]", "shape is [4], this run's [2, 2]"),
+    ],
+)
+def test_another_dtype_or_shape_differs(shop: Workshop, before: str, after: str, said: str) -> None:
+    shop.call(*RUN)
+    shop.call("accept", "two")
+    change(shop, (before, after))
+    shop.write("kernels/two.cu", TWO.replace("int *more", "unsigned *more") if "uint" in after else TWO)
+    result = shop.call(*RUN)
+    assert result.exit_code == 1, result.output
+    assert said in result.output
+
+
+SECOND_BAD = ("[x, {int32: 0}]", "[x, {int32: 1}]")
+FILL = "import os\n\n\ndef f(shape):\n    os.kill(os.getpid(), 11)\n"
+
+
+@pytest.mark.parametrize(
+    ("expect", "changes", "exit_code"),
+    [
+        ("{fault: out-of-bounds}", (SECOND_BAD,), 0),
+        ("{fault: out-of-bounds, kernel: second}", (SECOND_BAD,), 0),
+        ("{fault: out-of-bounds, launch: 2}", (SECOND_BAD,), 0),
+        ("{fault: out-of-bounds, kernel: second, launch: 2}", (SECOND_BAD,), 0),
+        ("{fault: out-of-bounds, launch: 1}", (SECOND_BAD,), 3),
+        ("{fault: out-of-bounds, kernel: first}", (SECOND_BAD,), 3),
+        ("{fault: out-of-bounds}", (), 1),
+        ("{fault: crash}", (("fill: zeros", "fill: {python: fill.py:f}"),), 3),
+        ("{fault: out-of-bounds}", (("launches:", "reference: {out: {launches: [WILD]}}\nlaunches:"),), 1),
+    ],
+)
+def test_an_expected_fault_is_one_in_its_launch(
+    shop: Workshop, expect: str, changes: tuple[tuple[str, str], ...], exit_code: int
+) -> None:
+    wild = "{kernel: second, grid: [1], block: [1], args: [out, {int32: 1}]}"
+    shop.write("configs/fill.py", FILL)
+    change(shop, *((before, after.replace("WILD", wild)) for before, after in changes))
+    path = shop.root / "configs/two.yaml"
+    path.write_text(f"{path.read_text()}expect: {expect}\n")
+    result = shop.call(*RUN)
+    assert result.exit_code == exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        ("{fault: trap, launch: 3}", "two.yaml:9: expect.launch: is 3, and the job has 2 launches"),
+        ("{fault: trap, launch: 0}", "two.yaml:9: expect.launch: is 0"),
+        ("{fault: trap, kernel: sekond}", "two.yaml:9: expect.kernel: no launch is of a kernel 'sekond'; did you mean"),
+        ("{fault: trap, kernel: first, launch: 2}", "no launch 2 is of a kernel 'first'; it is: second"),
+        ("{fault: status, launch: 1}", "two.yaml:9: expect.launch: is given, and a status is read after"),
+    ],
+)
+def test_the_place_of_an_expected_fault_is_checked(shop: Workshop, expect: str, said: str) -> None:
+    path = shop.root / "configs/two.yaml"
+    path.write_text(f"{path.read_text()}expect: {expect}\n")
+    assert said in shop.fails(2, "check")
+
+
+def test_new_says_what_passed_its_reference(shop: Workshop) -> None:
+    shop.write("configs/gold.py", "import numpy as np\n\n\ndef f(inputs, case):\n    return np.ones(4)\n")
+    change(shop, ("launches:", "reference: {out: gold.py:f}\nlaunches:"))
+    result = shop.call(*RUN)
+    assert result.exit_code == 1
+    assert "more: no baseline yet; out: as its reference" in result.output
+
+
+def test_messages_name_the_jobs_own_buffers(shop: Workshop) -> None:
+    for section in (
+        "dump: [none]",
+        "compare: {none: {rtol: 0.1}}",
+        "checks: {none: [unique]}",
+        "verify: {none: g.py:f}",
+    ):
+        change(shop, ("launches:", f"{section}\nlaunches:"))
+        assert "there is no buffer 'none'; there are: x, out, more" in shop.fails(2, "check"), section
+    change(shop, ("launches:", "dump: []\nlaunches:"))
+    assert "name buffers to dump, as dump: [out, more]" in shop.fails(2, "check")
