@@ -172,11 +172,12 @@ class _Wrong:
         for path, why in no_files(configs):
             self.add(path, JobError(path, None, "", why))
 
-    def add_other(self, path: Path, error: GpuregressError) -> None:
-        """An error that is not the job's own (a disk's, say); raises it, unless the other jobs are wanted."""
+    def add_other(self, path: Path, error: Exception) -> None:
+        """An error that is not the job's own (a disk's, or a bug); raises it, unless the other jobs are wanted."""
         if not self._keep_going:
             raise error
-        self.add(path, JobError(path, None, "", str(error)))
+        said = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+        self.add(path, JobError(path, None, "", f"cannot be planned: {said}"))
 
     def raise_if_any(self) -> None:
         if self.errors and not self._keep_going:
@@ -217,7 +218,7 @@ def _planned(
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue
-        except GpuregressError as error:
+        except Exception as error:  # noqa: BLE001 - also a bug of ours costs this job only, where the others are wanted
             wrong.add_other(path, error)
             continue
         found += of_job

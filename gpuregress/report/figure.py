@@ -43,7 +43,7 @@ def _cells(profile: Mapping[str, Any], columns: int) -> Iterator[str]:
             yield f'<rect {place} fill="{_SAME}" fill-opacity=".08"/>'
             continue
         said = f"{differing} of {of} differ, error up to {error:.3g}" if math.isfinite(error) else "NaN or infinity"
-        yield f'<rect {place} fill="{_colour(error, low, high)}"><title>{said}</title></rect>'
+        yield f'<rect {place} fill="{_colour(error, low, high)}"><title>{escape(said)}</title></rect>'
 
 
 def _colour(error: float, low: float, high: float) -> str:

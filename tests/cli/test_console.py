@@ -7,6 +7,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,7 +34,7 @@ extern "C" __global__ void scale(float *out, const float *x, float a, int n)
 """
 REFERENCE = f"""
 import sys
-def fails(inputs):
+def fails(*arguments, **more):
     print({HOSTILE!r}, file=sys.stderr)
     raise ValueError({HOSTILE!r})
 def differs(*arguments, **more):
@@ -112,6 +114,21 @@ def test_what_kernels_compilers_and_functions_say_is_visible(hostile: Workshop) 
         clean(hostile, *arguments)
     for text in (hostile.root / "runs/latest").glob("*.txt"):
         assert CONTROLS.findall(text.read_text()) == []
+
+
+def test_what_child_processes_print_does_not_reach_the_terminal(hostile: Workshop) -> None:
+    hostile.call("run", "--device", "cpu", "verify")
+    hostile.call("accept", "-m", "right")
+    hostile.job(("float32: 2.0", "float32: 3.0"), name="verify")
+    with (hostile.root / "configs/verify.yaml").open("a") as job:
+        job.write("verify: {out: functions.py:differs}\n")
+    command = (sys.executable, "-m", "gpuregress", "-C", str(hostile.root), "run", "--device", "cpu", "-v")
+    done = subprocess.run(command, capture_output=True, check=False)
+    said = (done.stdout + done.stderr).decode()
+    assert CONTROLS.findall(said) == []
+    assert not re.search("^::", said, re.MULTILINE)
+    assert "out: differs raised RuntimeError: \\x1b" in said
+    assert "functions.py:fails raised ValueError: \\x1b" in said
 
 
 @pytest.mark.parametrize(

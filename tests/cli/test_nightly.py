@@ -17,7 +17,9 @@ import pytest
 from click.testing import Result
 
 from gpuregress import storage
+from gpuregress.errors import StorageError
 from gpuregress.pipeline import opening
+from gpuregress.plan import cases
 from gpuregress.records import RunSummary
 from tests.cli import workshop
 from tests.cli.workshop import JOB, KERNEL, Workshop
@@ -107,6 +109,27 @@ def test_the_cases_of_a_broken_job_are_neither_missing_nor_forgotten(fake_shop: 
     job.unlink()
     fake_shop.write("configs/b.yaml", whole)
     assert "scale/n=100 vanished since the last nightly run" in night(fake_shop).stdout
+
+
+@pytest.mark.parametrize("error", [StorageError("the disk is gone"), ZeroDivisionError("a bug")])
+def test_a_job_that_breaks_the_planning_costs_only_itself(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    accepted(fake_shop)
+    fake_shop.job(name="bad")
+    plan = cases.of_job
+
+    def break_down(path: Path, *more: Any) -> Any:
+        if path.stem == "bad":
+            raise error
+        return plan(path, *more)
+
+    monkeypatch.setattr(cases, "of_job", break_down)
+    broken = night(fake_shop)
+    assert broken.exit_code == 4
+    said = str(error) if isinstance(error, StorageError) else "ZeroDivisionError: a bug"
+    assert f"error    bad  0.000 s  configs/bad.yaml: cannot be planned: {said}" in broken.stdout
+    assert "1 pass, 1 error" in broken.stdout
 
 
 def test_when_every_job_is_broken_every_one_is_reported(fake_shop: Workshop) -> None:
