@@ -72,9 +72,22 @@ def call(buffer: Buffer, element: ElementType) -> Array:
     if result is None:
         raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
     try:
-        return conversion.convert(conversion.as_array(result), element, buffer.shape)
+        return _returned(buffer, element, conversion.as_array(result))
     except NotRepresentable as error:
         raise UserCodeError(f"buffer {buffer.name}: {text} holds {error}") from None
+
+
+def _returned(buffer: Buffer, element: ElementType, array: Array) -> Array:
+    """A function's array: flat, or of the buffer's very shape, for a transposed one has as many elements.
+
+    Raises:
+        NotRepresentable: the buffer cannot hold it.
+    """
+    count, parts = math.prod(buffer.shape), len(element.parts)
+    shapes = (buffer.shape, (*buffer.shape, parts), (count, parts))
+    if array.ndim > 1 and array.shape not in shapes and array.size in (count, count * parts):
+        raise NotRepresentable(f"an array of shape {list(array.shape)}, and {list(buffer.shape)} is needed")
+    return conversion.convert(array, element, buffer.shape)
 
 
 def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, keep_nans: bool = False) -> Array:

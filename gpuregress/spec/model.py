@@ -208,7 +208,7 @@ class Resources(Model):
 def _dump(value: Any) -> Any:
     if value == "all" or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         return value
-    raise ValueError(f"is {show(value)}: `all` or a list of buffers is needed, as [sum]")
+    raise ValueError(f"is {show(value)}: `all` or a list of the job's buffers is needed")
 
 
 Dump = Annotated[

@@ -140,6 +140,19 @@ def test_park_miller_is_the_published_sequence() -> None:
         ("value", "float2", {"values": [1, 2, 3]}, "value has 3 numbers and float2 has 2 parts"),
         ("value", "float16", {"values": [1e6]}, "1000000.0 is too large for float16"),
         ("choice", "int8", {"values": [1, 300]}, "300 does not fit int8"),
+        ("value", "float32", {"values": [1e300]}, r"1e\+300 is too large for float32"),
+        ("value", "float32", {"values": [1e-60]}, "1e-60 is too small for float32: it would become 0"),
+        ("value", "float32", {"values": [2**24 + 1]}, "16777217 is no float32: whole numbers are exact up to"),
+        ("value", "uint32", {"values": [-1]}, "-1 does not fit uint32"),
+        ("arange", "float16", {"start": 2048}, "2049 is no float16"),
+        ("arange", "float32", {"step": 1e-60}, "1e-60 is too small"),
+        ("arange", "float64", {"start": 2.0**53, "step": 1.0}, "9007199254740993 is no float64"),
+        ("arange", "uint64", {"start": 2**64 - 5}, "does not fit uint64"),
+        ("permutation", "bfloat16", {}, "999 is no bfloat16"),
+        ("integers", "float16", {"low": 0, "high": 4097}, "2049 is no float16"),
+        ("uniform", "float32", {"low": 0.0, "high": 1e39}, r"1e\+39 is too large for float32"),
+        ("uniform", "float64", {"low": -1.5e308, "high": 1.5e308}, "high - low is too large"),
+        ("normal", "float32", {"mean": 0.0, "std": 1e38}, "are too large for float32"),
     ],
 )
 def test_what_does_not_fit(kind: str, dtype: str, options: dict[str, Any], problem: str) -> None:
@@ -222,6 +235,11 @@ def test_python(tmp_path: Path) -> None:
     for text, message in (
         ("def make():\n    return None\n", "returned nothing"),
         ("def make():\n    return [1, 2, 3]\n", "holds 3 values"),
+        ("import numpy as np\ndef make(): return np.zeros((1, 2))\n", r"shape \[1, 2\], and \[2\] is needed"),
+        ("def make():\n    return [1, 1e300]\n", r"element \[1\]: 1e\+300 is too large for float32"),
+        ("def make():\n    return [1, 1j]\n", "element 1 is 1j, a complex number"),
+        ("def make():\n    return [1, 2**24 + 1]\n", r"element \[1\]: 16777217 is no float32"),
+        ("import numpy as np\ndef make(): return np.ma.masked_less([1, 2], 2)\n", "masked elements"),
         ("def make():\n    return 1 / 0\n", "failed: ZeroDivisionError"),
         ("def make():\n    return ['a', 'b']\n", "holds <U1"),
         ("x = 1\n", "cannot be imported: AttributeError"),
@@ -266,3 +284,12 @@ def test_raw_bytes_keep_the_bits_of_their_nans(tmp_path: Path) -> None:
 def test_python_that_leaves_is_an_error_of_its_own(text: str, tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="SystemExit: 3"):
         python(tmp_path / "x.py", text)
+
+
+def test_whole_numbers_stay_exact_at_the_ends_of_64_bits() -> None:
+    top = inputs.fill(buffer("arange", "uint64", 3, start=2**64 - 3))
+    assert top.tolist() == [2**64 - 3, 2**64 - 2, 2**64 - 1]
+    falling = inputs.fill(buffer("arange", "int64", 3, start=-(2**63) + 2, step=-1))
+    assert falling.tolist() == [-(2**63) + 2, -(2**63) + 1, -(2**63)]
+    chosen = inputs.fill(buffer("choice", "int64", 50, values=[2**53 + 1, 1.0]))
+    assert set(chosen.tolist()) == {2**53 + 1, 1}
