@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,9 +32,9 @@ from gpuregress.storage import disk_errors, read_bytes, sync_folder
 
 VERSION = 1
 
-_BEGIN = re.compile(r"begin (\d+) (\S+) (\S+) (\S+) (.*) seed=(-?\d+)")
-_END = re.compile(r"end (\d+) (\d+(?:\.\d+)?|inf|nan) ms")
-_FAULT = re.compile(r"fault (\d+) (.*)")
+_BEGIN = re.compile(r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*) seed=(-?[0-9]{1,40})")
+_END = re.compile(r"end ([0-9]{1,18}) ([0-9]{1,18}(?:\.[0-9]{1,9})?|inf|nan) ms")
+_FAULT = re.compile(r"fault ([0-9]{1,18}) (.*)")
 _HEAD = re.compile(r"# ([^:]*): (.*)")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
@@ -250,7 +251,8 @@ def _unescape(text: str) -> str:
     def letter(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
         if code:
-            return chr(int(code, 16))
+            number = int(code, 16)
+            return chr(number) if number <= sys.maxunicode else match[0]
         return {"e": "", "\\": "\\"}.get(match[4], match[0])
 
     return _ESCAPED.sub(letter, text)

@@ -247,6 +247,8 @@ def read_bytes(path: Path) -> bytes:
         StorageError: it is not there or cannot be read.
     """
     with disk_errors(path, "read"):
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a FIFO would be waited for
+            raise StorageError(f"cannot read {path}: it is no file")
         return path.read_bytes()
 
 
@@ -260,7 +262,7 @@ def read_json(path: Path, advice: str) -> Any:
     Raises:
         StorageError: it is not there, cannot be read, or is no whole JSON.
     """
-    if path.exists() and not path.is_file():  # a FIFO would be waited for
+    if path.exists() and not path.is_file():
         raise damaged(path, advice)
     try:
         return json.loads(read_bytes(path))

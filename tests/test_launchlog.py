@@ -203,3 +203,23 @@ def test_a_full_disk() -> None:
     with pytest.raises(StorageError, match="no space is left on the disk; free some"):
         log.begin(1, "cpu", "c", "k", 0)
     log.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"begin {'1' * 5000} t cpu c k<<<1>>>() seed=1",
+        f"begin 1 t cpu c k<<<1>>>() seed={'1' * 5000}",
+        f"end {'1' * 5000} 1.0 ms",
+        f"end 1 {'1' * 5000} ms",
+        f"fault {'1' * 5000} x",
+    ],
+)
+def test_numbers_that_nobody_writes_are_unreadable(tmp_path: Path, line: str) -> None:
+    (tmp_path / "log").write_text(line + "\n")
+    assert launchlog.read(tmp_path / "log").unreadable == (1,)
+
+
+def test_an_escape_of_no_character_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("fault 1 \\Uffffffff\n")
+    assert launchlog.read(tmp_path / "log").events == (launchlog.Fault(1, "\\Uffffffff"),)

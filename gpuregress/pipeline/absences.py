@@ -92,17 +92,13 @@ def are_expected(project: Project, request: Request) -> bool:
 def last_night(project: Project) -> LastNight:
     """The last finished nightly run, as it was recorded; a damaged record is a note."""
     path = project.runs / FILE
-    if not path.is_file():
+    if not path.exists():
         return LastNight()
+    unknown = "whether a case vanished since the last nightly run is not known"
     try:
-        document = json.loads(storage.read_bytes(path))
-        run, cases = document.get("run", ""), document["cases"]
-        if isinstance(run, str) and isinstance(cases, list) and all(isinstance(name, str) for name in cases):
-            return LastNight(run, tuple(cases))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StorageError):
-        pass
-    said = f"{path} was cut short or edited: whether a case vanished since the last nightly run is not known"
-    return LastNight(notes=(said,))
+        return storage.read_record(path, LastNight, unknown)
+    except StorageError as error:
+        return LastNight(notes=(str(error),))
 
 
 def record_night(project: Project, night: LastNight) -> None:

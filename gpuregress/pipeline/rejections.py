@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import storage
-from gpuregress.errors import StorageError
-from gpuregress.records import from_json, to_json
+from gpuregress.records import to_json
 
 FILE = "rejected.json"
 LOCK = ".rejected.lock"
@@ -58,6 +57,14 @@ class Rejection:
         return f"rejected{by} on {self.when[:10]}{why}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Rejections:
+    """The file."""
+
+    version: int
+    rejected: tuple[Rejection, ...]
+
+
 def load(runs: Path) -> tuple[Rejection, ...]:
     """Every rejection of a project, the oldest first.
 
@@ -68,13 +75,7 @@ def load(runs: Path) -> tuple[Rejection, ...]:
         StorageError: the file was cut short or edited, or cannot be read.
     """
     path = runs / FILE
-    if not path.is_file():
-        return ()
-    try:
-        document = json.loads(storage.read_bytes(path))
-        return tuple(from_json(Rejection, entry) for entry in document["rejected"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise StorageError(f"{path} was cut short or edited; move it away to begin anew") from None
+    return storage.read_record(path, _Rejections, "move it away to begin anew").rejected if path.exists() else ()
 
 
 def known(runs: Path) -> dict[Place, str]:
@@ -110,5 +111,5 @@ def _write(runs: Path, change: Callable[[tuple[Rejection, ...]], tuple[Rejection
     with storage.disk_errors(runs):
         runs.mkdir(parents=True, exist_ok=True)
     with storage.lock(runs / LOCK, timeout=LOCK_WAIT_S):
-        entries = [to_json(rejection) for rejection in change(load(runs))]
-        storage.write_atomic(runs / FILE, json.dumps({"version": 1, "rejected": entries}, indent=1).encode())
+        kept = _Rejections(1, change(load(runs)))
+        storage.write_atomic(runs / FILE, json.dumps(to_json(kept), indent=1).encode())

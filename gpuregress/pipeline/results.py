@@ -169,7 +169,7 @@ def _told(summary: RunSummary, who: str) -> str:
     of = f"{len(summary.verdicts)} of {len(summary.verdicts) + len(summary.unfinished)} cases had their verdicts"
     if summary.state == "running":
         return f"run {summary.run} is not over ({who}); {of}"
-    return f"run {summary.run} was cut short (killed, or the machine stopped) {summary.cut}; {of}"
+    return f"run {summary.run} was cut short (killed, or its disk or machine failed) {summary.cut}; {of}"
 
 
 def cut_short(runs: Path) -> Iterator[str]:

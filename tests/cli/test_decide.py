@@ -102,7 +102,7 @@ def test_a_file_of_rejections_that_was_cut_short(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     fake_shop.write("runs/rejected.json", '{"rejected": [')
     runs = sorted((fake_shop.root / "runs").glob("2*"))
-    assert "rejected.json was cut short or edited" in fake_shop.fails(4, *RUN)
+    assert "rejected.json: edited or cut short" in fake_shop.fails(4, *RUN)
     assert sorted((fake_shop.root / "runs").glob("2*")) == runs, "nothing was run"
 
 

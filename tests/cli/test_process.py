@@ -122,7 +122,7 @@ def cut(shop: Workshop) -> str:
 
 def test_a_run_that_was_cut_short_is_told_once_by_the_next_and_always_on_demand(fake_shop: Workshop) -> None:
     name = cut(fake_shop)
-    said = f"run {name} was cut short (killed, or the machine stopped) in launch 2 on cpu, slow/n=100"
+    said = f"run {name} was cut short (killed, or its disk or machine failed) in launch 2 on cpu, slow/n=100"
     assert said in fake_shop.call("run", "--device", "cpu", "scale").stdout
     assert said not in fake_shop.call("run", "--device", "cpu", "scale").stdout
     assert said in fake_shop.call("log", name).stdout
@@ -250,6 +250,20 @@ def test_a_disk_that_is_full(shop: Workshop) -> None:
     assert "Traceback" not in done.stderr
     assert "file is larger than the system allows" in done.stdout
     assert not list((shop.root / "runs").rglob("out.*"))
+
+
+def test_a_disk_that_has_no_room_for_the_journal_hides_no_verdict(shop: Workshop) -> None:
+    """As above; dumps and launch log fit into 4 KiB, the verdicts of six cases do not."""
+    shop.job(("n: [100]", "n: [1, 2, 3, 4, 5, 6]"))
+    command = ["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "sh", sys.executable, "-m", "tests.cli.fake_main"]
+    arguments = ["-C", str(shop.root), "run", "--device", "cpu", "--jobs", "1"]
+    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    assert done.stdout.count("new      scale/n=") == 6
+    assert "verdicts.jsonl: the file is larger than the system allows" in done.stdout
+    assert "nothing of this run can be accepted" in done.stdout
+    assert "is as its baseline" not in shop.fails(4, "accept")
+    assert "cut short" in shop.call("log").stdout
 
 
 def test_help_is_quick_to_import() -> None:
