@@ -13,6 +13,7 @@ from gpuregress import toolchain
 from gpuregress.devices.base import Device
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.records import FAULT_KINDS
+from tests.devices import special_registers
 from tests.devices.bench import Array, Bench, as_bytes, read
 from tests.devices.programs import source
 
@@ -111,6 +112,24 @@ class DeviceContract:
         report = bench.launch("speak", 1, 32, np.int32(2), np.float32(1.5))
         assert sorted(report.output.splitlines()) == ["thread 0 says 1.50 done", "thread 1 says 1.50 done"]
         assert capfd.readouterr().out == ""
+
+    # --- special registers --------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("register", special_registers.VALUES)
+    def test_special_registers_in_control_flow(self, device: Device, tmp_path: Path, register: str) -> None:
+        bench, values = Bench(device, tmp_path, "special"), special_registers.VALUES[register]
+        name, table = special_registers.kernel(register), np.arange(64, dtype=np.uint32) ** 3
+        there = bench.put("in", table)
+        for kernel, expected, args in (
+            ("on", special_registers.meeting(values), ()),
+            ("kept", special_registers.kept(values), ()),
+            ("row", special_registers.row(values, table), (there,)),
+            ("part", special_registers.part(values), ()),
+        ):
+            out = bench.put("out", np.zeros_like(expected))
+            grid, block, shared = special_registers.GRID, special_registers.BLOCK, special_registers.SHARED
+            bench.launch(f"{kernel}_{name}", grid, block, out, *args, shared=shared)
+            assert np.array_equal(read(out, np.uint32), expected.reshape(-1)), kernel
 
     # --- memory -------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from gpuregress import toolchain
 from gpuregress.records import Source
+from tests.devices import special_registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +366,7 @@ __global__ void spin(unsigned* out, long long rounds)
 """,
         ("spin",),
     ),
+    "special": Text(special_registers.source(), ()),
 }
 
 
