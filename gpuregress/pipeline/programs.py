@@ -110,6 +110,12 @@ def check_arguments(cases: Sequence[Case], compiled: Compiled) -> None:
         raise JobErrors(tuple(dict.fromkeys(errors)))
 
 
+def unset_constants(cases: Sequence[Case], compiled: Compiled) -> tuple[str, ...]:
+    """What to say of `__constant__` variables that no buffer fills, once for each job."""
+    programs = ((case, compiled.programs[case.name]) for case in cases if case.name in compiled.programs)
+    return tuple(dict.fromkeys(said for case, program in programs for said in plan.unset_constants(case, program)))
+
+
 def _sources(case: Case) -> tuple[Source, ...]:
     """The case's own source, then those of its gold standards."""
     return (case.source, *(kernel.source for kernel in case.reference_kernels.values()))

@@ -151,6 +151,7 @@ class Execution:
             labelled, note = plan.of_program(case, program, self.project) if program is not None else (case, None)
             found.append(labelled)
             self.remarks += [note] if note and note not in self.remarks else []
+        self.remarks += programs.unset_constants(found, compiled)
         return found
 
     def _again(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:

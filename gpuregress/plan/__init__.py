@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from gpuregress.plan.program import check_program, check_reference, unknown_names
+from gpuregress.plan.program import check_program, check_reference, unknown_names, unset_constants
 from gpuregress.plan.select import BrokenJob, Plan, make
 from gpuregress.plan.sources import of_program
 
-__all__ = ["BrokenJob", "Plan", "check_program", "check_reference", "make", "of_program", "unknown_names"]
+__all__ = [
+    "BrokenJob",
+    "Plan",
+    "check_program",
+    "check_reference",
+    "make",
+    "of_program",
+    "unknown_names",
+    "unset_constants",
+]

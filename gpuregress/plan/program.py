@@ -30,6 +30,26 @@ def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
     return _errors(case, found | _memory(case, program))
 
 
+def unset_constants(case: Case, program: Program) -> tuple[str, ...]:
+    """What to say of `__constant__` variables that the case's kernels read and no buffer fills.
+
+    Args:
+        case: with its launches.
+        program: its compiled source.
+    """
+    unset = _unset_constants(program.ptx) if program.ptx else {}
+    filled = {program.symbols.get(buffer.symbol, buffer.symbol) for buffer in case.buffers.values() if buffer.symbol}
+    names = {mangled: name for name, mangled in program.symbols.items()}
+    kernels = dict.fromkeys(launch.kernel for launch in case.launches)
+    return tuple(
+        f"{case.job}: no buffer fills the __constant__ variable {names.get(one, one)}, which {kernel} reads: it is zero"
+        for kernel in kernels
+        if kernel in program.entries
+        for one in unset.get(program.entries[kernel].mangled, ())
+        if one not in filled
+    )
+
+
 def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
     """What the signatures of a gold standard's kernels contradict.
 
@@ -98,10 +118,19 @@ def _memory(case: Case, program: Program) -> dict[Key, str]:
 
 @functools.lru_cache(maxsize=256)
 def _variable_bytes(ptx: str) -> int:
+    return entries.variable_bytes(_text(ptx))
+
+
+@functools.lru_cache(maxsize=256)
+def _unset_constants(ptx: str) -> Mapping[str, tuple[str, ...]]:
+    return entries.unset_constants(_text(ptx))
+
+
+def _text(ptx: str) -> str:
     try:
-        return entries.variable_bytes(Path(ptx).read_text(encoding="utf-8"))
+        return Path(ptx).read_text(encoding="utf-8")
     except OSError:  # the device says so when it loads it
-        return 0
+        return ""
 
 
 def _buffer_bytes(buffer: Buffer) -> int:

@@ -32,6 +32,10 @@ _VARIABLE = re.compile(
 _DECLARATION = re.compile(
     r"^[ \t]*(?:\.(?:visible|weak|common|extern)\s+)*\.(?:const|global)\s+([^=;{]*)", re.MULTILINE
 )
+_UNSET_CONSTANT = re.compile(
+    r"^[ \t]*(?:\.(?:visible|weak|common)\s+)*\.const\b[^=;{]*?([\w$]+)\s*(?:\[\s*\d+\s*\]\s*)*;", re.MULTILINE
+)
+_FUNCTION = re.compile(r"\.func\b[^{;]*\{")
 _WIDTH = re.compile(r"\.[busf]f?(\d+)(x2)?\b")
 _LANES = re.compile(r"\.v(\d)\b")
 _EXTENT = re.compile(r"\[\s*(\d*)\s*\]")
@@ -80,6 +84,33 @@ def variable_bytes(ptx: str) -> int:
         ptx: a whole module.
     """
     return sum(_bytes(match[1]) for match in _DECLARATION.finditer(ptx))
+
+
+def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
+    """The `.const` variables that have no first contents, by the entries that mention them, or call what may.
+
+    Args:
+        ptx: a whole module.
+
+    Returns:
+        mangled name of an entry → mangled names, in the file's order.
+    """
+    names = [match[1] for match in _UNSET_CONSTANT.finditer(ptx)]
+    if not names:
+        return {}
+    text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
+    called = {word for match in _FUNCTION.finditer(text) for word in _words(text, match.end())}
+    found = {}
+    for match in _ENTRY.finditer(text):
+        words = _words(text, match.end()) if match[4] == "{" else set()
+        mentioned = words | (called if "call" in words else set())
+        found[match[1]] = tuple(name for name in names if name in mentioned)
+    return found
+
+
+def _words(text: str, start: int) -> set[str]:
+    """The words of the body that begins at `start`."""
+    return set(re.findall(r"[\w$]+", text[start : _body_end(text, start)]))
 
 
 def _bytes(declaration: str) -> int:

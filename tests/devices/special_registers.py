@@ -59,6 +59,8 @@ extern "C" __global__ void kept_NAME(unsigned* out) {
   __syncthreads();
   out[b * n + t] = w + 3 * pure + other + 9 * near;
 }
+"""
+_ROW = """
 extern "C" __global__ void row_NAME(unsigned* out, const unsigned* in) {
   unsigned n = blockDim.x * blockDim.y * blockDim.z;
   unsigned t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -66,20 +68,6 @@ extern "C" __global__ void row_NAME(unsigned* out, const unsigned* in) {
   unsigned v;
   asm("mov.u32 %0, %%REGISTER;" : "=r"(v));
   out[b * n + t] = in[v & 63] + 5 * v;
-}
-extern "C" __global__ void part_NAME(unsigned* out) {
-  unsigned n = blockDim.x * blockDim.y * blockDim.z;
-  unsigned t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  unsigned b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-  unsigned v, sum = 0;
-  asm("mov.u32 %0, %%REGISTER;" : "=r"(v));
-  out[(b * n + t) * 64] = v;
-  for (unsigned i = 0; i < 200; ++i) {
-    unsigned place = (v + i) & 63;
-    out[(b * n + t) * 64 + place] = sum + i;
-    sum += out[(b * n + t) * 64 + ((place + 1) & 63)];
-  }
-  out[(b * n + t) * 64] = sum;
 }
 """
 
@@ -123,28 +111,34 @@ def kernel(register: str) -> str:
 
 
 def source() -> str:
-    """CUDA C++: four kernels for each register."""
-    return "".join(_BODY.replace("NAME", kernel(name)).replace("REGISTER", name) for name in VALUES)
+    """CUDA C++: a kernel for each register, and two more for each that varies in a grid."""
+    texts = ((name, _ROW + (_BODY if varies(name) else "")) for name in VALUES)
+    return "".join(text.replace("NAME", kernel(name)).replace("REGISTER", name) for name, text in texts)
 
 
-def _of_first(values: Numbers, chosen: Numbers) -> Numbers:
+def varies(register: str) -> bool:
+    """Whether not all threads of the grid find the same."""
+    return bool((VALUES[register] != VALUES[register][0, 0]).any())
+
+
+def _of_first(values: Numbers, chosen: npt.NDArray[np.bool_]) -> Numbers:
     """In each lane the value of the first lane of its warp that is chosen; 0 where none is."""
     shape = (values.shape[0], -1, 32)
-    warps, first = values.reshape(shape), (chosen != 0).reshape(shape).argmax(axis=2)
+    warps, first = values.reshape(shape), chosen.reshape(shape).argmax(axis=2)
     taken = np.take_along_axis(warps, first[..., None], axis=2)
-    found = np.where((chosen != 0).reshape(shape).any(axis=2, keepdims=True), taken, 0)
+    found = np.where(chosen.reshape(shape).any(axis=2, keepdims=True), taken, 0)
     return np.broadcast_to(found, warps.shape).reshape(values.shape).astype(np.uint32)
 
 
 def meeting(v: Numbers) -> Numbers:
     """What `on_…` stores where the register holds `v`, shape (blocks, threads)."""
     t = np.broadcast_to(np.arange(v.shape[1], dtype=np.uint32), v.shape)
-    acc = t + np.where(v & 1, 1000 * _of_first(t + 3 * v, v & 1), 0).astype(np.uint32)
+    acc = t + np.where(v & 1, 1000 * _of_first(t + 3 * v, v & 1 != 0), 0).astype(np.uint32)
     for step in range(3):
         acc = np.where((v & 3) > step, acc * 3 + step, acc).astype(np.uint32)
-    other = acc[:, ::-1].copy()
-    mixed = other ^ v
-    other = np.where(v & 2, other + _of_first(mixed, v & 2), other).astype(np.uint32)
+    other: Numbers = acc[:, ::-1].astype(np.uint32)
+    chosen = v & 2 != 0
+    other = np.where(chosen, other + _of_first(other ^ v, chosen), other).astype(np.uint32)
     return (acc + 7 * other + v).astype(np.uint32)
 
 
@@ -160,23 +154,9 @@ def kept(v: Numbers) -> Numbers:
     near = (other + v)[:, np.arange(v.shape[1]) ^ 1]
     for step in range(7):
         w = np.where((v & 2 != 0) & ((v & 7) > step), w ^ (w << 3), w).astype(np.uint32)
-    return (w + 3 * (ones + 33 * leading) + other + 9 * near).astype(np.uint32)
+    return np.asarray(w + 3 * (ones + 33 * leading) + other + 9 * near, np.uint32)
 
 
 def row(v: Numbers, table: Numbers) -> Numbers:
     """What `row_…` stores."""
-    return (table[v & 63] + 5 * v).astype(np.uint32)
-
-
-def part(v: Numbers) -> Numbers:
-    """What `part_…` stores, shape (blocks, threads, 64), where zeros were before."""
-    out = np.zeros((*v.shape, 64), np.uint32)
-    at = np.indices(v.shape)
-    sum_ = np.zeros_like(v)
-    out[..., 0] = v
-    for step in range(200):
-        place = (v + np.uint32(step)) & 63
-        out[at[0], at[1], place] = sum_ + np.uint32(step)
-        sum_ = sum_ + out[at[0], at[1], (place + 1) & 63]
-    out[..., 0] = sum_
-    return out
+    return np.asarray(table[v & 63] + 5 * v, np.uint32)

@@ -71,6 +71,22 @@ def test_no_text_breaks_it(text: str) -> None:
     entries.parse(text)
 
 
+def test_constants_that_have_no_first_contents() -> None:
+    text = """
+.const .align 4 .b8 taps[68];
+.visible .const .align 4 .f32 gain;
+.const .align 8 .f64 known[2] = {1, 2};
+.const .u32 lonely;
+.func helper() { .reg .f32 %f; ld.const.f32 %f, [gain]; ret; }
+.visible .entry direct(.param .u64 a) { .reg .f32 %f; ld.const.f32 %f, [taps+4]; ld.const.f64 %g, [known]; ret; }
+.visible .entry calls(.param .u64 a) { call helper, (); ret; }
+.visible .entry none(.param .u64 a) { /* taps */ ret; }
+"""
+    found = entries.unset_constants(text)
+    assert found == {"direct": ("taps",), "calls": ("gain",), "none": ()}
+    assert entries.unset_constants(".const .f32 set = 1;") == {}
+
+
 def test_the_bytes_of_a_modules_variables() -> None:
     assert entries.variable_bytes(MODULE) == 68 + 4 + 7
     text = """

@@ -14,13 +14,15 @@ from gpuregress.devices.cpu.lower.types import I32, convert, llvm_type, width
 from gpuregress.devices.cpu.lower.unit import byte_size
 from gpuregress.devices.cpu.machine import layout
 from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
+from gpuregress.records import SM_90
 
 _COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid") for axis in "xyz"}
 _DIMENSIONS = {f"%ntid.{axis}": f"block_{axis}" for axis in "xyz"} | {
     f"%nctaid.{axis}": f"grid_{axis}" for axis in "xyz"
 }
 _CONSTANTS = {
-    "%tid.w": 0, "%ntid.w": 1, "%ctaid.w": 0, "%nctaid.w": 1, "%smid": 0, "%nsmid": 1, "%gridid": 0, "%nwarpid": 32,
+    "%tid.w": 0, "%ntid.w": 1, "%ctaid.w": 0, "%nctaid.w": 1, "%smid": 0, "%nsmid": 1, "%gridid": 0,
+    "%nwarpid": SM_90.threads_per_multiprocessor // SM_90.warp_size,
     "%reserved_smem_offset_begin": 0,
     "%reserved_smem_offset_end": 1024, "%reserved_smem_offset_cap": 0, "%reserved_smem_offset_0": 0,
     # cooperative_groups keeps the barriers of groups of several warps there, and 8 bytes for each warp of a block.
