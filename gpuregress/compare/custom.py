@@ -6,16 +6,12 @@ that happens to be true must never pass.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpuregress import dtypes
+from gpuregress import dtypes, usermodules
 from gpuregress.compare import describe, fingerprint
 from gpuregress.compare.request import Request
 from gpuregress.dtypes import ElementType
@@ -29,43 +25,13 @@ Function = Callable[..., Any]
 def load(path: str) -> Function:
     """The function that `/abs/file.py:function` names.
 
-    The file's folder is importable while it is loaded, so that it can import its neighbours.
-
     Raises:
         UsageError: no such file or function, or the file cannot be imported; the message says which.
     """
-    file, _, name = path.rpartition(":")
-    if not file or not name:
-        raise UsageError(f"{path!r} names no function: write file.py:function")
-    if not Path(file).is_file():
-        raise UsageError(f"{path}: there is no file {file}")
-    spec = importlib.util.spec_from_file_location(f"gpuregress_user_{abs(hash(file)):x}", file)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path}: {file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    folder = str(Path(file).resolve().parent)
-    sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as wrong:
-        raise UsageError(f"{path}: importing it failed: {said_of(wrong, file)}") from wrong
-    finally:
-        sys.path.remove(folder)
-    function = getattr(module, name, None)
-    if not callable(function):
-        known = ", ".join(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        raise UsageError(f"{path}: {file} has no function {name!r}; it has {known or 'none'}")
-    return function  # type: ignore[no-any-return]  # callable() leaves Any
-
-
-def said_of(wrong: BaseException, file: str = "") -> str:
-    """An exception of the user's code in one line, with the last line of their file that it passed."""
-    where = ""
-    for frame in traceback.extract_tb(wrong.__traceback__):
-        if frame.filename == file or (not file and frame.filename != __file__):
-            where = f" (line {frame.lineno} of {Path(frame.filename).name})"
-    text = str(wrong).splitlines()[0] if str(wrong) else ""
-    return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"
+        return usermodules.load(path)
+    except usermodules.NotLoaded as wrong:
+        raise UsageError(f"{path}: {wrong}") from wrong
 
 
 def for_user(array: Array, element_type: ElementType) -> Array:
@@ -92,7 +58,7 @@ def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
     try:
         returned = function(*arguments)
     except (Exception, SystemExit) as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
-        return False, f"{_name(function)} raised {said_of(wrong)}"
+        return False, f"{_name(function)} raised {usermodules.said_of(wrong)}"
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
         return bool(returned[0]), str(returned[1])
     if isinstance(returned, bool | np.bool_):

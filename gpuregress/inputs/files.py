@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes
+from gpuregress import conversion, dtypes, usermodules
 from gpuregress.conversion import NotRepresentable
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
@@ -143,16 +142,7 @@ def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
 
 
 def _import(text: str) -> Callable[..., Any]:
-    path, _, name = text.rpartition(":")
-    spec = importlib.util.spec_from_file_location(f"gpuregress_user_{Path(path).stem}", path)
-    if spec is None or spec.loader is None:
-        raise UserCodeError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-        function = getattr(module, name)
-    except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise UserCodeError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
-    if not callable(function):
-        raise UserCodeError(f"{text} is no function")
-    return function  # type: ignore[no-any-return] # callable() leaves Any
+        return usermodules.load(text)
+    except usermodules.NotLoaded as error:
+        raise UserCodeError(str(error)) from error

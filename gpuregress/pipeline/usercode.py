@@ -6,6 +6,7 @@ import contextlib
 import math
 import selectors
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -76,6 +77,8 @@ class UserCode:
         except OSError:
             answer, alive = None, False
         if answer is not None:
+            if answer.get("last"):
+                self._end()
             return _answered(answer)
         said = f"{name} did not come back within {case.limits.timeout:g} s"
         if not alive:
@@ -94,17 +97,18 @@ class UserCode:
 
     def _wait(self, process: Worker, seconds: float) -> tuple[dict[str, Any] | None, bool]:
         """Its answer, None where there is none; and whether it is still alive."""
+        until = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(process.channel, selectors.EVENT_READ)
             selector.register(self._bell, selectors.EVENT_READ)
-            ready = selector.select(seconds)
-        self._bell.check()
-        if not ready:
-            return None, True
-        messages, alive = process.messages()
-        if not messages and alive:  # the first part of a long line
-            return self._wait(process, seconds)
-        return (messages[0] if messages else None), alive
+            while True:
+                ready = selector.select(max(0.0, until - time.monotonic()))
+                self._bell.check()
+                if not ready:
+                    return None, True
+                messages, alive = process.messages()
+                if messages or not alive:  # neither: the first part of a long line, or what nobody asked for
+                    return (messages[0] if messages else None), alive
 
     def _end(self) -> None:
         if self._process is not None:

@@ -9,19 +9,15 @@ float64 and all else is refused.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import conversion, dtypes
+from gpuregress import conversion, dtypes, usermodules
 from gpuregress.conversion import NotRepresentable
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Case, ReferenceKernel
@@ -110,24 +106,11 @@ def _standard(array: Array, element: ElementType, shape: tuple[int, ...]) -> Sta
     return Standard(conversion.narrowed(wide, element), wide)
 
 
-@lru_cache(maxsize=64)
 def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
-    path, _, name = function.rpartition(":")
     try:
-        spec = importlib.util.spec_from_file_location(f"gpuregress_user_{Path(path).stem}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        if str(Path(path).parent) not in sys.path:
-            sys.path.append(str(Path(path).parent))
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ReferenceFailed(f"{path} cannot be imported: {_said(error, function)}") from error
-    call: Callable[[Mapping[str, Array], Case], Any] | None = getattr(module, name, None)
-    if call is None or not callable(call):
-        there = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")))
-        raise ReferenceFailed(f"{path} has no function {name!r}; it has: {there or 'none'}")
-    return call
+        return usermodules.load(function)
+    except usermodules.NotLoaded as error:
+        raise ReferenceFailed(str(error)) from error
 
 
 def _given(array: Array, dtype: str) -> Array:
@@ -160,12 +143,4 @@ def _shown(function: str) -> str:
 
 
 def _said(error: BaseException, function: str) -> str:
-    """What the user's code raised, with the last line of their file that it passed."""
-    path = function.rpartition(":")[0]
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    where = f" (line {lines[-1]} of {Path(path).name})" if lines else ""
-    return f"{type(error).__name__}: {_first_line(error)}{where}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [""])[0]
+    return usermodules.said_of(error, function.rpartition(":")[0])

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str], opener: Opener | None = None, begun: Begun | 
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
     from gpuregress.workers.messages import Channel  # noqa: PLC0415 - this process dies with its parent from here on
 
-    channel = Channel(socket.socket(fileno=options.channel))
+    channel = Channel(socket.socket(fileno=options.channel), serves=True)
     os.set_inheritable(options.channel, False)
     with ExitStack() as held:
         try:

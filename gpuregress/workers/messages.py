@@ -2,6 +2,9 @@
 
 A kernel's printf and a library's warnings go to the worker's captured stdout and stderr, never into this channel.
 
+Each request carries a number that nobody can guess, and each answer the number of its request: what was said of an
+earlier one, or by nobody who was asked, is dropped. A process that the worker forks has no channel.
+
 Parent to worker:
 
     {"do": "run", "task": Task}
@@ -22,6 +25,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import secrets
 import socket
 from collections.abc import Mapping
 from typing import Any
@@ -34,11 +39,16 @@ class Channel:
 
     Args:
         connection: a connected stream socket; the channel closes it.
+        serves: this end answers requests; else it makes them.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, *, serves: bool = False) -> None:
         self._socket = connection
         self._pending = bytearray()
+        self._serves = serves
+        self._request = ""
+        if serves:
+            os.register_at_fork(after_in_child=self.close)
 
     def fileno(self) -> int:
         """The descriptor, for select."""
@@ -56,9 +66,12 @@ class Channel:
         """
         from gpuregress.records import to_json  # noqa: PLC0415 - a worker is started before records are loaded
 
+        if not self._serves:
+            self._request = secrets.token_hex(8)
+        line = json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode()
         self._socket.settimeout(timeout_s)
         try:
-            self._socket.sendall(json.dumps(to_json(message), separators=(",", ":")).encode() + b"\n")
+            self._socket.sendall(b"\n" + line + b"\n")  # whatever half a line somebody else wrote before ends here
         finally:
             self._socket.settimeout(None)
 
@@ -95,10 +108,31 @@ class Channel:
         return bool(chunk)
 
     def _take_line(self) -> Message | None:
-        end = self._pending.find(b"\n")
-        if end < 0:
-            return None
-        line = bytes(self._pending[:end])
-        del self._pending[: end + 1]
-        message: Message = json.loads(line)
-        return message
+        """The next line that belongs to the request at hand."""
+        while (end := self._pending.find(b"\n")) >= 0:
+            line = bytes(self._pending[:end])
+            del self._pending[: end + 1]
+            message = _message(line)
+            if message is not None and self._is_meant(message):
+                return message
+        return None
+
+    def _is_meant(self, message: Message) -> bool:
+        request = message.pop("request", None)
+        if self._serves:
+            self._request = str(request)
+            return True
+        return request == self._request or (request == "" and message.get("say") in _UNASKED)
+
+
+_UNASKED = ("ready", "refused")
+"""What a worker says before its first request."""
+
+
+def _message(line: bytes) -> Message | None:
+    """A line as a message; None for what is none, as a function of the user may write into any descriptor."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

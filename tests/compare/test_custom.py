@@ -77,7 +77,7 @@ def test_answers(module: Path) -> None:
         ("nothing", "nothing returned nothing"),
         ("an_array", "an_array returned an array of shape [2, 2]"),
         ("a_number", "a_number returned int '1'"),
-        ("missing", "has no function 'missing'; it has yes, shape"),
+        ("missing", "has no function 'missing'; it has: a_number, "),
     ],
 )
 def test_no_answer_is_a_failure_even_where_the_values_are_equal(module: Path, name: str, said: str) -> None:

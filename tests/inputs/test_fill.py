@@ -242,8 +242,8 @@ def test_python(tmp_path: Path) -> None:
         ("import numpy as np\ndef make(): return np.ma.masked_less([1, 2], 2)\n", "masked elements"),
         ("def make():\n    return 1 / 0\n", "failed: ZeroDivisionError"),
         ("def make():\n    return ['a', 'b']\n", "holds <U1"),
-        ("x = 1\n", "cannot be imported: AttributeError"),
-        ("make = 5\n", "is no function"),
+        ("x = 1\n", "has no function 'make'; it has: none"),
+        ("make = 5\n", "has no function 'make'"),
         ("import nothing_of_this_name\n", "cannot be imported: ModuleNotFoundError"),
     ):
         with pytest.raises(HarnessError, match=message):

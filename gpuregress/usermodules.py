@@ -1,0 +1,246 @@
+"""Functions of the user, `file.py:function`, each folder's modules apart from every other folder's.
+
+While a function runs, its folder is on `sys.path`, behind the standard library and before what is installed, and
+`sys.modules` holds the modules that code of this folder imported. Afterwards both are as they were, and so are the
+working folder, the environment, the standard streams, signal handlers and timers. Installed packages are shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import signal
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class NotLoaded(Exception):
+    """There is no such file or function, or the file cannot be imported; the message says which."""
+
+
+class UserFunction:
+    """A function of the user, called among the modules of its own folder.
+
+    A process that it forks, and in which it returns, ends there: nobody else answers in this one's place.
+
+    Args:
+        namespace: of its folder.
+        function: what the module holds.
+    """
+
+    def __init__(self, namespace: _Namespace, function: Callable[..., Any]) -> None:
+        self._namespace = namespace
+        self._function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Calls it."""
+        with self._namespace.entered():
+            return self._function(*arguments, **named)
+
+
+def load(path: str) -> UserFunction:
+    """The function that `/abs/file.py:function` names; its file is imported once a process.
+
+    Raises:
+        NotLoaded: see there.
+    """
+    file, _, name = path.rpartition(":")
+    if not file or not name:
+        raise NotLoaded(f"{path!r} names no function: write file.py:function")
+    if not Path(file).is_file():
+        raise NotLoaded(f"there is no file {file}")
+    namespace = _namespace(str(Path(file).resolve().parent))
+    try:
+        module = namespace.module(file)
+    except (Exception, SystemExit) as wrong:
+        raise NotLoaded(f"{file} cannot be imported: {said_of(wrong, file)}") from wrong
+    function = getattr(module, name, None)
+    if not callable(function):
+        known = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
+        raise NotLoaded(f"{file} has no function {name!r}; it has: {', '.join(known) or 'none'}")
+    return UserFunction(namespace, function)
+
+
+def said_of(wrong: BaseException, file: str = "") -> str:
+    """An exception of the user's code in one line, with the last line of their file that it passed.
+
+    Args:
+        wrong: the exception.
+        file: theirs; "": any that this package's code called.
+    """
+    frames, ours = traceback.extract_tb(wrong.__traceback__), str(Path(__file__).parent)
+    if file:
+        theirs = [frame for frame in frames if frame.filename == file]
+    else:
+        last = max((at for at, frame in enumerate(frames) if frame.filename.startswith(ours)), default=-1)
+        theirs = frames[last + 1 :]
+    where = f" (line {theirs[-1].lineno} of {Path(theirs[-1].filename).name})" if theirs else ""
+    text = (str(wrong).strip().splitlines() or [""])[0]
+    return f"{type(wrong).__name__}{': ' + text if text else ''}{where}"
+
+
+class _Namespace:
+    """The modules that code of one folder imported.
+
+    Args:
+        folder: absolute.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._modules: dict[str, ModuleType] = {}
+        self._files: dict[str, ModuleType] = {}
+        self._stamps: dict[str, tuple[int, int]] = {}
+
+    def module(self, file: str) -> ModuleType:
+        """A file of the folder as a module, under its own name unless that is another module's.
+
+        Where a file was edited since it was imported, all of the folder's are imported anew.
+        """
+        if any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
+            for known in (self._modules, self._files, self._stamps):
+                known.clear()
+        if file not in self._files:
+            with self.entered():
+                name = Path(file).stem
+                if name in sys.stdlib_module_names or name in sys.modules or not name.isidentifier():
+                    name = f"gpuregress_user_{len(self._files)}_{name}"
+                spec = importlib.util.spec_from_file_location(name, file)
+                if spec is None or spec.loader is None:
+                    raise ImportError("it is no Python file")
+                module = importlib.util.module_from_spec(spec)
+                sys.modules[name] = module
+                try:
+                    spec.loader.exec_module(module)
+                except BaseException:
+                    sys.modules.pop(name, None)
+                    raise
+                self._files[file] = module
+        return self._files[file]
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """The folder's modules and its place on the path; all as before when the block ends."""
+        process, before = os.getpid(), dict(sys.modules)
+        sys.modules.update(self._modules)
+        try:
+            with _restored():
+                sys.path[:] = _path_with(self._folder)
+                sys.dont_write_bytecode = True  # a file edited within a second must not be taken from its bytecode
+                yield
+        finally:
+            if os.getpid() != process:
+                os._exit(0)
+            self._leave(before)
+
+    def _leave(self, before: dict[str, ModuleType]) -> None:
+        """Keeps what was imported for the next time, and takes what is not installed out of everybody's sight."""
+        for name, module in list(sys.modules.items()):
+            if before.get(name) is module or _is_installed(module):
+                continue
+            self._modules[name] = module
+            if path := getattr(module, "__file__", None):
+                self._stamps.setdefault(path, _stamp(path))
+            if name in before:
+                sys.modules[name] = before[name]
+            else:
+                del sys.modules[name]
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """What changes when a file is edited: its time in nanoseconds, and its bytes."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=256)
+def _namespace(folder: str) -> _Namespace:
+    return _Namespace(folder)
+
+
+@contextlib.contextmanager
+def _restored() -> Iterator[None]:
+    """What a function may change of its process, put back."""
+    path, folder, environment = list(sys.path), _working_folder(), dict(os.environ)
+    streams, writes = (sys.stdout, sys.stderr, sys.stdin), sys.dont_write_bytecode
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()} if _is_main_thread() else {}
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        sys.stdout, sys.stderr, sys.stdin = streams
+        sys.dont_write_bytecode = writes
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        if folder is not None and _working_folder() != folder:
+            with contextlib.suppress(OSError):
+                os.chdir(folder)
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF) if handlers else ():
+            signal.setitimer(timer, 0)
+
+
+def _is_main_thread() -> bool:
+    import threading  # noqa: PLC0415 - seldom loaded this early
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def _working_folder() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return None
+
+
+def _path_with(folder: str) -> list[str]:
+    """The standard library, the folder, then all the rest: neighbours come before what is installed."""
+    standard = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+
+    def is_standard(entry: str) -> bool:
+        return entry.endswith(".zip") or entry in standard or str(Path(entry).parent) in standard
+
+    own = [entry for entry in sys.path if is_standard(entry) and Path(entry).name not in _INSTALLED]
+    return [*own, folder, *(entry for entry in sys.path if entry not in own and entry != folder)]
+
+
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+@functools.cache
+def _installed_folders() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    found = {sysconfig.get_path(name) for name in names} | {str(Path(__file__).parent)}
+    return tuple(f"{folder}{os.sep}" for folder in found if folder)
+
+
+def _is_installed(module: ModuleType) -> bool:
+    """Whether a module is Python's own, this package's or an installed one; one without a file is built in."""
+    places = [getattr(module, "__file__", None) or "", *_places(module)]
+    theirs = [place for place in places if place]
+    return all(place.startswith(_installed_folders()) or _has_installed_part(place) for place in theirs)
+
+
+def _places(module: ModuleType) -> list[str]:
+    try:
+        return [str(place) for place in getattr(module, "__path__", ())]
+    except Exception:  # noqa: BLE001 - a lazy module of the user may do anything when it is looked at
+        return []
+
+
+def _has_installed_part(place: str) -> bool:
+    return any(part in _INSTALLED for part in Path(place).parts)

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuregress import usermodules
+from gpuregress.usermodules import NotLoaded, load
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__in__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def call(folder: Path, function: str = "r.py:f", *arguments: Any) -> Any:
+    return load(f"{folder}/{function}")(*arguments)
+
+
+def test_neighbours_of_one_name_are_two_modules(tmp_path: Path) -> None:
+    for name in "ab":
+        write(tmp_path / name, r="import dep\ndef f(): return dep.WHO", dep=f"WHO = {name!r}")
+    assert [call(tmp_path / name) for name in "abab"] == ["a", "b", "a", "b"]
+    assert "dep" not in sys.modules
+    assert not [entry for entry in sys.path if str(tmp_path) in entry]
+
+
+def test_what_is_imported_late_is_the_folders_own(tmp_path: Path) -> None:
+    late = "def f():\n    import pkg.inner\n    return pkg.inner.who()"
+    for name in "ab":
+        inner = "from .other import WHO\ndef who(): return WHO"
+        write(tmp_path / name, r=late, pkg__in____init__="", pkg__in__inner=inner, pkg__in__other=f"WHO = {name!r}")
+    assert [call(tmp_path / name) for name in "abab"] == ["a", "b", "a", "b"]
+
+
+def test_a_folder_that_a_file_puts_on_the_path_is_its_own(tmp_path: Path) -> None:
+    for name in "ab":
+        write(tmp_path / f"lib_{name}", dep=f"WHO = {name!r}")
+        text = f"import sys\nsys.path.insert(0, {str(tmp_path / f'lib_{name}')!r})\nimport dep\ndef f(): return dep.WHO"
+        write(tmp_path / name, r=text)
+    assert [call(tmp_path / name) for name in "abab"] == ["a", "b", "a", "b"]
+
+
+def test_a_module_keeps_its_state_between_calls(tmp_path: Path) -> None:
+    write(tmp_path, r="import dep\ndef f():\n    dep.N += 1\n    return dep.N", dep="N = 0")
+    assert [call(tmp_path), call(tmp_path)] == [1, 2]
+
+
+def test_a_name_of_pythons_own_stays_pythons(tmp_path: Path) -> None:
+    names = ("json", "random", "numpy", "gpuregress", "colorsys")
+    write(tmp_path, **dict.fromkeys(names, "raise RuntimeError('the wrong one')"))
+    write(tmp_path, r="import json, random, numpy, gpuregress, colorsys\ndef f(): return json.dumps([1])")
+    assert call(tmp_path) == "[1]"
+
+
+def test_a_neighbour_comes_before_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "site-packages", gpuregress_probe="WHO = 'installed'")
+    write(
+        tmp_path / "mine", gpuregress_probe="WHO = 'neighbour'", r="import gpuregress_probe as p\ndef f(): return p.WHO"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    assert call(tmp_path / "mine") == "neighbour"
+
+
+def test_what_is_installed_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "site-packages", gpuregress_shared="N = []")
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    for name in "ab":
+        write(tmp_path / name, r="import gpuregress_shared as s\ndef f():\n    s.N.append(1)\n    return len(s.N)")
+    assert [call(tmp_path / name) for name in "ab"] == [1, 2]
+    monkeypatch.delitem(sys.modules, "gpuregress_shared")
+
+
+def test_a_dataclass_with_postponed_annotations(tmp_path: Path) -> None:
+    text = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n"
+    write(tmp_path, r=text + "def f(): return P(3).x")
+    assert call(tmp_path) == 3
+
+
+CHANGES = {
+    "path": "sys.path.insert(0, '/nowhere')",
+    "folder": "os.chdir('/')",
+    "environment": "os.environ['GPUREGRESS_PROBE'] = '1'",
+    "stdout": "sys.stdout = None",
+    "handler": "signal.signal(signal.SIGUSR1, signal.SIG_IGN)",
+    "alarm": "signal.alarm(1)",
+    "failing": "os.chdir('/'); raise ValueError",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_a_function_changes_of_its_process_is_put_back(tmp_path: Path, what: str) -> None:
+    write(tmp_path, r=f"import os, signal, sys\ndef f():\n    {CHANGES[what]}")
+
+    def state() -> tuple[object, ...]:
+        streams = id(sys.stdout), id(sys.stderr)
+        return list(sys.path), Path.cwd(), dict(os.environ), streams, signal.getsignal(signal.SIGUSR1)
+
+    before = state()
+    if what == "failing":
+        with pytest.raises(ValueError):  # noqa: PT011 - its own
+            call(tmp_path)
+    else:
+        call(tmp_path)
+    assert state() == before
+    assert signal.alarm(0) == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_that_a_function_forks_ends_where_it_returns(tmp_path: Path) -> None:
+    write(tmp_path, r="import os\ndef f(): return os.fork()")
+    ours = os.getpid()
+    forked = call(tmp_path)
+    if os.getpid() != ours:
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+
+
+def test_an_edited_neighbour_is_imported_anew(tmp_path: Path) -> None:
+    write(tmp_path, r="import dep\ndef f(): return dep.WHO", dep="WHO = 'old'")
+    assert call(tmp_path) == "old"
+    write(tmp_path, dep="WHO = 'new'")
+    assert call(tmp_path) == "new"
+
+
+def test_a_file_that_was_just_edited_is_not_taken_from_its_bytecode(tmp_path: Path) -> None:
+    write(tmp_path, r="def f(): return 1")
+    call(tmp_path)
+    assert not (tmp_path / "__pycache__").exists()
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("none.py:f", "there is no file"),
+        ("r.py:g", "has no function 'g'; it has: f"),
+        ("broken.py:f", r"cannot be imported: ZeroDivisionError: .*line 2 of broken.py"),
+        ("leaves.py:f", "cannot be imported: SystemExit"),
+        ("r.py", "names no function"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said(tmp_path: Path, function: str, said: str) -> None:
+    write(tmp_path, r="def f(): pass", broken="\n1 / 0", leaves="raise SystemExit(3)")
+    with pytest.raises(NotLoaded, match=said):
+        load(f"{tmp_path}/{function}")
+
+
+def test_an_error_names_the_users_line_and_none_of_ours(tmp_path: Path) -> None:
+    write(tmp_path, r="def f(x):\n    return 1 / x")
+    with pytest.raises(ZeroDivisionError) as raised:
+        call(tmp_path, "r.py:f", 0)
+    assert usermodules.said_of(raised.value) == "ZeroDivisionError: division by zero (line 2 of r.py)"
+    with pytest.raises(TypeError) as wrong:
+        call(tmp_path)
+    assert "usermodules" not in usermodules.said_of(wrong.value)
