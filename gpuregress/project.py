@@ -28,7 +28,26 @@ from gpuregress.errors import JobError, JobErrors, UsageError
 from gpuregress.tolerances import loose
 
 SETTINGS_FILE = "gpuregress.yaml"
-FOLDERS = ("configs", "baselines", "runs")
+KEYS: dict[str, tuple[str, str, str]] = {
+    "folders.configs": ("a folder", "`configs`", "the jobs, also in folders below"),
+    "folders.baselines": ("a folder", "`baselines`", "the accepted dumps"),
+    "folders.runs": ("a folder", "`runs`", "one folder a run"),
+    "compare.DTYPE.rtol": (
+        "a number",
+        "`0`",
+        "of buffers of this dtype whose job has no rule: relative tolerance",
+    ),
+    "compare.DTYPE.atol": ("a number", "`0`", "the same: absolute tolerance"),
+    "limits.timeout": ("seconds, or a time as 2min", "`30`", "of cases whose job says nothing"),
+    "limits.memory": (
+        "bytes, or a size as 4GiB",
+        "half of this machine's",
+        "of cases whose job says nothing",
+    ),
+    "retention.runs": ("a whole number", "`30`", "how many runs are kept"),
+}
+"""Every setting: what it takes, its default, its meaning."""
+
 LARGEST = sys.float_info.max
 MOST_RUNS = 1_000_000
 
@@ -158,6 +177,12 @@ def _toml_lines(text: str) -> dict[Key, int]:
     return lines
 
 
+def _below(start: str) -> tuple[str, ...]:
+    """The keys one level below another, `limits.` or ""."""
+    names = [key.removeprefix(start).partition(".")[0] for key in KEYS if key.startswith(start)]
+    return tuple(dict.fromkeys(names))
+
+
 def _project(root: Path, document: Document | None) -> Project:
     if document is None:
         return Project(root, root / "configs", root / "baselines", root / "runs")
@@ -166,10 +191,10 @@ def _project(root: Path, document: Document | None) -> Project:
         problems.add((), f"is {show(document.data)}: settings are a mapping: folders, compare, limits, retention")
         problems.raise_if_any()
     checker = _Checker(problems)
-    data = checker.mapping((), document.data, ("folders", "compare", "limits", "retention"))
-    folders = {name: root / name for name in FOLDERS} | checker.folders(root, data.get("folders"))
-    limits = checker.mapping(("limits",), data.get("limits"), ("timeout", "memory"))
-    retention = checker.mapping(("retention",), data.get("retention"), ("runs",))
+    data = checker.mapping((), document.data, _below(""))
+    folders = {name: root / name for name in _below("folders.")} | checker.folders(root, data.get("folders"))
+    limits = checker.mapping(("limits",), data.get("limits"), _below("limits."))
+    retention = checker.mapping(("retention",), data.get("retention"), _below("retention."))
     settings = Settings(
         timeout=checker.amount(("limits", "timeout"), limits.get("timeout", 30.0), units.seconds) or 30.0,
         memory=checker.amount(("limits", "memory"), limits["memory"], units.size) if "memory" in limits else None,
@@ -200,7 +225,7 @@ class _Checker:
 
     def folders(self, root: Path, value: Any) -> dict[str, Path]:
         found = {}
-        for name, text in self.mapping(("folders",), value, FOLDERS).items():
+        for name, text in self.mapping(("folders",), value, _below("folders.")).items():
             if not isinstance(text, str) or not text.strip() or "\0" in text:
                 self.problems.add(("folders", name), f"is {show(text)}: a folder is needed, as {name}")
             else:
@@ -225,7 +250,7 @@ class _Checker:
         names = tuple(name for name in dtypes.known_names() if dtypes.parse(name).is_float)
         found = {}
         for name, item in self.mapping(("compare",), value, names).items():
-            given = self.mapping(("compare", name), item, ("rtol", "atol"))
+            given = self.mapping(("compare", name), item, _below("compare.DTYPE."))
             numbers = {}
             for kind, number in given.items():
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from gpuregress import project
 from gpuregress.cli import COMMANDS
-from gpuregress.spec.model import Job
+from gpuregress.errors import JobErrors
+from gpuregress.spec import reference
+from gpuregress.spec.examples import SETTINGS_EXAMPLE
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -70,24 +69,9 @@ def test_every_dependency_has_its_reason() -> None:
     assert [name for name in names if name not in text and f"-{name.rpartition('-')[2]}" not in text] == []
 
 
-def _keys(model: type[BaseModel], seen: set[type]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        yield field.alias or name
-        inside = [field.annotation]
-        while inside:
-            one = inside.pop()
-            inside += get_args(one)
-            if isinstance(one, type) and issubclass(one, BaseModel) and one not in seen:
-                seen.add(one)
-                yield from _keys(one, seen)
-
-
-def test_every_key_of_a_job_is_documented() -> None:
-    text = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("contract", "comparing", "gpu"))
-    # What a shorter form stands for, and is shown instead: grid: [...], a name or a number as an argument.
-    shown_otherwise = {"blocks", "kind"}
-    missing = {key for key in _keys(Job, {Job}) if not re.search(rf"\b{key}\b", text)}
-    assert missing - shown_otherwise == set()
+def test_the_reference_of_keys_is_what_the_models_say() -> None:
+    """It is made anew by `gpuregress schema --markdown > docs/job-reference.md`."""
+    assert (ROOT / "docs/job-reference.md").read_text() == reference.markdown()
 
 
 def test_the_settings_of_the_contract_are_understood(tmp_path: Path) -> None:
@@ -98,3 +82,16 @@ def test_the_settings_of_the_contract_are_understood(tmp_path: Path) -> None:
     assert found.runs == tmp_path / "elsewhere"
     assert found.settings.compare["float32"].rtol == 1e-6
     assert (found.settings.timeout, found.settings.memory, found.settings.keep_runs) == (30.0, 4 << 30, 30)
+
+
+def test_every_setting_is_in_the_reference_and_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(SETTINGS_EXAMPLE)
+    found = project.find(tmp_path)
+    assert (found.settings.timeout, found.settings.memory) == (30.0, 4 << 30)
+    (tmp_path / "gpuregress.yaml").write_text("x: 1\nfolders: {x: 1}\nlimits: {x: 1}\nretention: {x: 1}\n")
+    with pytest.raises(JobErrors) as caught:
+        project.find(tmp_path)
+    offered = re.findall(r"the keys are: (.*)", str(caught.value))
+    names = {name for line in offered for name in line.split(", ")}
+    assert names <= {part for key in project.KEYS for part in key.split(".")}
+    assert len(offered) == 4

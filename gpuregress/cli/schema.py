@@ -13,8 +13,14 @@ from gpuregress.cli import console
     epilog="Example: gpuregress schema > job.schema.json   (then, in a job's first line: "
     "# yaml-language-server: $schema=../job.schema.json)",
 )
-def command() -> None:
+@click.option("--markdown", is_flag=True, help="Print the reference of every key instead (docs/job-reference.md).")
+def command(markdown: bool) -> None:
     """Prints the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
+    if markdown:
+        from gpuregress.spec import reference
+
+        console.say(reference.markdown().rstrip("\n"))
+        return
     from gpuregress.escapes import json_text
     from gpuregress.spec.schema import job_schema
 

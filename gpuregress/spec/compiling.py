@@ -42,6 +42,7 @@ Define = Annotated[
     PlainValidator(_define),
     WithJsonSchema(
         {
+            "$comment": "expression, or `{text: …}` for any other text",
             "anyOf": [
                 *({"type": kind} for kind in ("number", "string", "boolean", "null")),
                 {

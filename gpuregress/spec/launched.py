@@ -92,7 +92,7 @@ class Argument(Model):
             "required": ["struct"],
             "additionalProperties": False,
         }
-        options = [{"type": "null"}, {"type": "string", "description": "a buffer's name"}, _SCALAR_SCHEMA, struct]
+        options = [{"type": "null"}, {"$comment": "a buffer's name", "type": "string"}, _SCALAR_SCHEMA, struct]
         return {"anyOf": options, "description": cls.__doc__}
 
     @model_validator(mode="before")
@@ -118,6 +118,7 @@ class Argument(Model):
 
 
 _SCALAR_SCHEMA = {
+    "$comment": "`{dtype: value}`",
     "type": "object",
     "patternProperties": {
         f"^({'|'.join(dtypes.known_names())})$": {

@@ -139,6 +139,7 @@ def _field_dtype(name: str, value: Any) -> str:
 
 
 _DTYPE_SCHEMA = {
+    "$comment": "dtype",
     "anyOf": [
         {"type": "string", "enum": list(dtypes.known_names())},
         {"type": "string", "pattern": r"^\s*\{.+\}\s*$", "description": "a record, as {id:int32,score:float32}"},
@@ -149,7 +150,7 @@ _DTYPE_SCHEMA = {
             "additionalProperties": False,
             "description": "a record: field → dtype",
         },
-    ]
+    ],
 }
 Dtype = Annotated[str, PlainValidator(_dtype), WithJsonSchema(_DTYPE_SCHEMA)]
 

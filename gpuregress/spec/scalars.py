@@ -93,19 +93,24 @@ _EXPRESSION = {
     "pattern": r"^[A-Za-z0-9_+\-*/%<>=!(),.\s]*[A-Za-z0-9_)][A-Za-z0-9_+\-*/%<>=!(),.\s]*$",
 }
 NUMBER_SCHEMA = {
+    "$comment": "expression",
     "anyOf": [{"type": "number"}, _EXPRESSION],
     "description": f"a number or an expression: {expressions.ALLOWED}",
 }
-_NAME_PATTERN = {"type": "string", "pattern": f"^{_NAME.pattern}$"}
-LITERAL_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}]}
-_FUNCTION_SCHEMA = {"type": "string", "pattern": r"^[^:]+\.py:[A-Za-z_]\w*$"}
-_TEXT_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
+_NAME_PATTERN = {"$comment": "name", "type": "string", "pattern": f"^{_NAME.pattern}$"}
+LITERAL_SCHEMA: dict[str, Any] = {
+    "$comment": "expression, `true`, `false`, `nan` or `inf`",
+    "anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}],
+}
+_FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": r"^[^:]+\.py:[A-Za-z_]\w*$"}
+_TEXT_SCHEMA = {"$comment": "text", "anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
 
 
-def _amount_schema(names: Iterable[str]) -> dict[str, Any]:
+def _amount_schema(title: str, names: Iterable[str]) -> dict[str, Any]:
     """A number above 0, or one with a unit."""
     pattern = rf"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*({'|'.join(names)})\s*$"
-    return {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": pattern}]}
+    options = [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": pattern}]
+    return {"$comment": title, "anyOf": options}
 
 
 Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(NUMBER_SCHEMA)]
@@ -118,6 +123,8 @@ LiteralOrList = Annotated[
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME_PATTERN)]
 ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(_NAME_PATTERN)]
 FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
-Seconds = Annotated[float, PlainValidator(_seconds), WithJsonSchema(_amount_schema(units.SECONDS))]
-Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema(units.BYTES))]
+Seconds = Annotated[
+    float, PlainValidator(_seconds), WithJsonSchema(_amount_schema("seconds, or a time as `2min`", units.SECONDS))
+]
+Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
 Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]

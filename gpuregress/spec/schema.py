@@ -35,5 +35,5 @@ def _given(item: dict[str, Any]) -> dict[str, Any]:
     if "default" not in item or item["default"] is not None:
         return item
     kept = [option for option in item.get("anyOf", []) if option != {"type": "null"}]
-    rest = {name: value for name, value in item.items() if name not in ("default", "anyOf")}
+    rest = {name: value for name, value in item.items() if name not in ("default", "anyOf", "title")}
     return {**kept[0], **rest} if len(kept) == 1 else {"anyOf": kept, **rest}

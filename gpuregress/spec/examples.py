@@ -1,0 +1,187 @@
+"""An example of every key, a model at a time: shown in docs/job-reference.md, loaded by the tests."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, str] = {
+    "Job": """
+job: reduce
+source: ../kernels/reduce.cu
+revision: auto
+compile: {options: [-lineinfo]}
+seed: 42
+parameters: {n: [1000, 65536], tile: [128, 256]}
+where: [tile <= n]
+buffers:
+  x: {dtype: float32, shape: [n], fill: {normal: {std: 2.0}}}
+  sum: {dtype: float32, shape: [ceil(n / tile)]}
+  errors: {dtype: int32, shape: [1]}
+launches:
+  - {kernel: block_sum<float>, grid: [ceil(n / tile)], block: [tile], args: [sum, x, errors, {int32: n}]}
+dump: [sum]
+compare: {sum: {rtol: 1.0e-5}}
+checks: {sum: [finite]}
+status: errors
+reference: {sum: reference.py:block_sums}
+verify: {sum: reference.py:totals_agree}
+repeat: 2
+limits: {timeout: 30s, memory: 4GiB}
+devices: [cpu, cuda]
+tags: [quick]
+expect: {fault: out-of-bounds}
+inputs: unchanged
+timing: {samples: 100}
+resources: {registers: 64}
+""",
+    "Compile": """
+compile:
+  options: [-lineinfo]
+  include: [../kernels/include]
+  defines: {TILE: tile, TYPE: {text: float}, FAST: true}
+  contract: native
+  arch: sm_80
+""",
+    "Buffer": """
+buffers:
+  x: {dtype: float32, shape: [8, n], fill: ones}
+  pairs: {dtype: {id: int32, score: float32}, shape: [n]}
+  taps: {dtype: float32, shape: [17], fill: ones, symbol: d_filter}
+  image: {dtype: float32, shape: [64, n], fill: ones, texture: {filter: linear}}
+  drawn: {dtype: float32, shape: [64, n], surface: true}
+""",
+    "Fill": """
+buffers:
+  a: {dtype: int32, shape: [n], fill: zeros}
+  b: {dtype: int32, shape: [n], fill: {arange: {start: 1}}}
+  c: {dtype: float32, shape: [n], fill: {value: 0.5}}
+  d: {dtype: float32, shape: [n], fill: {uniform: {low: -1, high: 1}}}
+  e: {dtype: float32, shape: [n], fill: {normal: {std: 2}}}
+  f: {dtype: int32, shape: [n], fill: {integers: {low: 0, high: n}}}
+  g: {dtype: int32, shape: [n], fill: {choice: [1, 2, 4]}}
+  h: {dtype: uint32, shape: [n], fill: {park_miller: {}}}
+  i: {dtype: float32, shape: [n], fill: {file: data/points.npy}}
+  j: {dtype: float32, shape: [n], fill: {python: fills.py:points}}
+""",
+    "Arange": """
+buffers:
+  x: {dtype: int32, shape: [n], fill: {arange: {start: 10, step: 2}}}
+""",
+    "Uniform": """
+buffers:
+  x: {dtype: float32, shape: [n], fill: {uniform: {low: -1.0, high: 1.0}}}
+""",
+    "Normal": """
+buffers:
+  x: {dtype: float32, shape: [n], fill: {normal: {mean: 0.0, std: 2.0}}}
+""",
+    "Integers": """
+buffers:
+  x: {dtype: int32, shape: [n], fill: {integers: {low: 0, high: 100}}}
+""",
+    "ParkMiller": """
+buffers:
+  x: {dtype: uint32, shape: [n], fill: {park_miller: {seed: 4711}}}
+""",
+    "Texture": """
+buffers:
+  image:
+    dtype: uint8
+    shape: [64, n]
+    fill: ones
+    texture:
+      filter: linear
+      address: [wrap, border]
+      normalized: true
+      read: normalized_float
+      kind: plain
+      memory: array
+""",
+    "Launch": """
+launches:
+  - kernel: blur<{tile}>
+    grid: [ceil(n / tile)]
+    block: [tile]
+    shared: 4 * tile
+    args: [out, x, {int32: n}, {int32: step}]
+    repeat: 8
+    swap: [[out, x]]
+""",
+    "Grid": """
+launches:
+  - kernel: matmul
+    grid: {problem: [n, n], divide: [[16, 2], [16]]}
+    block: [16, 16]
+""",
+    "Argument": """
+launches:
+  - kernel: f
+    grid: [1]
+    block: [n]
+    args: [x, {int32: n}, {float4: [0, 0, 1, 0.5]}, null, {struct: [x, {int32: n}]}]
+""",
+    "Rule": """
+compare:
+  a: {rtol: 1.0e-5, atol: 1.0e-8, nan: never, signed_zero: equal}
+  b: {ulp: 2, outliers: {fraction: 0.001, atol: 0.1}}
+  c: {metric: {rms: 1.0e-6}}
+  d: {order: any, key: [id]}
+  e: {statistics: {ks: 0.001}}
+  f: {verify: rules.py:close_enough}
+""",
+    "Outliers": """
+compare:
+  x: {rtol: 1.0e-6, outliers: {fraction: 0.01, rtol: 1.0e-3, atol: 1.0e-6}}
+""",
+    "Metric": """
+compare:
+  x: {metric: {rms: 1.0e-6, max: 1.0e-4, mean: 1.0e-7, l2: 1.0e-6}}
+""",
+    "Statistics": """
+compare:
+  x: {statistics: {mean: {sigmas: 5}, variance: {sigmas: 5}, ks: 0.001}}
+""",
+    "Sigmas": """
+compare:
+  x: {statistics: {mean: {sigmas: 5}}}
+""",
+    "Check": """
+checks:
+  a: [finite, {nonzero: 8}, {range: [-1, 1]}]
+  b: [{sum: 100}, unique, {sorted: descending}]
+  c: [{monotone: increasing}, {all_equal: 0}]
+  d: [{equals: x}, {permutation: x}, {python: checks.py:is_heap}]
+""",
+    "Sum": """
+checks:
+  x: [{sum: {value: n, rtol: 1.0e-6, atol: 0.5}}]
+""",
+    "Reference": """
+reference:
+  a: reference.py:expected
+  b: {python: reference.py:expected, compare: {rtol: 1.0e-6}}
+  c:
+    source: ../kernels/naive.cu
+    compile: {options: [-lineinfo]}
+    launches:
+      - {kernel: naive, grid: [1], block: [1], args: [c, x]}
+""",
+    "Limits": """
+limits: {timeout: 2min, memory: 4GiB}
+""",
+    "Expect": """
+expect: {fault: out-of-bounds, kernel: scale, launch: 1}
+""",
+    "Timing": """
+timing: {warmup: 3, samples: 100}
+""",
+    "Resources": """
+resources: {registers: 64, spills: 0}
+""",
+}
+"""Model → a piece of a job that shows all its keys."""
+
+SETTINGS_EXAMPLE = """
+folders: {configs: configs, baselines: baselines, runs: runs}
+compare: {float32: {rtol: 1.0e-6, atol: 0}}
+limits: {timeout: 30, memory: 4GiB}
+retention: {runs: 30}
+"""
