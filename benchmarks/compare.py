@@ -24,6 +24,7 @@ from gpuregress.records import Comparison, Rule
 
 COUNT = 5_000_000
 LARGE = 100_000_000
+DENSE = 50_000_000
 RECORD_ROWS, UNMATCHED = 1_000_000, 1000
 FLOAT = dtypes.parse("float32")
 Array = npt.NDArray[np.float32]
@@ -38,7 +39,7 @@ def measure() -> list[Row]:
         changed[:: COUNT // (COUNT // 10_000)] *= np.float32(1.001)
         for file, array in (("base", base), ("changed", changed), ("permuted", rng.permutation(base)), ("same", base)):
             _dump(folder / file, array)
-        return [*_sparse(folder), *_permuted(folder), *_identical(folder), _records(), *_memory(folder)]
+        return [*_sparse(folder), *_permuted(folder), *_identical(folder), _records(), _dense(folder), *_memory(folder)]
 
 
 def _dump(path: Path, array: Array) -> None:
@@ -152,6 +153,28 @@ def _records() -> Row:
     seconds = median_seconds(lambda: compare.compare(request, rows, moved), 3, warmup=0)
     what = "1 M records by exact matching, 1,000 unmatched"
     return Row(what, f"{seconds:.2f} s", "limit 10 s", 10 / seconds, 1)
+
+
+def _dense(folder: Path) -> Row:
+    """The whole command on 200 MB of which every element differs, with its findings and its picture."""
+    what = "50 M float32, all differ: gpuregress diff"
+    if shutil.disk_usage(folder).free < 3 << 30:
+        return missing(what, "less than 3 GiB of disk free")
+    base = np.random.default_rng(3).standard_normal(DENSE, np.float32)
+    paths = folder / "dense.1", folder / "dense.2"
+    for path, factor in zip(paths, (1, 1.25), strict=True):
+        _dump(path, base * np.float32(factor))
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "gpuregress", "diff", *map(str, paths)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds, megabytes = time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1
+    for path in paths:
+        path.unlink()
+    ours = f"{seconds:.1f} s, {megabytes:,.0f} MB"
+    return Row(what, ours, "limit 15 s, 1,000 MB", min(15 / seconds, 1000 / megabytes), 1)
 
 
 def _memory(folder: Path) -> list[Row]:
