@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
     part, rule = request.element_type.parts[0], request.rule
     bound = Bound.of_rule(rule)
     changed = _count_changed(expected, actual, part.scalar)
-    sides = _sorted(expected, part.scalar, bound), _sorted(actual, part.scalar, bound)
+    sides = _both_sorted(expected, actual, part.scalar, bound)
     numbers: dict[str, Any] = {"in_order": {"same": changed == 0, "changed": changed}}
     judge = _Judge(request, part, bound, *sides, numbers)
     problems = judge.problems()
@@ -107,7 +108,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
 
 def count_unmatched(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> tuple[int, int]:
     """How many of each side find no partner on the other under a bound."""
-    left = _leftover(_sorted(expected, scalar, bound), _sorted(actual, scalar, bound), scalar, bound)
+    left = _leftover(*_both_sorted(expected, actual, scalar, bound), scalar, bound)
     return left.counts
 
 
@@ -171,6 +172,13 @@ def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:
         int(np.count_nonzero(bounds.changed(expected[at : at + _MOST], actual[at : at + _MOST], scalar)))
         for at in range(0, len(expected), _MOST)
     )
+
+
+def _both_sorted(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> tuple[_Side, _Side]:
+    """Both sides, sorted at once."""
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(_sorted, actual, scalar, bound)
+        return _sorted(expected, scalar, bound), other.result()
 
 
 def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:

@@ -84,6 +84,17 @@ def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path:
     assert [event.number for event in launchlog.read(tmp_path / "launch.log").unfinished] == [101]
 
 
+def test_a_crash_is_blamed_on_the_last_open_launch_of_its_own_case(tmp_path: Path) -> None:
+    """Other cases run at the same time, and an earlier worker may have left a launch of this one open."""
+    with contextlib.closing(launchlog.LaunchLog(tmp_path / "launch.log")) as log:
+        for number, case in ((7, "fake/other"), (8, "fake/crash"), (9, "fake/other")):
+            log.begin(number, "cpu", case, f"call{number}", 0)
+    fault = outcomes(tmp_path, fakes.case("crash"))["fake/crash"].fault
+    assert fault is not None
+    assert fault.launch == 100
+    assert "launch 100, crash<<<" in fault.message
+
+
 def test_the_last_words_of_a_crash_are_not_those_of_the_case_before(tmp_path: Path) -> None:
     module = tmp_path / "talks.py"
     module.write_text("def talks(inputs, case):\n    print('the case before')\n    return 2 * inputs['x']\n")
