@@ -77,3 +77,9 @@ def test_the_rule_holds_for_every_pair_both_ways(values: list[float], steps: int
     request = compare.Request("x", F32, first.shape, found.rule)
     assert compare.compare(request, first, second).same
     assert compare.compare(request, second, first).same
+
+
+def test_a_rule_that_a_job_may_not_have_is_not_proposed() -> None:
+    half = dtypes.parse("float16")
+    found = fitting.fit(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
+    assert found.rule is None
