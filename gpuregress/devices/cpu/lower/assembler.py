@@ -38,6 +38,7 @@ _REGISTERS = {
     "sm_90": re.compile(r"%(n?cluster|is_explicit_cluster|aggr_smem_size)"),
     "sm_80": re.compile(r"%reserved_smem_offset"),
 }
+_CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])
 _SIZES = {"ca": (4, 8, 16), "cg": (16,)}
 """The bytes that cp.async copies, by its cache operator."""
 
@@ -110,6 +111,9 @@ def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
 
 
 def _instructions(target: str, function: Function) -> Iterator[str]:
+    for directive in sorted(_CLUSTER_DIRECTIVES & function.directives.keys()):
+        if not _has(target, "sm_90"):
+            yield f".{directive} of {function.name} needs sm_90; the program is compiled for {target}"
     for statement in function.body or ():
         if not isinstance(statement, Instruction):
             continue

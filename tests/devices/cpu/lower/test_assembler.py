@@ -167,6 +167,16 @@ def test_parameters(count: int, fits: bool) -> None:  # noqa: FBT001 - a row of 
     assert fits or f"k has {count} bytes of parameters; a kernel has 32764" in mine(text)
 
 
+@pytest.mark.parametrize("directive", ["reqnctapercluster 2", "explicitcluster", "maxclusterrank 4"])
+def test_clusters_need_their_architecture(directive: str) -> None:
+    for target, fits in (("sm_89", False), ("sm_90", True)):
+        text = module("ret;", target=target).replace("(.param .u64 a)", f"(.param .u64 a) .{directive}")
+        assert (mine(text) == "") == (nvidias(text, target) == "") == fits
+        assert fits or f".{directive.split(maxsplit=1)[0]} of k needs sm_90; the program is compiled for sm_89" in mine(
+            text
+        )
+
+
 @pytest.mark.parametrize("target", ["sm_100", "sm_100a", "sm_103f", "sm_120", "sm_91a", "sm_89a"])
 def test_programs_for_newer_gpus(target: str) -> None:
     assert f"it is compiled for {target}; the virtual GPU is an sm_90" in mine(module("ret;", target=target))
