@@ -15,13 +15,27 @@ Reader = Callable[[Any], Any]
 
 def to_json(record: Any) -> Any:
     """A record as plain JSON values: dataclasses become objects with every field, tuples become lists."""
-    if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        return {f.name: to_json(getattr(record, f.name)) for f in dataclasses.fields(record)}
+    kind = type(record)
+    if kind in _PLAIN:
+        return record
+    if (names := _field_names(cast("Hashable", kind))) is not None:
+        return {name: to_json(getattr(record, name)) for name in names}
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}
     if isinstance(record, list | tuple):
         return [to_json(item) for item in record]
     return record
+
+
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
+@cache
+def _field_names(kind: Hashable) -> tuple[str, ...] | None:
+    """The fields of a record class; None for what is none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def from_json(kind: type[R], data: Any) -> R:
