@@ -22,8 +22,8 @@ def render(summary: RunSummary) -> str:
     for job, verdicts in groupby(sorted(summary.verdicts, key=lambda verdict: verdict.job), lambda v: v.job):
         suite = TestSuite(_clean(job))
         suite.timestamp = summary.started
-        suite.add_property("run", summary.run)
-        suite.add_property("device", summary.device)
+        suite.add_property("run", _clean(summary.run))
+        suite.add_property("device", _clean(summary.device))
         for verdict in verdicts:
             suite.add_testcase(_case(verdict))
         xml.add_testsuite(suite)

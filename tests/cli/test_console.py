@@ -16,8 +16,9 @@ import click
 import pytest
 
 from gpuregress import project
-from gpuregress.cli import COMMANDS, console
+from gpuregress.cli import COMMANDS, console, progress
 from gpuregress.pipeline import acceptance
+from gpuregress.pipeline.events import Compiling, Started
 from tests.cli.workshop import JOB, Workshop
 
 HOSTILE = "\x1b[31m\x1b]8;;http://evil\x07\x9b2J\x07\x1bc\u202e\u2028\r[red]\x7f"
@@ -284,6 +285,21 @@ def test_a_run_follows_the_environment(
 ) -> None:
     monkeypatch.setenv(name, "1")
     assert fake_shop.call("run", "--device", "cpu").stdout.count("\x1b[") == escapes
+
+
+def test_the_bar_takes_no_name_for_a_command(environment: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    environment()
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    with progress.Bar(1, to_stderr=False) as bar:
+        bar(Compiling("[red]\x07.cu", 1, 2))
+        bar(Started("[b]\x1b[5m\r/n=1", "cpu"))
+        bar._progress.refresh()
+    said = out.getvalue()
+    for shown in (r"compiling [red]\x07.cu", r"started  [b]\x1b[5m\x0d/n=1", r" [b]\x1b[5m\x0d/n=1"):
+        assert shown in said
+    assert not set(said) & {"\x07"}
+    assert "\x1b[5m" not in said
 
 
 def test_no_file_of_the_command_line_prints_past_the_console() -> None:

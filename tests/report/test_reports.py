@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.escapes import one_line
-from gpuregress.records import BufferVerdict, RunSummary
+from gpuregress.records import BufferVerdict, Missing, RunSummary
 from gpuregress.report import html, json_report, junit, terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 
@@ -177,3 +177,18 @@ def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
     for (left, right), line in zip(rows, lines[1:], strict=True):
         width = max(len("first"), *(len(row[0]) for row in rows))
         assert line == f"{left:<{width}}  {right:<{max(6, *(len(row[1]) for row in rows))}}".rstrip()
+
+
+_HOSTILE = "\x1b[31m\x9b\u202e\"'><script>alert(1)</script>"
+
+
+def test_no_report_holds_a_control_character_or_a_tag_of_others() -> None:
+    one = verdict("fault", case=_HOSTILE, reason=_HOSTILE, notes=(_HOSTILE,), changes=(_HOSTILE,), revision=_HOSTILE)
+    run = dataclasses.replace(
+        summary(), verdicts=(one,), notes=(_HOSTILE,), device=_HOSTILE, missing=(Missing(_HOSTILE, (_HOSTILE,)),)
+    )
+    reports = [html.render(run), junit.render(run), json_report.render(run), terminal.full(run, root=ROOT)]
+    for text in reports:
+        assert not set(text) & set("\x1b\x9b\u202e")
+    assert "<script" not in reports[0]
+    assert "<script" not in reports[1]
