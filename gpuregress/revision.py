@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from gpuregress import git
@@ -37,6 +38,20 @@ def label(source: Path, inputs: Inputs) -> str:
         OSError: a file cannot be read.
     """
     return keyword(source) or ("" if inputs.unknown else git_label(inputs)) or inputs.digest[:8]
+
+
+class Labels:
+    """The labels of one planning: git is asked once for a source that many jobs share."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[Path, ...], str], str] = {}
+
+    def of(self, source: Path, inputs: Inputs) -> str:
+        """The same as `label`."""
+        key = (inputs.files, inputs.digest)
+        if key not in self._known:
+            self._known[key] = label(source, inputs)
+        return self._known[key]
 
 
 def of_program(wanted: str, source_digest: str, program: Iterable[str | bytes]) -> tuple[str, str]:
@@ -150,7 +165,7 @@ def record(runs: Path, labels: Collection[tuple[str, str, str]]) -> None:
         StorageError: the ledger cannot be written.
     """
     known = _ledger(runs)
-    new = sorted(set(labels) - known)
+    new = sorted(entry for entry in set(labels) if entry[2] not in known.get(entry[:2], ()))
     if not new:
         return
     with disk_errors(runs / LEDGER):
@@ -168,8 +183,7 @@ def recorded(baselines: Path, runs: Path, job: str, wanted: str) -> frozenset[st
         job: its name.
         wanted: the label.
     """
-    seen = {digest for name, label, digest in _ledger(runs) if (name, label) == (job, wanted)}
-    return accepted(baselines, job, wanted) | seen
+    return accepted(baselines, job, wanted) | _ledger(runs).get((job, wanted), frozenset())
 
 
 def accepted(baselines: Path, job: str, wanted: str) -> frozenset[str]:
@@ -179,13 +193,25 @@ def accepted(baselines: Path, job: str, wanted: str) -> frozenset[str]:
     return frozenset(digest for path in paths for digest in _accepted(path, wanted))
 
 
-def _ledger(runs: Path) -> set[tuple[str, str, str]]:
+def _ledger(runs: Path) -> Mapping[tuple[str, str], frozenset[str]]:
+    """Job and label → the digests recorded under it."""
+    path = runs / LEDGER
     try:
-        text = (runs / LEDGER).read_text(encoding="utf-8", errors="replace")
+        state = path.stat()
+        return _read_ledger(path, (state.st_ino, state.st_size, state.st_mtime_ns))
     except OSError:
-        return set()
-    rows = (line.split("\t") for line in text.splitlines())
-    return {(row[0], row[1], row[2]) for row in rows if len(row) == 3}
+        return {}
+
+
+@lru_cache(maxsize=1)
+def _read_ledger(path: Path, _state: tuple[int, ...]) -> Mapping[tuple[str, str], frozenset[str]]:
+    """Reads it once for all jobs of a plan, and again when it has changed: lines are only ever added."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        row = line.split("\t")
+        if len(row) == 3:
+            found.setdefault((row[0], row[1]), set()).add(row[2])
+    return {key: frozenset(digests) for key, digests in found.items()}
 
 
 def _accepted(path: Path, wanted: str) -> set[str]:

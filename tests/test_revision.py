@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import revision
-from gpuregress.toolchain import includes
+from gpuregress.toolchain import Inputs, includes
 
 
 @pytest.fixture
@@ -184,3 +184,28 @@ def test_a_label_that_is_taken_is_safe_in_a_file_name(text: str) -> None:
         assert not set(text) & set('/\\:*?"<>| \n\0')
         assert not text.startswith(".")
         assert len(text) <= 60
+
+
+def test_git_is_asked_once_for_a_source_that_many_jobs_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text("int x;")
+    asked: list[Path] = []
+
+    def label(inputs: Inputs) -> str:
+        asked.append(inputs.files[0])
+        return "g1234567"
+
+    monkeypatch.setattr(revision, "git_label", label)
+    labels = revision.Labels()
+    assert [labels.of(source, includes.scan(source)) for _ in range(3)] == ["g1234567"] * 3
+    assert len(asked) == 1
+    source.write_text("int y;")
+    assert labels.of(source, includes.scan(source)) == "g1234567"
+    assert len(asked) == 2
+
+
+def test_the_ledger_is_read_again_when_it_has_grown(tmp_path: Path) -> None:
+    revision.record(tmp_path, {("a", "1.0", "x" * 64)})
+    assert revision.recorded(tmp_path, tmp_path, "a", "1.0") == {"x" * 64}
+    revision.record(tmp_path, {("a", "1.0", "y" * 64), ("b", "1.0", "z" * 64)})
+    assert revision.recorded(tmp_path, tmp_path, "a", "1.0") == {"x" * 64, "y" * 64}

@@ -19,6 +19,7 @@ from gpuregress.plan import judging, names, sources, status, usage
 from gpuregress.plan.gold import standards
 from gpuregress.project import Project
 from gpuregress.records import Case
+from gpuregress.revision import Labels
 from gpuregress.spec import buffers as spec_buffers
 from gpuregress.spec import expand, load, rules
 from gpuregress.spec import launches as spec_launches
@@ -37,13 +38,16 @@ class Overrides:
     timeout: float | None = None
 
 
-def of_job(path: Path, project: Project, overrides: Overrides) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+def of_job(
+    path: Path, project: Project, overrides: Overrides, labels: Labels
+) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """The cases of a job, and what the user should be told.
 
     Args:
         path: the job file, absolute.
         project: its folders and settings.
         overrides: from the command line.
+        labels: those of this planning.
 
     Raises:
         JobErrors: all that is wrong in the file.
@@ -52,7 +56,7 @@ def of_job(path: Path, project: Project, overrides: Overrides) -> tuple[tuple[Ca
     problems = Problems(file.document, file.errors)
     if file.model is None:
         problems.raise_if_any()
-    maker = _JobPlan(file, project, overrides, problems)
+    maker = _JobPlan(file, project, overrides, problems, labels)
     cases = maker.cases()
     problems.raise_if_any()
     return cases, maker.notes
@@ -61,18 +65,21 @@ def of_job(path: Path, project: Project, overrides: Overrides) -> tuple[tuple[Ca
 class _JobPlan:
     """One job on its way to cases."""
 
-    def __init__(self, file: JobFile, project: Project, overrides: Overrides, problems: Problems) -> None:
+    def __init__(
+        self, file: JobFile, project: Project, overrides: Overrides, problems: Problems, labels: Labels
+    ) -> None:
         assert file.model is not None
         self.file = file
         self.job = file.model
         self.project = project
         self.overrides = overrides
         self.problems = problems
+        self.labels = labels
         self.notes: tuple[str, ...] = ()
 
     def cases(self) -> tuple[Case, ...]:
         name = self._name()
-        facts = sources.facts(self.file, name, self.project, self.problems)
+        facts = sources.facts(self.file, name, self.project, self.problems, self.labels)
         if facts is not None and facts.note:
             self.notes = (facts.note,)
         self.file = status.with_status(self.file, facts.path if facts else None, self.problems)

@@ -13,6 +13,7 @@ from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo,
 from gpuregress.plan import cases
 from gpuregress.project import Project
 from gpuregress.records import Case
+from gpuregress.revision import Labels
 
 _SUFFIXES = (".yaml", ".yml")
 _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
@@ -118,15 +119,19 @@ def no_files(configs: Path) -> tuple[tuple[Path, str], ...]:
         return ()
     found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not path.is_file())
     return tuple(
-        (path, f"is {'a folder' if path.is_dir() else 'a link that leads nowhere'}: no job")
-        for path in sorted(found)
-        if not _is_hidden(path.relative_to(configs))
+        (path, f"is {_what_else(path)}: no job") for path in sorted(found) if not _is_hidden(path.relative_to(configs))
     )
 
 
 def _below(path: Path, root: Path) -> Path:
     """The path from the project's root on, where it is below it."""
     return path.relative_to(root) if path.is_relative_to(root) else path
+
+
+def _what_else(path: Path) -> str:
+    if path.is_dir():
+        return "a folder"
+    return "no regular file" if path.exists() else "a link that leads nowhere"
 
 
 def _is_hidden(path: Path) -> bool:
@@ -212,9 +217,10 @@ def _planned(
     """The cases of all files and what is to be said of them; what is wrong goes to `wrong`."""
     found: list[Case] = []
     notes: list[str] = []
+    labels = Labels()
     for path in files:
         try:
-            of_job, said = cases.of_job(path, project, overrides)
+            of_job, said = cases.of_job(path, project, overrides, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue

@@ -11,6 +11,7 @@ from gpuregress import records, revision, storage, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.project import Project
+from gpuregress.revision import Labels
 from gpuregress.spec import paths
 from gpuregress.spec.compiling import Compile, PlainText
 from gpuregress.spec.load import JobFile
@@ -48,7 +49,7 @@ class SourceFacts:
     note: str | None
 
 
-def facts(file: JobFile, job_name: str, project: Project, problems: Problems) -> SourceFacts | None:
+def facts(file: JobFile, job_name: str, project: Project, problems: Problems, labels: Labels) -> SourceFacts | None:
     """Finds a job's source; None where something is wrong with it, which is noted.
 
     Args:
@@ -56,6 +57,7 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems) ->
         job_name: whose dumps may already carry the label.
         project: where they are.
         problems: where errors are noted.
+        labels: those of this planning.
     """
     job = file.model
     assert job is not None
@@ -75,17 +77,17 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems) ->
         problems.add(("revision",), wrong)
     if path is None or wrong:
         return None
-    return _labelled(job, path, folders, project, job_name, problems)
+    return _labelled(job, path, folders, project, job_name, problems, labels)
 
 
 def _labelled(
-    job: Job, path: Path, include: tuple[Path, ...], project: Project, job_name: str, problems: Problems
+    job: Job, path: Path, include: tuple[Path, ...], project: Project, job_name: str, problems: Problems, labels: Labels
 ) -> SourceFacts | None:
     texts = {name: value.text for name, value in job.compile.defines.items() if isinstance(value, PlainText)}
     probe = records.Source(str(path), tuple(job.compile.options), tuple(str(folder) for folder in include), texts)
     try:
         inputs = toolchain.inputs(probe)
-        label = revision.label(path, inputs) if job.revision == "auto" else job.revision
+        label = labels.of(path, inputs) if job.revision == "auto" else job.revision
     except OSError as error:
         problems.add(("source",), f"{error.filename or path} cannot be read: {error.strerror or error}")
         return None
