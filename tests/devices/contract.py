@@ -113,6 +113,38 @@ class DeviceContract:
         assert sorted(report.output.splitlines()) == ["thread 0 says 1.50 done", "thread 1 says 1.50 done"]
         assert capfd.readouterr().out == ""
 
+    def test_a_counted_barrier_waits_for_its_count(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "meeting")
+        out = bench.put("out", np.zeros(64, np.int32))
+        bench.launch("counted", 1, 64, out)
+        assert read(out, np.int32).tolist() == [132 + thread for thread in range(32)] + list(range(32, 64))
+
+    def test_each_axis_has_its_own_stride(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "meeting")
+        x = np.arange(64, dtype=np.int32) ** 3
+        out = bench.put("out", np.zeros(32 * 4 * 3, np.int32))
+        bench.launch("rows", 1, (32, 4, 3), out, bench.put("x", x))
+        along_x, along_y, along_z = np.arange(32), np.arange(4)[:, None], np.arange(3)[:, None, None]
+        expected = x[along_x] + 2 * x[along_y] + 3 * x[along_z] + 5 * x[2 * along_x]
+        assert np.array_equal(read(out, np.int32).reshape(3, 4, 32), expected)
+
+    @pytest.mark.parametrize("value", [-5, 0, 77])
+    def test_what_a_block_is_asked_at_a_barrier(self, device: Device, tmp_path: Path, value: int) -> None:
+        bench = Bench(device, tmp_path, "meeting")
+        x = np.arange(-4, 92, dtype=np.int32) % 50
+        x[70] = value
+        out = bench.put("out", np.zeros(96, np.int32))
+        bench.launch("asked", 1, 96, out, bench.put("x", x))
+        expected = (x > 0).sum() + 1000 * (x > -5).all() + 2000 * (x == 77).any()
+        assert read(out, np.int32).tolist() == [expected] * 96
+
+    def test_a_guard_and_its_opposite(self, device: Device, tmp_path: Path) -> None:
+        bench = Bench(device, tmp_path, "meeting")
+        x = np.arange(32, dtype=np.int32) % 7
+        out = bench.put("out", np.zeros(32, np.int32))
+        bench.launch("guarded", 1, 32, out, bench.put("x", x))
+        assert read(out, np.int32).tolist() == np.where(x > 3, 9, 2).tolist()
+
     # --- special registers --------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("register", special_registers.VALUES)

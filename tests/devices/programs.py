@@ -366,6 +366,45 @@ __global__ void spin(unsigned* out, long long rounds)
 """,
         ("spin",),
     ),
+    "meeting": Text(
+        r"""
+extern "C" __global__ void counted(int* out)
+{
+    __shared__ int box[32];
+    int t = threadIdx.x;
+    if (t >= 32) {
+        asm volatile("bar.sync 2, 32;" ::: "memory");
+        box[t - 32] = 100 + t;
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[t] = t;
+    } else {
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[t] = box[t];
+    }
+}
+extern "C" __global__ void rows(int* out, const int* x)
+{
+    int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    out[t] = x[threadIdx.x] + 2 * x[threadIdx.y] + 3 * x[threadIdx.z] + 5 * x[2 * threadIdx.x];
+}
+extern "C" __global__ void asked(int* out, const int* x)
+{
+    int v = x[threadIdx.x];
+    int positive = __syncthreads_count(v > 0);
+    int all = __syncthreads_and(v > -5);
+    int some = __syncthreads_or(v == 77);
+    out[threadIdx.x] = positive + 1000 * (all != 0) + 2000 * (some != 0);
+}
+extern "C" __global__ void guarded(int* out, const int* x)
+{
+    int v = x[threadIdx.x], w;
+    asm volatile("{ .reg .pred p; setp.gt.s32 p, %1, 3; mov.u32 %0, 1;\n @!p mov.u32 %0, 2;\n @p add.u32 %0, %0, 8; }"
+                 : "=&r"(w) : "r"(v));
+    out[threadIdx.x] = w;
+}
+""",
+        (),
+    ),
     "special": Text(special_registers.source(), ()),
 }
 
