@@ -181,6 +181,11 @@ def _stubborn(device: FakeDevice, out: bytes, source: bytes) -> None:
     time.sleep(60)
 
 
+def _tardy(device: FakeDevice, out: bytes, source: bytes) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(1)
+
+
 def _crash(device: FakeDevice, out: bytes, source: bytes) -> None:
     os.write(2, b"last words\n")
     os.kill(os.getpid(), signal.SIGSEGV)
@@ -224,6 +229,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "fault": _fault,
     "sleep": _sleep,
     "stubborn": _stubborn,
+    "tardy": _tardy,
     "crash": _crash,
     "second_crashes": _second_crashes,
     "exit": _exit,

@@ -237,6 +237,21 @@ def test_metrics_leave_out_nan_on_both_sides() -> None:
     assert found.numbers["metrics"]["mean"] == 1.0
 
 
+def test_metrics_count_only_what_is_a_number_on_both_sides() -> None:
+    found = against("float64", [2, 1], [INF, 3], Rule(metric={"mean": 9.0}))
+    assert not found.same
+    assert (found.numbers["metrics"]["mean"], found.numbers["metrics"]["l2"]) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize(("missed", "same"), [(2, True), (3, False)])
+def test_a_part_of_an_outlier_is_none(missed: int, same: bool) -> None:  # noqa: FBT001
+    a = np.ones(10)
+    a[:missed] = 1.25
+    found = against("float64", np.ones(10), a, Rule(rtol=1e-6, outliers=Outliers(fraction=0.25, rtol=0.5)))
+    assert found.same == same
+    assert found.numbers["outliers"]["allowed"] == 2
+
+
 def test_rms_of_huge_errors_does_not_overflow() -> None:
     assert against("float64", [0, 1], [1e300, 1], Rule(metric={"rms": 8e299})).same
     assert not against("float64", [0, 1], [1e300, 1], Rule(metric={"rms": 7e299})).same
@@ -302,6 +317,21 @@ def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.changed == 3
     assert found.worst is not None
     assert found.worst.index == 50
+
+
+@pytest.mark.parametrize("count", [6, 7, 8, 13, 14, 15])
+@pytest.mark.parametrize("every", [False, True])
+def test_no_row_of_a_piece_is_lost(monkeypatch: pytest.MonkeyPatch, count: int, every: bool) -> None:  # noqa: FBT001
+    """Pieces that are shorter, as long, and longer than a block; the only difference stands last."""
+    monkeypatch.setattr("gpuregress.compare.indexed.BLOCK", 7)
+    e = np.arange(count, dtype=np.float32)
+    a = e.copy()
+    a[-1] += 1
+    run = compare.InOrder(request("float32", (count,)), every=every)
+    assert run.add(np.arange(count), e, a).tolist() == [False] * (count - 1) + [True]
+    found = run.finish()
+    assert (found.same, found.differing, found.changed) == (False, 1, 1)
+    assert found.first[0].index == count - 1
 
 
 def test_the_rows_that_break_the_bound() -> None:

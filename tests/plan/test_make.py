@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress import plan, records
+from gpuregress import inputs, plan, records
 from gpuregress.errors import JobErrors, NothingToDo, UsageError
 from gpuregress.plan.explain import explain
-from gpuregress.project import Project
+from gpuregress.project import Project, Settings, Tolerance
 from gpuregress.records import Argument, Case, Check, Launch, Limits, Rule
 from tests.plan.projects import JOB, project
 
@@ -153,6 +153,28 @@ def test_globs_tags_and_overrides(tmp_path: Path) -> None:
         plan.make(place, [], tags=["slow"])
     with pytest.raises(UsageError, match="--repeat 0"):
         plan.make(place, [], repeat=0)
+
+
+def test_each_buffer_has_a_seed_of_its_own(tmp_path: Path) -> None:
+    job = JOB.replace("  sum:", "  y:   {dtype: float32, shape: [n], fill: {normal: {std: 2.0}}}\n  sum:")
+    job = job.replace("launches:", "compare: {y: {atol: 1}}\nlaunches:")
+    buffers = plan.make(project(tmp_path, reduce=job), ["reduce/n=1000,tile=128"]).cases[0].buffers
+    seeds = {name: fill.seed for name in ("x", "y") if (fill := buffers[name].fill) is not None}
+    assert seeds == {name: inputs.seed_for(0, name) for name in ("x", "y")}
+    assert seeds["x"] != seeds["y"]
+
+
+def test_what_is_judged_is_dumped_beside_what_is_listed(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB + "dump: [sum]\nchecks: {x: [finite]}\n")
+    assert {case.dump for case in plan.make(place, []).cases} == {("sum", "x")}
+
+
+def test_the_jobs_rule_comes_before_the_projects(tmp_path: Path) -> None:
+    settings = Settings(compare={"float32": Tolerance(rtol=1e-2)})
+    place = dataclasses.replace(project(tmp_path, own=JOB + "compare: {sum: {ulp: 3}}\n", other=JOB), settings=settings)
+    rules = {case.job: case.compare["sum"] for case in plan.make(place, []).cases}
+    assert (rules["own"].ulp, rules["own"].rtol) == (3, None)
+    assert (rules["other"].ulp, rules["other"].rtol) == (None, 1e-2)
 
 
 def test_no_jobs(tmp_path: Path) -> None:

@@ -129,6 +129,12 @@ def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, k
     assert found["fake/double"].state == "done"
 
 
+def test_a_result_that_comes_after_the_limit_does_not_count(tmp_path: Path) -> None:
+    """The kernel outlives SIGTERM and comes back before it is killed."""
+    found = outcomes(tmp_path, fakes.case("tardy", timeout=0.2), fakes.case("double"))
+    assert (found["fake/tardy"].state, found["fake/double"].state) == ("timeout", "done")
+
+
 def test_what_kernels_print_does_not_reach_the_channel(tmp_path: Path) -> None:
     outcome = outcomes(tmp_path, fakes.case("noise"))["fake/noise"]
     assert outcome.state == "done"
