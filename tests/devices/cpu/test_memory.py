@@ -212,3 +212,12 @@ def test_a_32_bit_shared_address_whose_variable_cannot_be_guessed(guess: str, tm
     y = outside.put("y", np.zeros(1, np.int32))
     with pytest.raises(KernelFault, match="out-of-bounds write of 4 bytes"):
         outside.launch("k", 1, 1, y)
+
+
+def test_shared_memory_starts_each_block_anew(tmp_path: Path) -> None:
+    text = """extern "C" __global__ void left(int* out, int i) {
+      __shared__ int s[64]; volatile int* p = s; out[blockIdx.x] = p[i]; p[i] = 7; }"""
+    running = Running(tmp_path, text)
+    out = running.put("out", np.zeros(4, np.int32))
+    running.launch("left", 4, 1, out, np.int32(5))
+    assert ints(out) == [-1] * 4
