@@ -291,13 +291,13 @@ def test_the_bar_takes_no_name_for_a_command(environment: Callable[..., None], m
     environment()
     out = Terminal()
     monkeypatch.setattr("sys.stdout", out)
-    with progress.Bar(1, to_stderr=False) as bar:
-        bar(Compiling("[red]\x07.cu", 1, 2))
-        bar(Started("[b]\x1b[5m\r/n=1", "cpu"))
-        bar._progress.refresh()
+    with progress.Bar(0, to_stderr=False) as bar:
+        for event in (Compiling("[red]\x07.cu", 1, 2), Started("[b]\x1b[5m\r/n=1", "cpu")):
+            bar(event)
+            bar._progress.refresh()
     said = out.getvalue()
-    for shown in (r"compiling [red]\x07.cu", r"started  [b]\x1b[5m\x0d/n=1", r" [b]\x1b[5m\x0d/n=1"):
-        assert shown in said
+    assert r"compiling [red]\x07.cu" in said
+    assert r"[b]\x1b[5m\x0d/n=1" in said
     assert not set(said) & {"\x07"}
     assert "\x1b[5m" not in said
 
