@@ -34,7 +34,7 @@ _NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the k
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Who is to blame for a worker's death, and why it was not the kernel, in words; "" where no more is known."""
+    """Who is to blame for a worker's death, and what else may have caused it, in words; "" where no more is known."""
 
     whose: Literal["kernel", "user", "none"]
     why: str = ""
@@ -51,7 +51,9 @@ def cause(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: b
     """
     number = -code if code is not None and code < 0 else 0
     if number in _FROM_OUTSIDE:
-        return Cause("none", _FROM_OUTSIDE[signal.Signals(number)])
+        # The launch's own memory may be why the system killed it: a crash, as docs/gpu.md promises; `why` says both.
+        is_kernels = number == signal.SIGKILL and phase is Phase.LAUNCHING
+        return Cause("kernel" if is_kernels else "none", _FROM_OUTSIDE[signal.Signals(number)])
     gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
     says_memory = any(word in line for line in words for word in _MEMORY_WORDS)
     no_memory = _NO_MEMORY if gave_up and (says_memory or (is_limited and number)) else ""

@@ -273,12 +273,12 @@ def _crashed(worker: Worker, task: Task) -> Outcome:
     found = deaths.cause(worker.process.returncode, tail, phase, is_limited=is_limited)
     number, call = _blame(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
-    if found.whose == "kernel":
-        fault = Fault("crash", f"{worker.death()} {where}", tail, number, _position(task, number))
-        return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
     if phase is Phase.COMPUTING:
         where = f"in a Python function of the job ({_users(task)})"
     why = f"{worker.death()} {where}" + (f": {found.why}" if found.why else "")
+    if found.whose == "kernel":
+        fault = Fault("crash", why, tail, number, _position(task, number))
+        return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
     error = "UserCodeError" if found.whose == "user" else "HarnessError"
     return dataclasses.replace(_refused(task, why, tail, error), seconds=seconds)
 
