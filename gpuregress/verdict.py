@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuregress.errors import CompileError, GpuregressError, KernelTimeout, UserCodeError
+from gpuregress.errors import CompileError, GpuregressError, JobErrors, KernelTimeout, UserCodeError
 from gpuregress.records import (
     Baseline,
     BufferVerdict,
@@ -21,7 +21,7 @@ from gpuregress.records import (
 )
 
 EXIT_CODES: dict[Word, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
-GRAVITY = (4, 3, 1, 5, 0)
+GRAVITY = (4, 3, 2, 1, 5, 0)
 """Exit codes, the gravest first."""
 
 _GOLD = ("baseline", "reference", "verify")
@@ -84,7 +84,9 @@ def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = No
     """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline."""
     if isinstance(error, KernelTimeout):
         return Verdict(case.job, case.name, "timeout", _first_line(str(error)), case.revision, exit_code=3)
-    code = 3 if isinstance(error, CompileError | UserCodeError) else 4
+    code = (
+        3 if isinstance(error, CompileError | UserCodeError) else error.exit_code if isinstance(error, JobErrors) else 4
+    )
     return Verdict(
         case.job,
         case.name,

@@ -60,7 +60,7 @@ def _compile(cases: Any) -> dict[str, str]:
     from gpuregress.errors import CompileError
     from gpuregress.pipeline import programs
 
-    compiled = programs.compile_all(cases, lambda _event: None)
+    compiled = programs.compile_all(cases)
     programs.check_arguments(cases, compiled)
     by_name = {case.name: case for case in cases}
     failures = {}

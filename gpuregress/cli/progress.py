@@ -141,7 +141,7 @@ def _line(event: Event, verbosity: int) -> str | None:
     if verbosity < 1:
         return None
     if isinstance(event, Compiling):
-        return f"compiling {event.source} ({event.number} of {event.total})"
+        return f"compiling {event.source} ({event.number})"
     if isinstance(event, Started):
         return f"started  {event.case} on {event.place}"
     return None

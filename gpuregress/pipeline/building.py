@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuregress import plan, toolchain
+from gpuregress import plan
 from gpuregress.errors import GpuregressError, UsageError
+from gpuregress.pipeline import programs
 from gpuregress.project import Project
 from gpuregress.records import Source, to_json
 from gpuregress.toolchain import architectures, cache
@@ -38,6 +39,8 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
         JobErrors: a job is wrong.
         NothingToDo: no job.
         UsageError: there is no such architecture.
+        Interrupted: the user asked to stop.
+        StorageError: others may write the cache.
     """
     wrong = architectures.problem(arch) if arch is not None else None
     if wrong:
@@ -46,14 +49,7 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     for case in plan.make(project, selectors).cases:
         source = dataclasses.replace(case.source, arch=arch) if arch else case.source
         distinct[json.dumps(to_json(source), sort_keys=True)] = source
-    errors, made, code = [], 0, 0
-    for source in distinct.values():
-        try:
-            program = toolchain.compile(source)
-            if cubins:
-                toolchain.build_cubin(program)
-            made += 1
-        except GpuregressError as error:
-            errors.append(str(error))
-            code = max(code, error.exit_code)
-    return Built(cache.folder(), made, tuple(errors), code)
+    results = programs.compile_sources(list(distinct.values()), cubins=cubins)
+    failures = [result for result in results if isinstance(result, GpuregressError)]
+    code = max((error.exit_code for error in failures), default=0)
+    return Built(cache.folder(), len(results) - len(failures), tuple(str(error) for error in failures), code)

@@ -29,11 +29,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """A source is about to be compiled, the `number`th of `total`."""
+    """A source is about to be compiled, or looked for in the cache: the `number`th of the run."""
 
     source: str
     number: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress import plan, revision, verdict
+from gpuregress import plan, revision, toolchain, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, JobError, JobErrors, NothingToDo, RunLocked
 from gpuregress.launchlog import LaunchLog
@@ -23,7 +26,8 @@ from gpuregress.pipeline.recording import Recording
 from gpuregress.pipeline.request import Machinery, Request
 from gpuregress.project import Project
 from gpuregress.records import Case, Outcome, RunSummary, State, Verdict
-from gpuregress.workers.pool import Begun, Pool
+from gpuregress.workers.compilers import Compilers
+from gpuregress.workers.pool import Begun, Pool, Unbuilt
 from gpuregress.workers.task import Task
 
 if TYPE_CHECKING:
@@ -70,31 +74,43 @@ class Execution:
         return self._run(cases, wanted, pool, choice)
 
     def _run(self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: seats.Choice) -> RunSummary:
-        with Recording.begin(
-            self.project, cases, device=choice.name, kind=self.request.kind, started=self.started, owed=self.owed
-        ) as recording:
+        begin = partial(Recording.begin, device=choice.name, kind=self.request.kind, started=self.started)
+        with self._builder() as builder, begin(self.project, cases, owed=self.owed) as recording:
             with recording.nothing_run():
-                compiled, cases, wanted = self._compile(cases, wanted)
-            return self._run_compiled(cases, wanted, compiled, recording, pool, choice)
+                compiled, cases, wanted = self._sample(builder, cases, wanted)
+            return self._run_sampled(cases, wanted, builder, compiled, recording, pool, choice)
 
-    def _compile(
-        self, cases: Sequence[Case], wanted: Sequence[Case]
+    @contextlib.contextmanager
+    def _builder(self) -> Iterator[programs.Builder]:
+        """Who compiles: processes, or what a test put in their place."""
+        if self.machinery.compiler is not None:
+            yield programs.Builder(programs.AtOnce(self.machinery.compiler, self.bell.check), self.listen)
+            return
+        toolchain.check_folder()
+        with Compilers(programs.at_once(), self.bell) as crew:
+            yield programs.Builder(crew, self.listen, toolchain.find)
+
+    def _sample(
+        self, builder: programs.Builder, cases: Sequence[Case], wanted: Sequence[Case]
     ) -> tuple[programs.Compiled, Sequence[Case], Sequence[Case]]:
-        """Compiles; the programs, and both sequences without the cases of jobs that contradict their kernels."""
-        compiled = programs.compile_all(wanted, self.listen, self.machinery.compiler, self.bell.check)
-        contradicting = self._contradicting(wanted, compiled)
+        """Compiles a case of each job, and holds it against its kernels before anything runs.
+
+        Returns:
+            The programs, and both sequences without the cases of jobs that contradict their kernels.
+        """
+        sampled = programs.samples(wanted)
+        compiled = builder.compile(sampled)
+        self.remarks += programs.unset_constants(sampled, compiled)
+        contradicting = self._contradicting(sampled, compiled)
         cases, wanted = ([case for case in some if case.path not in contradicting] for some in (cases, wanted))
-        wanted = self._relabelled(wanted, compiled)
-        named = {case.name: case for case in wanted}
-        cases = [named.get(case.name, case) for case in cases]
         self.rejected = rejections.known(self.project.runs)
-        revision.record(self.project.runs, {(case.job, case.revision, case.source_digest) for case in wanted})
         return compiled, cases, wanted
 
-    def _run_compiled(
+    def _run_sampled(
         self,
         cases: Sequence[Case],
         wanted: Sequence[Case],
+        builder: programs.Builder,
         compiled: programs.Compiled,
         recording: Recording,
         pool: Pool,
@@ -110,9 +126,9 @@ class Execution:
             for found in self.broken:
                 self._say(found, len(cases) + len(self.broken))
                 recording.add(found)
-            self._settle_unrunnable(cases, choice, compiled, recording)
-            tasks = self._tasks(wanted, compiled, folder, accepted)
-            self._execute_tasks(tasks, choice, recording, pool, accepted)
+            self._settle_unrunnable(cases, choice, recording)
+            stream = programs.Stream(builder, wanted, _TaskMaker(self, wanted, folder, accepted))
+            self._execute_tasks(stream, len(cases) + len(self.broken), choice, recording, pool, accepted)
         except Interrupted:
             interrupted = True
         summary = self._summary(cases, folder, choice, accepted.store, interrupted=interrupted)
@@ -142,17 +158,6 @@ class Execution:
         if request.rerun_failed:
             cases = self._again(cases)
         return cases
-
-    def _relabelled(self, wanted: Sequence[Case], compiled: programs.Compiled) -> list[Case]:
-        """The cases with the revisions that their programs give them, where the sources' texts do not tell."""
-        found = []
-        for case in wanted:
-            program = compiled.programs.get(case.name)
-            labelled, note = plan.of_program(case, program, self.project) if program is not None else (case, None)
-            found.append(labelled)
-            self.remarks += [note] if note and note not in self.remarks else []
-        self.remarks += programs.unset_constants(found, compiled)
-        return found
 
     def _again(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:
         """Of the planned cases those that did not pass in the last run; what else did not is owed by this run, too."""
@@ -192,62 +197,42 @@ class Execution:
     def _told(self, errors: Sequence[JobError]) -> list[str]:
         return [str(error).removeprefix(f"{self.project.root}/") for error in errors]
 
-    def _settle_unrunnable(
-        self, cases: Sequence[Case], choice: seats.Choice, compiled: programs.Compiled, recording: Recording
-    ) -> None:
+    def _settle_unrunnable(self, cases: Sequence[Case], choice: seats.Choice, recording: Recording) -> None:
         for case in cases:
-            found = None
             if choice.kind not in case.devices:
                 found = verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only")
-            elif case.name in compiled.failures:
-                found = verdict.failed(case, compiled.failures[case.name])
-            if found is not None:
                 self._say(found, len(cases))
                 recording.add(found)
-
-    def _tasks(
-        self, wanted: Sequence[Case], compiled: programs.Compiled, folder: Path, accepted: Accepted
-    ) -> Iterator[tuple[Case, Task]]:
-        number = 1
-        for case in wanted:
-            if case.name not in compiled.programs:
-                continue
-            known = {}
-            with contextlib.suppress(GpuregressError):  # a damaged baseline is said when the case is judged
-                known = accepted.known(case)
-            log, dumps = str(folder / folders.LAUNCH_LOG), str(folder / "dumps")
-            gold = compiled.references.get(case.name, {})
-            yield case, Task(case, compiled.programs[case.name], log, number, dumps, known, references=gold)
-            number += case.launch_numbers
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _execute_tasks(
         self,
-        tasks: Iterator[tuple[Case, Task]],
+        stream: programs.Stream,
+        total: int,
         choice: seats.Choice,
         recording: Recording,
         pool: Pool,
         accepted: Accepted,
     ) -> None:
-        pairs = list(tasks)
-        by_name = {case.name: task for case, task in pairs}
         places: dict[str, str] = {}
-        total = len(self.verdicts) + len(pairs)
         if self.request.fail_fast and any(found.exit_code for found in self.verdicts.values()):
             return
         with contextlib.ExitStack() as held:
             judge: Judge | None = None
-            for event in pool.run(task for _, task in pairs):
+            for event in pool.run((), stream):
                 judge = judge or self._judge(accepted, held)
                 if isinstance(event, Begun):
                     places[event.case] = event.place
                     self.listen(Started(event.case, event.place))
                     continue
-                task = by_name[event.case]
-                found = self._remarked(judge.verdict(task.case, task.program, event), task, event)
-                if choice.kind == "cuda" and found.word in ("fault", "timeout"):
-                    found = _with_debugger(found, task, recording.folder, choice, places[event.case])
+                if isinstance(event, Unbuilt):
+                    task, found = None, verdict.failed(event.case, event.error)
+                else:
+                    task = stream.tasks.pop(event.case)
+                    found = self._remarked(judge.verdict(task.case, task.program, event), task, event)
+                    if choice.kind == "cuda" and found.word in ("fault", "timeout"):
+                        found = _with_debugger(found, task, recording.folder, choice, places[event.case])
                 self._say(found, total)
                 recording.add(found, task)
                 if self.request.fail_fast and found.exit_code:
@@ -323,6 +308,41 @@ class Execution:
         planned = (self.machinery.planner or plan.make)(self.project, sorted(jobs))
         there = {case.name for case in planned.cases}
         return [name for name in names if name not in there]
+
+
+class _TaskMaker:
+    """Makes a case's task once its programs are there.
+
+    Args:
+        execution: the run.
+        wanted: its cases, which number the launches.
+        folder: the run's.
+        accepted: the baselines.
+    """
+
+    def __init__(self, execution: Execution, wanted: Sequence[Case], folder: Path, accepted: Accepted) -> None:
+        self._execution, self._folder, self._accepted = execution, folder, accepted
+        launches = itertools.accumulate((case.launch_numbers for case in wanted), initial=1)
+        self._first = {case.name: number for case, number in zip(wanted, launches, strict=False)}
+        self._labels: set[tuple[str, str, str]] = set()
+        project = execution.project
+        self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))
+
+    def __call__(self, case: Case, built: programs.Built) -> Task:
+        """The task of a case; its revision is on record from here on."""
+        case, note = plan.of_program(case, built.program, self._recorded)
+        remarks = self._execution.remarks
+        if note and note not in remarks:
+            remarks.append(note)
+        label = (case.job, case.revision, case.source_digest)
+        if label not in self._labels:
+            revision.record(self._execution.project.runs, {label})
+            self._labels.add(label)
+        known = {}
+        with contextlib.suppress(GpuregressError):  # a damaged baseline is said when the case is judged
+            known = self._accepted.known(case)
+        log, dumps = str(self._folder / folders.LAUNCH_LOG), str(self._folder / "dumps")
+        return Task(case, built.program, log, self._first[case.name], dumps, known, references=built.references)
 
 
 def _with_debugger(found: Verdict, task: Task, folder: Path, choice: seats.Choice, place: str) -> Verdict:

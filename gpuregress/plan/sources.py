@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,23 +93,19 @@ def _labelled(
         return None
     if inputs.unknown:  # the program decides, once it is compiled: see `of_program`
         return SourceFacts(path, include, inputs.digest, label, None)
-    name, note = _resolved(label, inputs.digest, project, job_name)
-    return SourceFacts(path, include, inputs.digest, name, note)
-
-
-def _resolved(label: str, digest: str, project: Project, job_name: str) -> tuple[str, str | None]:
-    """The label that dumps carry, and what the user is told of it."""
 
     def recorded(text: str) -> Collection[str]:
         return revision.recorded(project.baselines, project.runs, job_name, text)
 
-    name, note = revision.resolve(label, digest, recorded)
-    if note and digest in revision.accepted(project.baselines, job_name, name):
+    name, note = revision.resolve(label, inputs.digest, recorded)
+    if note and inputs.digest in revision.accepted(project.baselines, job_name, name):
         note = None  # said when it was new; whoever accepted it knows, and a nightly run has nothing to say
-    return name, f"{job_name}: {note}" if note else None
+    return SourceFacts(path, include, inputs.digest, name, f"{job_name}: {note}" if note else None)
 
 
-def of_program(case: records.Case, program: records.Program, project: Project) -> tuple[records.Case, str | None]:
+def of_program(
+    case: records.Case, program: records.Program, recorded: Callable[[str, str], Collection[str]]
+) -> tuple[records.Case, str | None]:
     """A case with the revision that its compiled program gives it, and what the user is told of it.
 
     Where the source's text does not tell all that it reads, what it was compiled to does. Else the case is as planned.
@@ -117,14 +113,14 @@ def of_program(case: records.Case, program: records.Program, project: Project) -
     Args:
         case: as planned.
         program: its compiled source.
-        project: whose baselines and runs know which labels are taken.
+        recorded: job, label → the digests of the sources that were recorded under it before this run.
     """
     if not program.unknown:
         return case, None
     ptx = storage.read_bytes(Path(program.ptx))
     label, digest = revision.of_program(case.revision, case.source_digest, (*program.options, ptx))
-    name, note = _resolved(label, digest, project, case.job)
-    return dataclasses.replace(case, revision=name, source_digest=digest), note
+    name, note = revision.resolve(label, digest, lambda text: recorded(case.job, text))
+    return dataclasses.replace(case, revision=name, source_digest=digest), f"{case.job}: {note}" if note else None
 
 
 def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None:

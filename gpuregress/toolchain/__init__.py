@@ -1,14 +1,27 @@
 """C++ → PTX → cubin, for every device: compiled once, kept on disk by content."""
 
+from gpuregress.toolchain.cache import check_folder
 from gpuregress.toolchain.includes import Inputs
 from gpuregress.toolchain.programs import (
     build,
     build_cubin,
     compile,  # noqa: A004 - callers write toolchain.compile
     compiler_version,
+    find,
     inputs,
     resources,
     warnings,
 )
 
-__all__ = ["Inputs", "build", "build_cubin", "compile", "compiler_version", "inputs", "resources", "warnings"]
+__all__ = [
+    "Inputs",
+    "build",
+    "build_cubin",
+    "check_folder",
+    "compile",
+    "compiler_version",
+    "find",
+    "inputs",
+    "resources",
+    "warnings",
+]

@@ -112,6 +112,15 @@ def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> No
     _prune_at_times()
 
 
+def check_folder() -> None:
+    """Holds the cache's folder against who may write it.
+
+    Raises:
+        StorageError: it belongs to another user, or others may write it.
+    """
+    check(folder() / "programs")
+
+
 def check(place: Path) -> None:
     """Holds the cache's folder, and those in it down to a place, against who may write them.
 

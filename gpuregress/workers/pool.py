@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from gpuregress.errors import Interrupted, StorageError
-from gpuregress.records import Fault, Outcome, from_json
+from gpuregress.errors import GpuregressError, Interrupted, StorageError
+from gpuregress.records import Case, Fault, Outcome, from_json
 from gpuregress.workers import deaths
 from gpuregress.workers.messages import Message
 from gpuregress.workers.process import Seat, Worker
@@ -31,6 +31,36 @@ class Begun:
 
     case: str
     place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unbuilt:
+    """A case that cannot run: its source does not compile, or has other kernels than its job launches."""
+
+    case: Case
+    error: GpuregressError
+
+
+class Feed(Protocol):
+    """Tasks that become ready while others run."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every task was taken."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `take` need not be waited for."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When there is something new at the latest, seconds of time.monotonic; None: nobody knows."""
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when there is something new; -1: there is none to wait for."""
+
+    def take(self, room: int) -> Iterator[Task | Unbuilt]:
+        """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
 
 
 class Bell(Protocol):
@@ -79,6 +109,7 @@ class Pool:
         self._bell = bell
         self._started = 0
         self._waiting: deque[Task] = deque()
+        self._feed: Feed | None = None
         self._selector = selectors.DefaultSelector()
         if bell is not None:
             self._selector.register(bell, selectors.EVENT_READ, None)
@@ -115,21 +146,42 @@ class Pool:
                 worker.end()
         self._selector.close()
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Begun | Outcome]:
+    def run(self, tasks: Iterable[Task], feed: Feed | None = None) -> Iterator[Begun | Outcome | Unbuilt]:
         """Runs every task; outcomes come in the order they end, exactly one for each task.
+
+        Args:
+            tasks: those that are ready.
+            feed: those that become ready meanwhile; its cases that cannot run are told as they are found.
 
         Raises:
             Interrupted: the bell rang; the workers are ended.
         """
         self._waiting = deque(tasks)
+        self._feed = feed
+        if feed is not None and feed.fileno() >= 0:
+            self._selector.register(feed, selectors.EVENT_READ, None)
         while True:
+            yield from self._take()
             yield from self._hand_out(self._waiting)
             if not any(place.worker is not None and place.worker.task for place in self._places):
-                return
+                if self._feed is None or self._feed.is_over:
+                    return
+                if self._feed.is_ready:
+                    continue
             for place in self._ready_places():
                 yield from self._listen(place)
             for place in self._places:
                 yield from self._enforce(place)
+
+    def _take(self) -> Iterator[Unbuilt]:
+        """Keeps a task ready for each place."""
+        if self._feed is None or self._feed.is_over:
+            return
+        for found in self._feed.take(max(0, len(self._places) - len(self._waiting))):
+            if isinstance(found, Unbuilt):
+                yield found
+            else:
+                self._waiting.append(found)
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
@@ -165,6 +217,8 @@ class Pool:
 
     def _ready_places(self) -> list[_Place]:
         deadlines = [p.worker.watch.deadline for p in self._places if p.worker and p.worker.watch.deadline is not None]
+        if self._feed is not None and self._feed.deadline is not None:
+            deadlines.append(self._feed.deadline)
         patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
         ready = [key.data for key, _ in self._selector.select(patience)]
         if self._bell is not None and self._bell.rung:

@@ -44,6 +44,22 @@ class Seat:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+def death_of(code: int | None) -> str:
+    """How a process ended, in words.
+
+    Args:
+        code: as subprocess gives it: the negative number of a signal, the exit code; None where it has not ended.
+    """
+    if code is None:
+        return "closed its channel"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"died of {signal.Signals(-code).name}"
+    except ValueError:
+        return f"died of signal {-code}"
+
+
 class Worker:
     """A child process that runs one case after another.
 
@@ -109,15 +125,7 @@ class Worker:
     def death(self) -> str:
         """How the process ended, in words."""
         code = self.process.returncode
-        if code is None:
-            return "the worker closed its channel"
-        if code >= 0:
-            return f"the worker process ended with exit code {code}"
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"the worker process died of {name}"
+        return "the worker closed its channel" if code is None else f"the worker process {death_of(code)}"
 
     def tail(self) -> tuple[str, ...]:
         """The last lines it wrote to stdout and stderr, of its task if it has one; none of the cases before."""

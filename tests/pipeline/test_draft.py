@@ -41,7 +41,7 @@ def test_the_job_that_is_written_passes_check(project: Project, what: str) -> No
     assert made.path == project.configs / "mine.yaml"
     cases = plan.make(project, (str(made.path),)).cases
     assert cases
-    compiled = programs.compile_all(cases, lambda _event: None)
+    compiled = programs.compile_all(cases)
     assert not compiled.failures
     programs.check_arguments(cases, compiled)
 

@@ -1,0 +1,51 @@
+"""The process that compiles: `python -m gpuregress.workers.compile_child --channel FD`; see `compilers`.
+
+Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent: `{"say": "compiled", "program": Program}`, or
+`{"say": "failed", "error": CLASS, "message": str, "names": {name: message}}`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import traceback
+
+from gpuregress.errors import GpuregressError, HarnessError
+from gpuregress.records import Source, from_json
+from gpuregress.workers.child import die_with_parent
+from gpuregress.workers.compilers import failure
+from gpuregress.workers.messages import Channel
+
+
+def main(descriptor: int) -> None:
+    """Compiles what it is sent until its channel ends.
+
+    Args:
+        descriptor: of the channel's socket.
+    """
+    from gpuregress import toolchain  # noqa: PLC0415 - this process dies with its parent from here on
+
+    channel = Channel(socket.socket(fileno=descriptor))
+    os.set_inheritable(descriptor, False)
+    while (message := channel.receive()) is not None:
+        source = from_json(Source, message["source"])
+        try:
+            program = toolchain.compile(source)
+            program = toolchain.build_cubin(program) if message["cubin"] else program
+            channel.send({"say": "compiled", "program": program})
+        except GpuregressError as error:
+            channel.send(failure(error))
+        except MemoryError:
+            channel.send(failure(HarnessError(f"{source.path}: there is not enough memory to compile it")))
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the parent is gone
+        except Exception as error:  # noqa: BLE001 - a bug of ours ends one compilation, not the run
+            traceback.print_exc()
+            channel.send(failure(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}")))
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    main(int(sys.argv[sys.argv.index("--channel") + 1]))
+    os._exit(0)  # taking Python apart costs 50 ms
