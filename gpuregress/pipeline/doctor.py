@@ -14,6 +14,7 @@ from gpuregress import storage, toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import host
 from gpuregress.errors import GpuregressError
+from gpuregress.pipeline import programs
 from gpuregress.records import Source
 from gpuregress.toolchain import cache
 
@@ -90,7 +91,7 @@ def _compiler() -> Piece:
         path = folder / "doctor.cu"
         path.write_text(_KERNEL, encoding="utf-8")
         try:
-            toolchain.compile(Source(str(path), kernels=("doctor",)))
+            programs.compile_source(Source(str(path), kernels=("doctor",)))
         except GpuregressError as error:
             return Piece("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
     return Piece("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress import storage, toolchain
+from gpuregress import storage
 from gpuregress.errors import GpuregressError, UsageError
+from gpuregress.pipeline import programs
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
 from gpuregress.toolchain import signature
@@ -253,7 +254,7 @@ def _compiled(source: Path, kernel: str) -> tuple[Entry | None, Accesses | None]
     from gpuregress.devices.cpu import accesses  # noqa: PLC0415 - loads LLVM's bindings
 
     try:
-        program = toolchain.compile(Source(str(source.absolute()), kernels=(kernel,)))
+        program = programs.compile_source(Source(str(source.absolute()), kernels=(kernel,)))
         entry = program.entries.get(kernel)
         ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
         return entry, accesses.of_kernel(ptx, entry.mangled) if entry else None

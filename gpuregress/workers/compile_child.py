@@ -1,7 +1,9 @@
 """The process that compiles: `python -m gpuregress.workers.compile_child --channel FD`; see `compilers`.
 
-Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent: `{"say": "compiled", "program": Program}`, or
-`{"say": "failed", "error": CLASS, "message": str, "names": {name: message}}`.
+Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent:
+
+    {"say": "compiled", "program": Program}
+    {"say": "failed", "error": CLASS, "message": str, "names": {name: message}}
 """
 
 from __future__ import annotations
