@@ -13,7 +13,7 @@ from importlib import metadata
 from gpuregress import storage, toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import host
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.pipeline import programs
 from gpuregress.records import Source
 from gpuregress.toolchain import cache
@@ -92,6 +92,8 @@ def _compiler() -> Piece:
         path.write_text(_KERNEL, encoding="utf-8")
         try:
             programs.compile_source(Source(str(path), kernels=("doctor",)))
+        except Interrupted:
+            raise
         except GpuregressError as error:
             return Piece("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
     return Piece("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)

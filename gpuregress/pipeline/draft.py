@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
-from gpuregress.errors import GpuregressError, UsageError
+from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.pipeline import programs
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
@@ -258,5 +258,7 @@ def _compiled(source: Path, kernel: str) -> tuple[Entry | None, Accesses | None]
         entry = program.entries.get(kernel)
         ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
         return entry, accesses.of_kernel(ptx, entry.mangled) if entry else None
+    except Interrupted:
+        raise
     except GpuregressError:
         return None, None

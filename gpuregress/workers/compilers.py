@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -21,8 +22,10 @@ from typing import IO, Protocol, Self
 from gpuregress import errors
 from gpuregress.errors import CompileError, GpuregressError, HarnessError, Interrupted, UnknownNames
 from gpuregress.records import Program, Source, from_json
+from gpuregress.workers import deaths
 from gpuregress.workers.messages import Channel, Message
 from gpuregress.workers.process import death_of
+from gpuregress.workers.watchdog import Phase
 
 COMPILING_S = 900.0
 """What one source may take; a kernel of 2,000 mma instructions takes half a minute."""
@@ -236,12 +239,14 @@ def failure(error: GpuregressError) -> Mapping[str, object]:
 
 
 def _death(one: _Compiler, source: Source) -> GpuregressError:
-    """A process that ended while it compiled: of a signal, that is the source's doing; else it is ours."""
+    """A process that ended while it compiled: mostly the source's doing, as a kernel's crash is the kernel's."""
     code = one.process.returncode
     one.captured.seek(0)
     said = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
-    last = next((f": {line.strip()}" for line in reversed(said) if line.strip()), "")
-    what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{last}"
-    if code == -signal.SIGKILL:
-        return HarnessError(f"{what}; where memory is short, Linux ends what takes most of it: try --jobs 1")
-    return CompileError(what) if code is not None and code < 0 else HarnessError(what)
+    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    found = deaths.cause(code, said, Phase.LAUNCHING, is_limited=is_limited)
+    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+    details = "".join(f": {text}" for text in (found.why, last) if text)
+    what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"
+    is_signal = code is not None and code < 0
+    return CompileError(what) if found.whose == "kernel" and is_signal else HarnessError(what)
