@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress import toolchain
 from gpuregress.errors import HarnessError
-from gpuregress.pipeline import doctor
+from gpuregress.pipeline import doctor, programs
 
 
 def test_this_machine_can_run_on_the_cpu() -> None:
@@ -21,7 +20,7 @@ def test_without_a_compiler_nothing_can_run(monkeypatch: pytest.MonkeyPatch) -> 
     def refuse(_source: object) -> None:
         raise HarnessError("NVRTC is not installed")
 
-    monkeypatch.setattr(toolchain, "compile", refuse)
+    monkeypatch.setattr(programs, "compile_source", refuse)
     health = doctor.examine()
     assert health.devices == ()
     (piece,) = [piece for piece in health.pieces if piece.name == "compiler"]
