@@ -28,7 +28,7 @@ def main(descriptor: int) -> None:
     """
     from gpuregress import toolchain  # noqa: PLC0415 - this process dies with its parent from here on
 
-    channel = Channel(socket.socket(fileno=descriptor))
+    channel = Channel(socket.socket(fileno=descriptor), serves=True)
     os.set_inheritable(descriptor, False)
     while (message := channel.receive()) is not None:
         source = from_json(Source, message["source"])
