@@ -244,9 +244,8 @@ def _death(one: _Compiler, source: Source) -> GpuregressError:
     one.captured.seek(0)
     said = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    found = deaths.cause(code, said, Phase.LAUNCHING, is_limited=is_limited)
+    why = deaths.cause(code, said, Phase.PREPARING, is_limited=is_limited).why
     last = next((line.strip() for line in reversed(said) if line.strip()), "")
-    details = "".join(f": {text}" for text in (found.why, last) if text)
+    details = "".join(f": {text}" for text in (why, last) if text)
     what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"
-    is_signal = code is not None and code < 0
-    return CompileError(what) if found.whose == "kernel" and is_signal else HarnessError(what)
+    return CompileError(what) if code is not None and code < 0 and not why else HarnessError(what)
