@@ -107,8 +107,8 @@ def _whole(pair: Pair) -> dict[str, Array]:
 
 
 def _poison(pair: Pair, outcome: Outcome) -> bytes:
-    buffer = pair.case.buffers.get(pair.now.buffer)
-    if buffer is None or buffer.fill is not None or buffer.symbol is not None:
+    was = pair.case.initial_buffers.get(pair.now.buffer)
+    if was is None or not was.is_poisoned:
         return b""
     return bytes.fromhex(outcome.extra.get("poison", ""))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress import dtypes
-from gpuregress.records import Case, Dump, Outcome
+from gpuregress.records import Buffer, Case, Dump, Outcome
 
 _MOST_RANGES = 4
 _FEWEST = {1: 4, 2: 3}
@@ -24,7 +24,8 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
         outcome: of a run that ended; one without counts is counted now, from its dumps.
     """
     counted = _counted(case, outcome)
-    return tuple(line for dump in outcome.dumps for line in _of_buffer(case, dump, counted))
+    was = case.initial_buffers
+    return tuple(line for dump in outcome.dumps for line in _of_buffer(was[dump.buffer], dump, counted))
 
 
 def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
@@ -41,7 +42,8 @@ def places(unwritten: Mapping[str, Any]) -> str:
     return ", ".join(shown[:_MOST_RANGES]) + more
 
 
-def _of_buffer(case: Case, dump: Dump, outcome: Outcome) -> Iterator[str]:
+def _of_buffer(was: Buffer, dump: Dump, outcome: Outcome) -> Iterator[str]:
+    """The lines of one dump; `was`: the buffer that its memory was before the first launch."""
     name, total = dump.buffer, math.prod(dump.shape)
     told = {what: outcome.extra.get(what, {}).get(name) for what in ("unwritten", "partly", "nan")}
     unwritten, nans = told["unwritten"], told["nan"] or 0
@@ -49,14 +51,15 @@ def _of_buffer(case: Case, dump: Dump, outcome: Outcome) -> Iterator[str]:
         unwritten = None
     if unwritten or nans:
         where = f" ({places(unwritten)})" if unwritten else ""
-        poisoned = case.buffers[name].fill is None and case.buffers[name].symbol is None
-        hint = ": are they made of what was there before? (--poison twice tells)" if poisoned and nans == total else ""
+        is_doubtful = was.is_poisoned and nans == total
+        hint = ": are they made of what was there before? (--poison twice tells)" if is_doubtful else ""
         count = unwritten["elements"] if unwritten else 0
         yield f"{name}: {count} of {total} elements were never written{where}; {nans} NaN{hint}"
     if told["partly"]:
         yield f"{name}: {told['partly']} of {total} elements were written in part only"
     if name in outcome.extra.get("unchanged", ()):
-        what = "its fill" if case.buffers[name].fill is not None else "its initial value"
+        whose = "its" if was.name == name else f"{was.name}'s"
+        what = f"{whose} fill" if was.fill is not None else f"{whose} initial value"
         yield f"{name}: equal to {what}, no element changed"
 
 
@@ -78,12 +81,14 @@ def _counted(case: Case, outcome: Outcome) -> Outcome:
     from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and a run of today has its counts
     from gpuregress.runner import poison  # noqa: PLC0415 - as above
 
-    extra: dict[str, Any] = {"nan": {}, "unwritten": {}, "partly": {}}
+    extra: dict[str, Any] = {"nan": {}, "unwritten": {}, "partly": {}, "unchanged": []}
+    buffers = case.initial_buffers
     for dump in outcome.dumps:
-        buffer = case.buffers[dump.buffer]
-        poisoned = buffer.fill is None and buffer.symbol is None and case.settings.get("poison") != "none"
+        was = buffers[dump.buffer]
+        poisoned = was.is_poisoned and case.settings.get("poison") != "none"
         array = reader.read(Path(dump.path)).array
         for what, value in poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned).items():
             extra[what][dump.buffer] = value
-    extra["unchanged"] = [dump.buffer for dump in outcome.dumps if outcome.inputs.get(dump.buffer) == dump.digest]
+        if outcome.inputs.get(was.name) == dump.digest:
+            extra["unchanged"].append(dump.buffer)
     return dataclasses.replace(outcome, extra={**outcome.extra, **extra})

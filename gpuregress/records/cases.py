@@ -68,6 +68,11 @@ class Buffer:
     symbol: str | None = None
     texture: Texture | None = None
 
+    @property
+    def is_poisoned(self) -> bool:
+        """Whether it holds the poison before the first launch: neither a fill nor a variable's initial value."""
+        return self.fill is None and self.symbol is None
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -268,6 +273,15 @@ class Case:
     reference_rules: Mapping[str, Rule] = field(default_factory=dict)
     expect_kernel: str = ""
     expect_launch: int | None = None
+
+    @property
+    def initial_buffers(self) -> dict[str, Buffer]:
+        """Name → the buffer that its memory was before the first launch: launches may exchange buffers."""
+        names = {name: name for name in self.buffers}
+        for launch in self.launches:
+            for first, second in launch.swap:
+                names[first], names[second] = names[second], names[first]
+        return {name: self.buffers[before] for name, before in names.items()}
 
     @property
     def launch_numbers(self) -> int:

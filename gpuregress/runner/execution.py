@@ -115,6 +115,7 @@ class _Run:
     references: Mapping[str, Program]
     current: int | None = None
     position: int | None = None
+    was: Mapping[str, Buffer] = field(default_factory=dict)
     is_first: bool = True
     dumped: list[Dump] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
@@ -131,6 +132,7 @@ class _Run:
         """The first run, which is dumped, the timing loop, the repeats, and the run under the other poison."""
         filled = {name: self._fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
+        self.was = self.case.initial_buffers
         firsts: dict[str, Array] = {}
         orders = [self.device.vary(0)] * (2 if self.case.settings.get("timing") else 1)
         self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.get("timing"))
@@ -172,12 +174,12 @@ class _Run:
 
     def _survey(self, buffer: Buffer, pieces: Iterable[Array]) -> None:
         """Notes what was never written, what is NaN, and whether anything changed at all."""
-        poisoned = buffer.fill is None and buffer.symbol is None and bool(self.poison)
-        found = survey(pieces, dtypes.parse(buffer.dtype), poisoned=poisoned)
+        was = self.was[buffer.name]
+        found = survey(pieces, dtypes.parse(buffer.dtype), poisoned=was.is_poisoned and bool(self.poison))
         self.extra.setdefault("unwritten", {})
         for what, value in found.items():
             self.extra.setdefault(what, {})[buffer.name] = value
-        before = self.inputs.get(buffer.name) or self.initial.get(buffer.name)
+        before = self.inputs.get(was.name) or self.initial.get(was.name)
         if before == self.dumped[-1].digest:
             self.extra.setdefault("unchanged", []).append(buffer.name)
 
@@ -207,7 +209,7 @@ class _Run:
     def _take_complement(self, readout: Readout, firsts: Mapping[str, Array]) -> None:
         """An output of the run under the other poison: what nobody wrote, and what was there before showing through."""
         buffer = readout.buffer
-        if buffer.fill is not None or buffer.symbol is not None:
+        if not self.was[buffer.name].is_poisoned:
             return
         first, second = firsts[buffer.name], readout.array()
         told = {"unwritten": proven_unwritten(first, second), "shows": poison_shows(first, second)}

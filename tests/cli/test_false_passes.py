@@ -164,3 +164,21 @@ def test_messages_name_the_jobs_own_buffers(shop: Workshop) -> None:
         assert "there is no buffer 'none'; there are: x, out, more" in shop.fails(2, "check"), section
     change(shop, ("launches:", "dump: []\nlaunches:"))
     assert "name buffers to dump, as dump: [out, more]" in shop.fails(2, "check")
+
+
+def test_an_output_of_which_nothing_was_written_is_refused_under_the_name_that_it_was_exchanged_with(
+    shop: Workshop,
+) -> None:
+    shop.write("kernels/two.cu", '// $Revision: 1.1 $\nextern "C" __global__ void idle(int *to, const int *from) {}\n')
+    buffers = "x: {dtype: int32, shape: [64], fill: ones}\n  out: {dtype: int32, shape: [64]}"
+    launch = "{kernel: idle, grid: [1], block: [64], args: [out, x], swap: [[x, out]]}"
+    shop.write(
+        "configs/two.yaml",
+        f"source: ../kernels/two.cu\nbuffers:\n  {buffers}\nlaunches:\n  - {launch}\ndump: [x, out]\n",
+    )
+    assert shop.call(*RUN).exit_code == 1
+    reason = case(shop)["reason"]
+    assert "x: 64 of 64 elements were never written ([0] to [63]); 0 NaN" in reason
+    assert "out: equal to x's fill, no element changed" in reason
+    assert "nothing of x was written" in shop.fails(4, "accept", "two")
+    assert not accepted(shop)

@@ -148,6 +148,18 @@ def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
     assert values(outcome) == [str(float(number)) if number else "0.0" for number in range(0, 24, 3)]
 
 
+@pytest.mark.parametrize(("more", "told"), [({}, "unwritten"), ({"settings": {"poison": "twice"}}, "poison_twice")])
+def test_what_was_never_written_is_counted_where_the_launches_left_it(
+    tmp_path: Path, more: dict[str, Any], told: str
+) -> None:
+    case = fakes.case("double", dump=("x", "out"), compare={}, **more)
+    launches = (replace(case.launches[0], swap=(("out", "x"),)),)
+    outcome = run(replace(case, launches=launches), tmp_path)
+    assert list(outcome.extra[told]) == ["x"]
+    assert outcome.extra["unwritten"]["x"] == {"elements": 1, "of": 8, "ranges": [[7, 8]]}
+    assert outcome.extra["unchanged"] == ["out"]
+
+
 def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: Path) -> None:
     class Preset(fakes.FakeDevice):
         def load(self, program: Any) -> Any:
