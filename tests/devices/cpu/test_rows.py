@@ -119,6 +119,11 @@ _NUMBERS = st.tuples(
 @example("if (i + 0x7fffffc0 < n) y[i] = 1;", (1, 1, 1), (128, 1, 1), (5, 1, 1), 0)
 @example("y[i + 1] = y[i];", (2, 1, 1), (128, 1, 1), (5, 1, 1), 0)
 @example("if (t != 5) y[i] = t;", (2, 1, 1), (128, 1, 1), (5, 1, 1), 0)
+@example("__syncthreads(); y[i] += box[threadIdx.y];", (1, 1, 1), (32, 4, 1), (5, 7, 1), SIZE)
+@example("__syncthreads(); y[i] += box[threadIdx.z];", (1, 1, 1), (32, 1, 4), (5, 7, 1), SIZE)
+@example(
+    "__syncthreads(); box[t] = 3 * box[t] + 1; __syncthreads(); y[i] = box[t];", (2, 1, 1), (32, 1, 1), (5, 7, 1), 0
+)
 def test_proof_changes_nothing(body: str, grid: Dim3, block: Dim3, numbers: tuple[int, int, int], shift: int) -> None:
     checked = _outcome(body, grid, block, numbers, shift, proven=False)
     assert _outcome(body, grid, block, numbers, shift, proven=True) == checked

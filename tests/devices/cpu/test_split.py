@@ -109,6 +109,24 @@ def test_rows_of_a_matrix() -> None:
     assert _Outcome(body, 3, (2, 6, 1), (8, 2, 1), n=15).parts == 1  # rows overlap
 
 
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+def test_the_sizes_of_grid_and_block_are_told_apart(axis: str) -> None:
+    def along(count: int) -> Dim3:
+        x, y, z = (count if one == axis else 1 for one in "xyz")
+        return x, y, z
+
+    place = f"blockIdx.{axis} * {{0}} + threadIdx.{axis}".format
+
+    def parts(index: str, grid: Dim3, block: Dim3) -> int:
+        return _Outcome(f"y[{index}] = 1;", 2, grid, block).parts
+
+    few, many = along(4), along(16)
+    assert parts(place(f"gridDim.{axis}"), few, many) == 1  # 16 places from each 4th
+    assert parts(place(f"gridDim.{axis}"), many, few) == 2
+    assert parts(place(f"(blockDim.{axis} - 1)"), many, few) == 1
+    assert parts(place(f"blockDim.{axis}"), few, many) == 2
+
+
 def test_a_loop_may_jump_over_the_number_that_ends_it() -> None:
     body = "for (int j = 0; j != n && j < 20; j += a) y[i * 8 + j] = i;"
     assert _Outcome(body, 2, n=5, a=1).parts == 2
