@@ -19,7 +19,7 @@ from gpuregress.baselines import By, Document, Entry, Store, made_of, parse, ren
 from gpuregress.dump import reader, writer
 from gpuregress.errors import BaselineError, RunLocked, StorageError
 from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
-from gpuregress.storage import digest_text, lock
+from gpuregress.storage import TEMPORARY_PREFIX, digest_text, lock
 
 # Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -369,6 +369,25 @@ def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: Store, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir()) == before
+
+
+def test_an_accept_that_must_wait_takes_no_file_of_the_one_under_way(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpuregress.baselines.store.LOCK_WAIT_S", 0.05)
+    case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
+    facts = made_of(case, outcome, None, [])
+    left = store.folder / f"{TEMPORARY_PREFIX}left"
+    store.folder.mkdir()
+    left.touch()
+    with store.accepting() as batch:
+        assert not left.exists()
+        batch.add(case, outcome, facts)
+        with pytest.raises(RunLocked), store.accepting():
+            pass
+    accepted = store.load(NAME)
+    assert accepted is not None
+    assert set(accepted.dumps) == {"sum"}
 
 
 @pytest.mark.parametrize("link", ["reduce", NAME, f"{NAME}/sm_80", f"{NAME}/first"])

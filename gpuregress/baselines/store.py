@@ -25,7 +25,7 @@ from gpuregress.baselines.folder import (
 )
 from gpuregress.errors import BaselineError, StorageError
 from gpuregress.records import Acceptance, Baseline, Case, MadeOf, Outcome
-from gpuregress.storage import disk_errors, lock, refuse_links, safe_join
+from gpuregress.storage import disk_errors, lock, refuse_links, safe_join, sweep_tree
 
 LOCK_WAIT_S = 10.0
 
@@ -215,11 +215,14 @@ class Store:
     def accepting(self) -> Iterator[Batch]:
         """A batch of accepts under the lock; what is left in it is committed at the end, and discarded after an error.
 
+        Temporary files of killed processes are removed first, under the lock, which guards those of a batch, too.
+
         Raises:
             RunLocked: somebody else is accepting.
             StorageError: no space, no permission.
         """
         with lock(self._lock_file, timeout=LOCK_WAIT_S):
+            sweep_tree(self.folder)
             batch = Batch(self.folder)
             try:
                 yield batch

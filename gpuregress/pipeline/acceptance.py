@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from gpuregress import storage
 from gpuregress.baselines import Batch, By, Store
 from gpuregress.errors import BaselineError, NothingToDo, StorageError, UsageError
 from gpuregress.pipeline import folders, memory, rejections, results, written
@@ -128,7 +127,6 @@ def accept(
     differing = [one for one, entry in wanted if entry["verdict"] == "differ"]
     if differing and not selectors and not new_only:
         confirm(differing)
-    storage.sweep_tree(project.baselines)
     store = Store(project.baselines, project.runs / folders.ACCEPTING)
     accepted = _accept_all(store, wanted, refused, folder.name, terms, listen)
     if not accepted:
