@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuregress.errors import CompileError, GpuregressError, JobErrors, KernelTimeout, UserCodeError
+from gpuregress.errors import CompileError, GpuregressError, KernelTimeout, UserCodeError
 from gpuregress.records import (
     Baseline,
     BufferVerdict,
@@ -84,9 +84,7 @@ def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = No
     """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline."""
     if isinstance(error, KernelTimeout):
         return Verdict(case.job, case.name, "timeout", _first_line(str(error)), case.revision, exit_code=3)
-    code = (
-        3 if isinstance(error, CompileError | UserCodeError) else error.exit_code if isinstance(error, JobErrors) else 4
-    )
+    code = 3 if isinstance(error, CompileError | UserCodeError) else 4
     return Verdict(
         case.job,
         case.name,
@@ -99,14 +97,19 @@ def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = No
     )
 
 
-def broken(job: str, errors: Sequence[str]) -> Verdict:
-    """The verdict on a job that makes no cases, because something in it is wrong.
+def broken(
+    job: str, errors: Sequence[str], case: Case | None = None, *, exit_code: int = EXIT_CODES["error"]
+) -> Verdict:
+    """The verdict on a job in which something is wrong, or on the one case of it that is.
 
     Args:
         job: its name.
         errors: at least one line, each with file, line and key.
+        case: None: the job makes no cases.
+        exit_code: what it counts for.
     """
-    return Verdict(job, job, "error", _first_line(errors[0]), notes=tuple(errors[1:]), exit_code=EXIT_CODES["error"])
+    name, revision = (case.name, case.revision) if case is not None else (job, "")
+    return Verdict(job, name, "error", _first_line(errors[0]), revision, notes=tuple(errors[1:]), exit_code=exit_code)
 
 
 def skipped(case: Case, reason: str) -> Verdict:

@@ -215,7 +215,7 @@ def test_a_fault_is_expected_in_its_place(place: dict[str, Any], word: str, posi
         (UnsupportedError("tcgen05"), ("error", "tcgen05", 4)),
         (BaselineError("sum.1.4: edited"), ("error", "sum.1.4: edited", 4)),
         (KernelTimeout("killed after 30 s"), ("timeout", "killed after 30 s", 3)),
-        (JobErrors((JobError(Path("r.yaml"), 3, "args", "is wrong"),)), ("error", "r.yaml:3: args: is wrong", 2)),
+        (JobErrors((JobError(Path("r.yaml"), 3, "args", "is wrong"),)), ("error", "r.yaml:3: args: is wrong", 4)),
     ],
 )
 def test_what_could_not_be_run(error: Any, expected: tuple[str, str, int]) -> None:

@@ -227,7 +227,7 @@ class Execution:
                     self.listen(Started(event.case, event.place))
                     continue
                 if isinstance(event, Unbuilt):
-                    task, found = None, verdict.failed(event.case, event.error)
+                    task, found = None, self._unbuilt(event.case, event.error)
                 else:
                     task = stream.tasks.pop(event.case)
                     found = self._remarked(judge.verdict(task.case, task.program, event), task, event)
@@ -237,6 +237,13 @@ class Execution:
                 recording.add(found, task)
                 if self.request.fail_fast and found.exit_code:
                     return
+
+    def _unbuilt(self, case: Case, error: GpuregressError) -> Verdict:
+        """The verdict on a case that cannot run, alone of its job or not."""
+        if not isinstance(error, JobErrors):
+            return verdict.failed(case, error)
+        code = verdict.EXIT_CODES["error"] if self.request.keeps_going else error.exit_code
+        return verdict.broken(case.job, self._told(error.errors), case, exit_code=code)
 
     def _judge(self, accepted: Accepted, held: contextlib.ExitStack) -> Judge:
         """Who judges the outcomes: loaded, as all that follows, once the first case is on its way."""

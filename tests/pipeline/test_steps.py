@@ -18,7 +18,7 @@ from gpuregress.pipeline import Machinery, Request, acceptance, folders, opening
 from gpuregress.pipeline.events import Event, Judged, Planned, Started
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
-from gpuregress.records import Case, Check, Program, Rule, RunSummary, Source
+from gpuregress.records import Argument, Case, Check, Program, Rule, RunSummary, Source
 from tests import fakes
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
@@ -126,6 +126,17 @@ def test_a_source_that_does_not_compile_stops_only_its_own_cases(bench: Bench) -
     assert words(summary) == {"fake/broken": "error", "fake/double": "new"}
     assert summary.verdicts[0].reason == "broken.cu(3): error: expected a ';'"
     assert summary.exit_code == 3
+
+
+@pytest.mark.parametrize(("kind", "code"), [("run", 2), ("nightly", 4)])
+def test_a_variant_that_contradicts_its_kernel_is_an_error_alone(bench: Bench, kind: str, code: int) -> None:
+    right, case = fakes.case("double"), fakes.case("double", name="fake/variant")
+    launch = replace(case.launches[0], args=(*case.launches[0].args, Argument("null")))
+    where = bench.project.configs / "fake.yaml"
+    summary = bench.run(replace(right, path=str(where)), replace(case, path=str(where), launches=(launch,)), kind=kind)
+    assert words(summary) == {"fake/double": "new", "fake/variant": "error"}
+    assert summary.verdicts[1].reason.startswith("configs/fake.yaml: launches[0].args: double takes 2 arguments, not 3")
+    assert (summary.exit_code, summary.verdicts[1].exit_code) == (code, code)
 
 
 @pytest.mark.parametrize(
