@@ -86,6 +86,15 @@ def test_changed_inputs_are_no_regression() -> None:
     assert verdict.changes == ("inputs of x changed",)
 
 
+@pytest.mark.parametrize("by", ["reference", "check", "repeat", "inputs", "verify"])
+def test_changed_inputs_explain_nothing_that_this_run_shows_by_itself(by: str) -> None:
+    now = dataclasses.replace(FACTS, inputs={"x": "a9", "y": "bb"})
+    comparisons = [against(same=False), against(by, same=False)]
+    verdict = decide(make_case(), done(), make_baseline(), {"sum": comparisons}, made_of=now)
+    assert said(verdict)[:2] == ("differ", "sum: 3 of 8 differ")
+    assert verdict.changes == ("inputs of x changed",)
+
+
 @pytest.mark.parametrize(
     ("comparisons", "word"),
     [
