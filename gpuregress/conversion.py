@@ -125,22 +125,17 @@ def as_array(given: Any) -> Array:
         raise NotRepresentable("an array with masked elements, which have no value")
     try:
         array = np.asarray(given)
-    except (TypeError, ValueError) as error:
-        raise NotRepresentable(f"no array: {str(error).splitlines()[0]}") from None
-    if array.dtype.kind == "f" and not isinstance(given, np.ndarray | np.generic):
-        # numpy makes a list that mixes large whole numbers with others one of float64.
-        for index, (value, found) in enumerate(zip(_leaves(given), array.flat, strict=False)):
-            if isinstance(value, int) and value != found.item():
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an `__array__` of the user's libraries may raise anything
+        said = (str(error).splitlines() or [""])[0]
+        raise NotRepresentable(f"no array: {type(error).__name__}: {said}") from None
+    if array.dtype.kind in "fc" and isinstance(given, list | tuple):
+        # numpy makes a list that mixes large whole numbers with others one of floats.
+        for index, (value, found) in enumerate(zip(np.array(given, object).flat, array.flat, strict=True)):
+            if isinstance(value, int | np.integer) and int(value) != found.item():
                 raise NotRepresentable(f"element {index} is {value}, which numpy rounds among floats")
     return array
-
-
-def _leaves(given: Any) -> Iterator[Any]:
-    for item in given if isinstance(given, list | tuple) else (given,):
-        if isinstance(item, list | tuple):
-            yield from _leaves(item)
-        else:
-            yield item
 
 
 def convert(

@@ -129,14 +129,33 @@ def test_what_rounds_to_infinity_is_too_large(dtype: str) -> None:
         convert([scalar.overflow], dtype)
 
 
-def test_a_list_that_numpy_would_round_and_values_without_one_are_refused() -> None:
-    with pytest.raises(NotRepresentable, match=f"element 1 is {2**63 + 1}"):
-        conversion.as_array([[-1], [2**63 + 1]])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[-1], [2**63 + 1]],
+        [0.5, np.int64(2**63 - 1)],
+        [0.5j, 2**63 - 1],
+        [np.array([0.5]), np.array([2**63 - 1])],
+    ],
+)
+def test_a_list_that_numpy_would_round_is_refused(given: list[Any]) -> None:
+    with pytest.raises(NotRepresentable, match="element 1 is 92233720368547758"):
+        conversion.as_array(given)
+
+
+def test_what_is_no_array_is_refused() -> None:
+    class Tensor:
+        def __array__(self, *_arguments: object, **_named: object) -> Any:
+            raise RuntimeError
+
+    with pytest.raises(NotRepresentable, match="no array: RuntimeError"):
+        conversion.as_array(Tensor())
     with pytest.raises(NotRepresentable, match="masked"):
         conversion.as_array(np.ma.masked_array([1, 2], [False, True]))
     with pytest.raises(NotRepresentable, match="no array"):
         conversion.as_array([[1], [2, 3]])
     assert conversion.as_array([1, 2.5]).tolist() == [1.0, 2.5]
+    assert conversion.as_array([np.array([0.5, 1.5]), [1, 2]]).tolist() == [[0.5, 1.5], [1.0, 2.0]]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "half2", "complex64", "float3"])

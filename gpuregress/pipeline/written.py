@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress import dtypes
+from gpuregress.dtypes import ElementType
 from gpuregress.records import Buffer, Case, Dump, Outcome
 
 _MOST_RANGES = 4
+_CHANCE_BITS = 16
+"""A stretch of poison is chance where results give it to one buffer of 2 to this power, or to more."""
 _FEWEST = {1: 4, 2: 3}
 """Element size in bytes → how many elements must hold the poison before chance is ruled out."""
 
@@ -47,7 +50,7 @@ def _of_buffer(was: Buffer, dump: Dump, outcome: Outcome) -> Iterator[str]:
     name, total = dump.buffer, math.prod(dump.shape)
     told = {what: outcome.extra.get(what, {}).get(name) for what in ("unwritten", "partly", "nan")}
     unwritten, nans = told["unwritten"], told["nan"] or 0
-    if unwritten and _by_chance(unwritten, dtypes.parse(dump.dtype).size):
+    if unwritten and _by_chance(unwritten, dtypes.parse(dump.dtype)):
         unwritten = None
     if unwritten or nans:
         where = f" ({places(unwritten)})" if unwritten else ""
@@ -63,9 +66,13 @@ def _of_buffer(was: Buffer, dump: Dump, outcome: Outcome) -> Iterator[str]:
         yield f"{name}: equal to {what}, no element changed"
 
 
-def _by_chance(unwritten: Mapping[str, Any], size: int) -> bool:
-    """Whether so few narrow elements hold the poison's bytes that they may have been written so."""
-    if _is_all(unwritten):
+def _by_chance(unwritten: Mapping[str, Any], element: ElementType) -> bool:
+    """Whether so few narrow integers hold the poison's bytes, none beside another, that they may be results."""
+    if any(part.scalar.kind not in ("int", "uint") for part in element.parts):  # no GPU makes this NaN, nor this bool
+        return False
+    size = element.size
+    longest = max(last - first for first, last in unwritten["ranges"])
+    if _is_all(unwritten) or 256 ** (longest * size) > unwritten["of"] << _CHANCE_BITS:
         return False
     return bool(unwritten["elements"] < _FEWEST.get(size, 1) + 8 * unwritten["of"] // 256**size)
 

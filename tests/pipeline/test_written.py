@@ -31,6 +31,11 @@ def outcome(folder: Path, dtype: str, count: int, left: int) -> tuple[Case, Outc
         ("int32", 64, 1, "out: 1 of 64 elements were never written ([63]); 0 NaN"),
         ("uint8", 64, 8, "out: 8 of 64 elements were never written ([56] to [63]); 0 NaN"),
         ("int32", 64, 0, None),
+        ("uint8", 64, 4, "out: 4 of 64 elements were never written ([60] to [63]); 0 NaN"),
+        ("int16", 64, 2, "out: 2 of 64 elements were never written ([62] to [63]); 0 NaN"),
+        ("int16", 64, 1, None),
+        ("float16", 64, 1, "out: 1 of 64 elements were never written ([63]); 0 NaN"),
+        ("bool", 64, 1, "out: 1 of 64 elements were never written ([63]); 0 NaN"),
         ("uint8", 64, 2, None),  # two bytes hold the poison by chance in more than one image
     ],
 )
