@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -73,7 +72,9 @@ def command(
     terms = acceptance.Terms(message, kind, unwritten_ok)
     can_ask = not as_json and context.is_interactive()
     confirm = _accept_silently if everything else _ask if can_ask else _demand(message)
-    with click.progressbar(length=0, label="accepting", file=sys.stderr, hidden=not _has_bar()) as bar:
+    with click.progressbar(
+        length=0, label="accepting", file=sys.stderr, hidden=not console.can_animate(sys.stderr)
+    ) as bar:
 
         def listen(done: int, of: int) -> None:
             bar.length = of
@@ -94,10 +95,6 @@ def command(
     for refusal in done.refused:
         console.say(f"not accepted: {refusal.case}: {refusal.reason}", err=True)
     return 4 if done.refused else 0
-
-
-def _has_bar() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
 def _accept_silently(_differing: Sequence[Ran]) -> None:

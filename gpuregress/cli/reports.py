@@ -74,8 +74,8 @@ def refuse(arguments: Sequence[str], message: str) -> None:
         message: what is wrong with them.
     """
     rest = list(arguments)
-    while rest[:1] in (["-C"], ["--directory"]):
-        rest = rest[2:]
+    while rest and rest[0].startswith(("-C", "--directory")):
+        rest = rest[2 if rest[0] in ("-C", "--directory") else 1 :]
     if not rest or rest[0] not in _COMMANDS:
         return
     found = {}

@@ -82,12 +82,13 @@ def point_latest_if_over(runs: Path, folder: Path) -> None:
 
 
 def discard(runs: Path, folder: Path, before: Path | None) -> None:
-    """Removes a run in which nothing was run; `runs/latest` names the one before again, if there is one."""
+    """Removes a run in which nothing was run; where `runs/latest` names it, it names the one before again, if any."""
     with contextlib.suppress(StorageError, OSError):
-        if before is not None:
-            point_latest(runs, before)
-        elif latest(runs) == folder:
-            (runs / LATEST).unlink()
+        if latest(runs) == folder:
+            if before is not None:
+                point_latest(runs, before)
+            else:
+                (runs / LATEST).unlink()
         storage.remove_tree(folder)
         if [path.name for path in runs.iterdir()] == [_IGNORE] and (runs / _IGNORE).read_text() == _IGNORE_ALL:
             (runs / _IGNORE).unlink()
@@ -138,7 +139,10 @@ def every(runs: Path) -> tuple[Path, ...]:
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Whether a run without results has been silent for so long that nobody works in it."""
+    """Whether a run without results has been silent for so long that nobody works in it, and none holds its journal."""
+    with contextlib.suppress(StorageError):  # an earlier gpuregress made it, or a disk failed
+        if journal.read(folder).state == "running":
+            return False
     with contextlib.suppress(OSError):
         log = folder / LAUNCH_LOG
         touched = (log if log.exists() else folder).stat().st_mtime

@@ -26,6 +26,8 @@ class Request:
         timeout: seconds for a case, in place of the jobs' own limit.
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
+        kind: `run` or `nightly`.
+        expected: the cases of the last nightly run.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.

@@ -220,6 +220,8 @@ def settle(project: Project) -> Iterator[str]:
     for folder in folders.every(project.runs):
         if journal.end_of(folder) is not None or (folder / folders.RESULTS).exists():
             continue
+        if not (folder / journal.FILE).exists():  # an earlier gpuregress made it: what became of it is not known
+            continue
         try:
             read = journal.read(folder)
             if read.state != "cut short":

@@ -1,4 +1,4 @@
-"""Which runs stay: the newest few, the last finished night, and the last run in which each case passed.
+"""The runs that are kept: the newest few, the last finished night, and the last run in which each case passed.
 
 Where the disk is short, the newest few are fewer; the others stay in any case, and so does a run that goes on.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import history, storage
+from gpuregress.baselines import Store
 from gpuregress.errors import StorageError
 from gpuregress.pipeline import absences, folders, journal, trend
 from gpuregress.project import Project
@@ -70,8 +71,11 @@ def make_room(project: Project) -> tuple[str, ...]:
 
 
 def is_full(runs: Path) -> bool:
-    """Whether the disk has next to nothing left."""
-    found = os.statvfs(runs)
+    """Whether the disk has next to nothing left; not where somebody has removed the folder."""
+    try:
+        found = os.statvfs(runs)
+    except OSError:
+        return False
     return found.f_bavail * found.f_frsize < min(_ROOM, found.f_blocks * found.f_frsize // _SHARE)
 
 
@@ -103,10 +107,15 @@ def _oldest_first(runs: Path) -> list[Path]:
 
 
 def _spared(project: Project, runs: Sequence[Path]) -> set[Path]:
-    """The last finished night, and the last run in which each case passed that the newest runs still have."""
-    words = _words(project, runs)
+    """The last finished night, and the last run in which each case passed that is not gone.
+
+    Those of the newest runs, of the last night and with a baseline are there: a run of a few cases says nothing of
+    the others.
+    """
+    words, night = _words(project, runs), absences.last_night(project)
     still = {case for folder in runs[-project.settings.keep_runs :] for case in words[folder.name]}
-    spared = {project.runs / absences.last_night(project).run}
+    still |= {*night.cases, *Store(project.baselines).case_names()}
+    spared = {project.runs / night.run}
     passed: set[str] = set()
     for folder in reversed(runs):
         found = {case for case, word in words[folder.name].items() if word == "pass" and case in still} - passed

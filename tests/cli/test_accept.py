@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import click
 import pytest
 
-from gpuregress.cli import context
+from gpuregress.cli import console, context
 from tests.cli.test_decide import revisions, two_differ
 from tests.cli.test_run import RUN, accepted, change
 from tests.cli.workshop import JOB, Workshop
@@ -42,6 +44,24 @@ def test_what_differs_is_accepted_when_it_is_meant(fake_shop: Workshop, how: tup
 def test_what_is_only_new_needs_no_word(fake_shop: Workshop) -> None:
     fake_shop.call(*RUN)
     assert fake_shop.call("accept").exit_code == 0
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_bar_is_shown_where_the_console_shows_bars(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, *, wanted: bool
+) -> None:
+    bars: list[bool] = []
+    progressbar = click.progressbar
+
+    def watch(*, hidden: bool, **options: Any) -> Any:
+        bars.append(not hidden)
+        return progressbar(hidden=hidden, **options)
+
+    fake_shop.call(*RUN)
+    monkeypatch.setattr(click, "progressbar", watch)
+    monkeypatch.setattr(console, "can_animate", lambda _stream: wanted)
+    assert fake_shop.call("accept").exit_code == 0
+    assert bars == [wanted]
 
 
 def test_new_only_leaves_what_differs(fake_shop: Workshop) -> None:

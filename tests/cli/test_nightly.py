@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from gpuregress import storage
+from gpuregress.cli import main
 from gpuregress.errors import StorageError
 from gpuregress.pipeline import opening
 from gpuregress.plan import cases
@@ -239,6 +240,13 @@ def test_of_many_failures_every_job_is_named(fake_shop: Workshop) -> None:
     assert any("32 more failures of aaa (all in runs/" in line for line in screen)
 
 
+def test_a_run_of_an_earlier_gpuregress_is_not_told_every_night(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    (fake_shop.root / "runs/20261101T020000Z-0001/dumps").mkdir(parents=True)
+    silent = night(fake_shop)
+    assert (silent.exit_code, silent.output) == (0, "")
+
+
 # --- reports that an earlier run left ---------------------------------------------------------------------------------
 
 EARLY = {
@@ -266,6 +274,16 @@ def test_a_green_report_does_not_stay_when_the_run_fails_early(fake_shop: Worksh
     document = json.loads(targets["json"].read_text())
     assert (document["exit_code"], document["cases"], said in "\n".join(document["notes"])) == (code, [], True)
     assert f"The run failed: exit code {code}" in targets["html"].read_text()
+
+
+@pytest.mark.parametrize("form", ["-C {}", "-C{}", "--directory {}", "--directory={}"])
+def test_a_green_report_does_not_stay_wherever_the_project_is(fake_shop: Workshop, form: str) -> None:
+    junit = fake_shop.root / "n.xml"
+    accepted(fake_shop)
+    assert night(fake_shop, "--junit", str(junit)).exit_code == 0
+    where = form.format(fake_shop.root).split()
+    assert CliRunner().invoke(main, [*where, "nightly", "--junit", str(junit), "--nonsense"]).exit_code == 2
+    assert "No such option" in failures(junit)["the run"]
 
 
 def test_the_report_of_a_night_that_finds_the_lock_taken_is_not_green(fake_shop: Workshop) -> None:

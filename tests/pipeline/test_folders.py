@@ -91,6 +91,14 @@ def test_a_new_run_has_its_journal_from_the_start_and_a_discarded_one_leaves_not
     assert folders.every(tmp_path) == (one,)
 
 
+def test_a_discarded_run_takes_latest_from_no_other(tmp_path: Path) -> None:
+    before, folder, newer = made(tmp_path, "20261119T020000Z-0001"), created(tmp_path), created(tmp_path)
+    folders.point_latest(tmp_path, newer)
+    folders.discard(tmp_path, folder, before)
+    assert folders.latest(tmp_path) == newer
+    assert set(folders.every(tmp_path)) == {before, newer}
+
+
 def test_latest_stays_with_a_newer_run_that_goes_on(tmp_path: Path) -> None:
     older, newer = created(tmp_path), created(tmp_path)
     folders.point_latest(tmp_path, newer)

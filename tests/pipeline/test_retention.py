@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from gpuregress.history import History
-from gpuregress.pipeline import absences, folders, retention
+from gpuregress.pipeline import absences, folders, journal, retention
 from gpuregress.pipeline.absences import LastNight
 from gpuregress.project import Project, Settings
 from gpuregress.records import RunSummary, Verdict, Word
@@ -79,6 +80,37 @@ def test_the_last_passing_run_of_each_case_stays(tmp_path: Path, has_history: bo
                 (tmp_path / name / folders.RESULTS).write_text("damaged")
     assert retention.retire(project(tmp_path, 1)) == (names[0], names[3])
     assert left(tmp_path) == [names[1], names[2], names[4]]
+
+
+@pytest.mark.parametrize("how", ["baseline", "night", "neither"])
+def test_runs_of_one_case_do_not_take_the_last_pass_of_another(tmp_path: Path, how: str) -> None:
+    names = runs_of(tmp_path, {"a": "pass", "b": "pass"}, {"b": "pass"}, {"b": "pass"}, {"b": "pass"})
+    place = project(tmp_path, 2)
+    if how == "baseline":
+        (place.baselines / "a").mkdir(parents=True)
+        (place.baselines / "a/baseline.yaml").touch()
+    elif how == "night":
+        absences.record_night(place, LastNight("20261119T020000Z-0000", ("a", "b")))
+    retention.retire(place)
+    assert left(tmp_path) == (names[2:] if how == "neither" else [names[0], *names[2:]])
+
+
+def test_a_run_that_goes_on_stays_however_long_it_is_silent(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 1, tzinfo=UTC)
+
+    def start(run: str) -> journal.Start:
+        return journal.Start(1, run, "", "cpu", "run", "1", journal.process(), ("a",))
+
+    folder, writer = folders.create(tmp_path, start, now)
+    runs_of(tmp_path, {"a": "new"})
+    os.utime(folder, (0, 0))
+    assert retention.retire(project(tmp_path, 1)) == ()
+    writer.close()
+    assert retention.retire(project(tmp_path, 1)) == (folder.name,)
+
+
+def test_a_folder_of_runs_that_was_removed_is_not_full(tmp_path: Path) -> None:
+    assert not retention.is_full(tmp_path / "gone")
 
 
 def test_the_last_finished_night_stays(tmp_path: Path) -> None:
