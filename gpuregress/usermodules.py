@@ -1,13 +1,15 @@
 """Functions of the user, `file.py:function`, each folder's modules apart from every other folder's.
 
 While a function runs, its folder is on `sys.path`, behind the standard library and before what is installed, and
-`sys.modules` holds the modules that code of this folder imported. Afterwards both are as they were, and so are the
-working folder, the environment, the standard streams, signal handlers and timers. Installed packages are shared.
+`sys.modules` holds the modules that code of this folder imported. Afterwards both are as they were, and so are warning
+filters, numpy's handling of floating-point errors, the working folder, the environment, the standard streams, signal
+handlers and timers. Installed packages are shared.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import importlib.util
 import os
@@ -15,10 +17,13 @@ import signal
 import sys
 import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+R = TypeVar("R")
 
 
 class NotLoaded(Exception):
@@ -42,8 +47,7 @@ class UserFunction:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Calls it."""
-        with self._namespace.entered():
-            return self._function(*arguments, **named)
+        return self._namespace.run(lambda: self._function(*arguments, **named))
 
 
 def load(path: str) -> UserFunction:
@@ -99,6 +103,20 @@ class _Namespace:
         self._modules: dict[str, ModuleType] = {}
         self._files: dict[str, ModuleType] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
+        self._context = contextvars.copy_context()
+        self._filters = list(warnings.filters)
+
+    def run(self, code: Callable[[], R]) -> R:
+        """Calls code of the folder among its modules, under its own warning filters and context variables.
+
+        numpy keeps what to do about floating-point errors in a context variable, and so does decimal.
+        """
+        with self.entered(), warnings.catch_warnings():
+            warnings.filters = self._filters
+            try:
+                return self._context.run(code)
+            finally:
+                self._filters = warnings.filters
 
     def module(self, file: str) -> ModuleType:
         """A file of the folder as a module, under its own name unless that is another module's.
@@ -109,22 +127,24 @@ class _Namespace:
             for known in (self._modules, self._files, self._stamps):
                 known.clear()
         if file not in self._files:
-            with self.entered():
-                name = Path(file).stem
-                if name in sys.stdlib_module_names or name in sys.modules or not name.isidentifier():
-                    name = f"gpuregress_user_{len(self._files)}_{name}"
-                spec = importlib.util.spec_from_file_location(name, file)
-                if spec is None or spec.loader is None:
-                    raise ImportError("it is no Python file")
-                module = importlib.util.module_from_spec(spec)
-                sys.modules[name] = module
-                try:
-                    spec.loader.exec_module(module)
-                except BaseException:
-                    sys.modules.pop(name, None)
-                    raise
-                self._files[file] = module
+            self._files[file] = self.run(lambda: self._imported(file))
         return self._files[file]
+
+    def _imported(self, file: str) -> ModuleType:
+        name = Path(file).stem
+        if name in sys.stdlib_module_names or name in sys.modules or not name.isidentifier():
+            name = f"gpuregress_user_{len(self._files)}_{name}"
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            raise ImportError("it is no Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+        return module
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:

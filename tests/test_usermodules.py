@@ -3,9 +3,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpuregress import usermodules
@@ -111,6 +113,26 @@ def test_what_a_function_changes_of_its_process_is_put_back(tmp_path: Path, what
         call(tmp_path)
     assert state() == before
     assert signal.alarm(0) == 0
+
+
+def test_what_numpy_and_warnings_do_is_each_folders_own(tmp_path: Path) -> None:
+    strict = "import warnings, numpy as np\nwarnings.simplefilter('error')\nnp.seterr(all='raise')\n"
+    body = "def f():\n    np.log(np.zeros(1))\ndef g():\n    warnings.warn('w')"
+    write(tmp_path / "strict", r=strict + body)
+    write(tmp_path / "lax", r="import warnings, numpy as np\n" + body)
+    before = np.geterr(), list(warnings.filters)
+    for _ in range(2):
+        with pytest.raises(FloatingPointError):
+            call(tmp_path / "strict")
+        with pytest.raises(UserWarning):
+            call(tmp_path / "strict", "r.py:g")
+        with pytest.warns(RuntimeWarning):
+            np.log(np.zeros(1))
+        assert (np.geterr(), list(warnings.filters)) == before
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call(tmp_path / "lax")
+        call(tmp_path / "lax", "r.py:g")
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
