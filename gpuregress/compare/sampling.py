@@ -6,6 +6,10 @@
 * `ks: p`: the two-sample Kolmogorov-Smirnov test; fails where its p-value is under p. The p-value is the asymptotic one
   with Stephens' correction (Numerical Recipes, 14.3).
 
+A run's own spread counts for no more than three times the baseline's (as a standard deviation): a single number of
+1e30 would make its standard error as large as the distance of the means. A run of equal numbers has another variance
+than any that vary.
+
 NaN and infinities are left out and counted; where only one side has any, or one has more of them than chance explains,
 the samples differ.
 """
@@ -31,6 +35,8 @@ from gpuregress.records import Comparison
 _SMALL, _LARGE = 1e-70, 1e70
 """Between these the fourth power of a number, and its sums, are normal float64s."""
 _SHARE_SIGMAS = 5.0
+_MAX_SPREAD = 3.0
+"""How many times the baseline's standard deviation a run's own widens its allowance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +137,14 @@ def _other_share(expected: Sample, actual: Sample) -> bool:
 
 
 def _mean(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
-    error = math.sqrt(expected.variance / expected.count + actual.variance / actual.count)
+    spread = min(actual.variance, _MAX_SPREAD**2 * expected.variance)
+    error = math.sqrt(expected.variance / expected.count + spread / actual.count)
     return _sigmas("mean", expected.mean, actual.mean, error, sigmas_of(setting))
 
 
 def _variance(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
-    error = math.sqrt(_variance_of_variance(expected) + _variance_of_variance(actual))
+    mine = _variance_of_variance(expected)
+    error = math.sqrt(mine + min(_variance_of_variance(actual), _MAX_SPREAD**4 * mine)) if actual.variance else 0.0
     return _sigmas("variance", expected.variance, actual.variance, error, sigmas_of(setting))
 
 

@@ -68,6 +68,18 @@ def test_constant_samples() -> None:
     assert not against("float32", [2, 2, 2], [3, 3, 3], Rule(statistics=statistics)).same
 
 
+@pytest.mark.parametrize("name", ["mean", "variance"])
+def test_one_wild_number_does_not_widen_its_own_bound(name: str) -> None:
+    e = np.random.default_rng(5).normal(size=64)
+    a = np.where(np.arange(64) == 7, 1e30, e)
+    assert not against("float32", e, a, Rule(statistics={name: {"sigmas": 50}})).same
+
+
+def test_equal_numbers_have_not_the_variance_of_numbers_that_vary() -> None:
+    e = np.random.default_rng(1).normal(5, 1, 64)
+    assert not against("float32", e, np.zeros(64), Rule(statistics={"variance": {"sigmas": 50}})).same
+
+
 def test_nan_is_left_out_and_counted() -> None:
     e, a = np.arange(100.0), np.arange(100.0)
     e[3], a[5], a[6] = np.nan, np.nan, np.inf
