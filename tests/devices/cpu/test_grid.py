@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.devices.cpu import order
 from gpuregress.errors import DeviceError, KernelFault
 from tests.devices.cpu.running import Running, ints
 
@@ -87,3 +88,15 @@ def test_shared_memory_limits_the_blocks_that_are_there_at_once(tmp_path: Path) 
     out = running.put("y", np.zeros(1, np.int32))
     with pytest.raises(DeviceError, match="all 265 blocks must run at once; this device takes 264 of them, 2 on each"):
         running.launch("rounds", 265, 32, out, np.int32(1), shared=100 << 10)
+
+
+def test_the_last_block_of_the_longest_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^31 - 1 blocks along x are possible; only the last one is run here."""
+    monkeypatch.setattr(order, "sequence", lambda total, _blocks: [total - 1])
+    text = """extern "C" __global__ void k(int* y) {
+      y[0] = gridDim.x == 0x7fffffff; y[1] = blockIdx.x == gridDim.x - 1; y[2] = (int)gridDim.x;
+      y[3] = gridDim.x + 1 > 5; y[4] = (int)(gridDim.x + 1) < 0; }"""
+    running = Running(tmp_path, text)
+    out = running.put("y", np.zeros(5, np.int32))
+    running.launch("k", 2**31 - 1, 1, out)
+    assert ints(out) == [1, 1, 2**31 - 1, 1, 1]
