@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuregress.document import reader
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.plan import cases
@@ -106,10 +107,13 @@ def make(
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
-    """Every job file below a folder, sorted; hidden files and folders are left out."""
+    """Every job file below a folder, sorted; hidden files and folders are left out.
+
+    A pipe or a device that is called like a job is a job that cannot be read.
+    """
     if not configs.is_dir():
         return ()
-    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if path.is_file())
+    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if _is_read(path))
     return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
 
 
@@ -117,7 +121,7 @@ def no_files(configs: Path) -> tuple[tuple[Path, str], ...]:
     """What is called like a job and is none, with the reason: a link that leads nowhere, a folder."""
     if not configs.is_dir():
         return ()
-    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not path.is_file())
+    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not _is_read(path))
     return tuple(
         (path, f"is {_what_else(path)}: no job") for path in sorted(found) if not _is_hidden(path.relative_to(configs))
     )
@@ -129,9 +133,11 @@ def _below(path: Path, root: Path) -> Path:
 
 
 def _what_else(path: Path) -> str:
-    if path.is_dir():
-        return "a folder"
-    return "no regular file" if path.exists() else "a link that leads nowhere"
+    return "a folder" if path.is_dir() else "a link that leads nowhere"
+
+
+def _is_read(path: Path) -> bool:
+    return path.exists() and not path.is_dir()
 
 
 def _is_hidden(path: Path) -> bool:
@@ -140,10 +146,7 @@ def _is_hidden(path: Path) -> bool:
 
 def quick_name(path: Path) -> str:
     """A job's name without parsing its file: its top-level `job:`, else the file's name."""
-    try:
-        found = _JOB_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return path.stem
+    found = _JOB_LINE.search(_text(path))
     name = next((text for text in found.groups() if text), "") if found else ""
     return name or path.stem
 
@@ -202,11 +205,16 @@ def _clash(path: Path, name: str, other: Path) -> JobError:
     return JobError(path, _job_line(path), "job", message)
 
 
-def _job_line(path: Path) -> int | None:
+def _text(path: Path) -> str:
+    """What a job file holds; nothing where it cannot be read, which planning it says."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
+        return reader.content(path).decode("utf-8", errors="replace")
+    except JobErrors:
+        return ""
+
+
+def _job_line(path: Path) -> int | None:
+    text = _text(path)
     found = _JOB_LINE.search(text)
     return text.count("\n", 0, found.start()) + 1 if found else None
 

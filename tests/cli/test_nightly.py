@@ -99,6 +99,16 @@ def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_errors(fake_shop: Work
     assert "1 pass" in broken.stdout
 
 
+def test_a_night_does_not_wait_for_the_writer_of_a_pipe(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    os.mkfifo(fake_shop.root / "configs/pipe.yaml")
+    os.mkfifo(fake_shop.root / "configs/scale.yml")
+    broken = night(fake_shop)
+    assert broken.exit_code == 4
+    assert "error    pipe  0.000 s  configs/pipe.yaml: cannot be read: it is no regular file" in broken.stdout
+    assert "is also the name of the job in" in broken.stdout
+
+
 def test_the_cases_of_a_broken_job_are_neither_missing_nor_forgotten(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     night(fake_shop)

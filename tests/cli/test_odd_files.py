@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tests.cli import workshop
@@ -43,6 +44,17 @@ def test_what_is_called_like_a_job_and_is_none_is_said(tmp_path: Path) -> None:
     assert "configs/sub.yaml is a folder: no job" in said
     assert "no job" not in shop.call("list", "scale").stderr
     assert "configs/gone.yaml is a link that leads nowhere: no job" in shop.call("check", "--no-compile").stderr
+
+
+def test_a_pipe_in_a_jobs_place_is_a_wrong_job(tmp_path: Path) -> None:
+    shop = workshop.make(tmp_path)
+    os.mkfifo(tmp_path / "configs/pipe.yaml")
+    (tmp_path / "configs/zeros.yaml").symlink_to("/dev/zero")
+    said = shop.call("check", "--no-compile")
+    assert said.exit_code == 2
+    assert "configs/pipe.yaml: cannot be read: it is no regular file" in said.stderr
+    assert "configs/zeros.yaml: cannot be read: it is no regular file" in said.stderr
+    assert shop.call("list", "scale").exit_code == 0
 
 
 def test_a_fill_that_raises_is_the_users_code(tmp_path: Path) -> None:
