@@ -224,6 +224,18 @@ def test_a_document_made_to_crash_its_reader(content: str, tmp_path: Path) -> No
     assert len(str(caught.value)) < 500
 
 
+def test_a_baseline_of_many_launches_is_read_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpuregress.document.builder.MAX_VALUES", 50)
+    case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
+    calls = [f"k<<<({blocks},1,1),(1,1,1),0>>>()" for blocks in range(1, 100)]
+    store.accept(case, outcome, made_of(case, outcome, None, calls))
+    accepted = store.load(NAME)
+    assert accepted is not None
+    assert accepted.made_of.launches == tuple(calls)
+
+
 def test_a_version_not_known_is_no_baseline(store: Store, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     path = store.folder / NAME / "baseline.yaml"

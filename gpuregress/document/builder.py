@@ -87,15 +87,18 @@ class Built:
     flaws: tuple[Flaw, ...]
 
 
-def build(content: bytes, *, resolvers: Resolvers = YAML_1_2, as_written: Collection[str] = ()) -> Built:
+def build(
+    content: bytes, *, resolvers: Resolvers = YAML_1_2, as_written: Collection[str] = (), most: int | None = None
+) -> Built:
     """Reads one YAML document.
 
     Args:
         content: UTF-8.
         resolvers: what a plain scalar is.
         as_written: top-level keys whose scalars stay text, so that `revision: 1.10` is not 1.1.
+        most: values up to which it is read; None: MAX_VALUES. Without aliases there are fewer values than bytes.
     """
-    builder = _Builder(resolvers, frozenset(as_written))
+    builder = _Builder(resolvers, frozenset(as_written), MAX_VALUES if most is None else most)
     data = None
     try:
         parser = _Parser(content)
@@ -142,11 +145,12 @@ class _Anchored:
 class _Builder:
     """Turns events into values, noting lines and flaws."""
 
-    def __init__(self, resolvers: Resolvers, as_written: frozenset[str]) -> None:
+    def __init__(self, resolvers: Resolvers, as_written: frozenset[str], most: int) -> None:
         self.lines: dict[Key, int] = {}
         self.flaws: list[Flaw] = []
         self._resolvers = resolvers
         self._as_written = as_written
+        self._most = most
         self._anchors: dict[str, _Anchored | None] = {}
         self._parser: Any = None
         self._key: Key = ()
@@ -192,8 +196,8 @@ class _Builder:
     def _counted(self, event: Any, key: Key, count: int) -> None:
         self._key = key
         self._count += count
-        if self._count > MAX_VALUES:
-            message = f"grows past {MAX_VALUES:,} values (an alias that repeats many others?)"
+        if self._count > self._most:
+            message = f"grows past {self._most:,} values (an alias that repeats many others?)"
             self._stop(event, key[:1], message)
 
     def _value(self, event: Any, key: Key) -> Any:
