@@ -33,6 +33,7 @@ extern "C" __global__ void on_NAME(unsigned* out) {
   box[t] = acc;
   __syncthreads();
   unsigned other = box[n - 1 - t];
+  __syncthreads();
   unsigned high = __ballot_sync(0xffffffff, v & 2);
   if (v & 2) {
     box[t] = other ^ v;
