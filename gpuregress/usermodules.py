@@ -30,6 +30,10 @@ class NotLoaded(Exception):
     """There is no such file or function, or the file cannot be imported; the message says which."""
 
 
+class Ended(Exception):
+    """Code of the user raised what is no Exception: SystemExit, or a test framework's; that is the cause of this."""
+
+
 class UserFunction:
     """A function of the user, called among the modules of its own folder.
 
@@ -46,7 +50,12 @@ class UserFunction:
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Calls it."""
+        """Calls it.
+
+        Raises:
+            Ended: see there.
+            Exception: whatever the function raises.
+        """
         return self._namespace.run(lambda: self._function(*arguments, **named))
 
 
@@ -64,7 +73,7 @@ def load(path: str) -> UserFunction:
     namespace = _namespace(str(Path(file).resolve().parent))
     try:
         module = namespace.module(file)
-    except (Exception, SystemExit) as wrong:
+    except Exception as wrong:
         raise NotLoaded(f"{file} cannot be imported: {said_of(wrong, file)}") from wrong
     function = getattr(module, name, None)
     if not callable(function):
@@ -80,6 +89,8 @@ def said_of(wrong: BaseException, file: str = "") -> str:
         wrong: the exception.
         file: theirs; "": any that this package's code called.
     """
+    if isinstance(wrong, Ended) and wrong.__cause__ is not None:
+        wrong = wrong.__cause__
     frames, ours = traceback.extract_tb(wrong.__traceback__), str(Path(__file__).parent)
     if file:
         theirs = [frame for frame in frames if frame.filename == file]
@@ -110,11 +121,18 @@ class _Namespace:
         """Calls code of the folder among its modules, under its own warning filters and context variables.
 
         numpy keeps what to do about floating-point errors in a context variable, and so does decimal.
+
+        Raises:
+            Ended: see there.
         """
         with self.entered(), warnings.catch_warnings():
             warnings.filters = self._filters
             try:
                 return self._context.run(code)
+            except (Exception, KeyboardInterrupt):  # nobody but the system interrupts a worker
+                raise
+            except BaseException as wrong:
+                raise Ended from wrong
             finally:
                 self._filters = warnings.filters
 

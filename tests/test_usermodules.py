@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpuregress import usermodules
-from gpuregress.usermodules import NotLoaded, load
+from gpuregress.usermodules import Ended, NotLoaded, load
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -113,6 +113,19 @@ def test_what_a_function_changes_of_its_process_is_put_back(tmp_path: Path, what
         call(tmp_path)
     assert state() == before
     assert signal.alarm(0) == 0
+
+
+@pytest.mark.parametrize(
+    "raised", ["SystemExit('why')", "GeneratorExit('why')", "type('Mine', (BaseException,), {})('why')"]
+)
+def test_what_is_no_exception_is_said_as_one(tmp_path: Path, raised: str) -> None:
+    write(tmp_path, r=f"def f():\n    raise {raised}", s=f"raise {raised}")
+    name = "Mine" if "Mine" in raised else raised.partition("(")[0]
+    with pytest.raises(Ended) as caught:
+        call(tmp_path)
+    assert usermodules.said_of(caught.value, f"{tmp_path}/r.py") == f"{name}: why (line 2 of r.py)"
+    with pytest.raises(NotLoaded, match=f"cannot be imported: {name}: why"):
+        call(tmp_path, "s.py:f")
 
 
 def test_what_numpy_and_warnings_do_is_each_folders_own(tmp_path: Path) -> None:

@@ -66,8 +66,9 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         taken = inspect.signature(function).parameters
         everything = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in taken.values())
         result = function(**{name: value for name, value in given.items() if everything or name in taken})
-    except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise UserCodeError(f"buffer {buffer.name}: {text} failed: {type(error).__name__}: {error}") from error
+    except Exception as error:  # the user's code may raise anything
+        said = usermodules.said_of(error, text.rpartition(":")[0])
+        raise UserCodeError(f"buffer {buffer.name}: {text} failed: {said}") from error
     if result is None:
         raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
     try:

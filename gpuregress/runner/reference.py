@@ -57,7 +57,7 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     call = _load(function)
     try:
         result = call({name: _given(array, case.buffers[name].dtype) for name, array in inputs.items()}, case)
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         raise ReferenceFailed(f"{_shown(function)} raised {_said(error, function)}") from error
     return _shaped(result, case, buffer, function)
 
