@@ -17,6 +17,7 @@ BENCHMARKS = (
     "histogram",
     "cores",
     "compiling",
+    "variants",
     "numba_simulator",
     "dumps",
     "compare",
