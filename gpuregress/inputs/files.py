@@ -31,8 +31,8 @@ def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] 
         if path.suffix == ".bin":
             return _from_bytes(buffer, element, path)
         if path.suffix == ".npy":
-            return shaped(buffer, element, np.load(path, allow_pickle=False), str(path))
-    except (OSError, ValueError, EOFError) as error:
+            return shaped(buffer, element, _npy(path), str(path))
+    except (OSError, ValueError) as error:
         raise HarnessError(f"buffer {buffer.name}: {path} cannot be read: {error}") from None
     if read_dump is None:
         raise HarnessError(f"buffer {buffer.name}: {path} is no .npy and no .bin, and dumps cannot be read here")
@@ -118,14 +118,29 @@ def size_problem(buffer: Buffer, element: ElementType) -> str | None:
             if size != count * element.size:
                 return f"{path} has {size} bytes and {count} elements of {element.name} need {count * element.size}"
         if path.suffix == ".npy":
-            held = np.load(path, mmap_mode="r", allow_pickle=False)
-            needed = count if held.dtype == element.storage else count * len(element.parts)
-            needed = count if held.dtype.kind == "c" else needed
-            if held.size != needed:
+            held = _npy(path)
+            is_whole = held.dtype == element.storage or held.dtype.kind in "cV"  # a value is an element, not a part
+            needed = count if is_whole else count * len(element.parts)
+            if held.size != needed and not (held.size == count and element.storage.kind == "c"):
                 return f"{path} holds {held.size} values and {list(buffer.shape)} of {element.name} needs {needed}"
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError) as error:
         return f"{path} cannot be read: {error}"
     return None
+
+
+def _npy(path: Path) -> Array:
+    """The array of a `.npy` file, mapped.
+
+    Raises:
+        ValueError: it is none.
+        OSError: it cannot be read.
+    """
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # numpy parses the header as Python, which may raise anything
+        raise ValueError(f"it is no whole .npy ({type(error).__name__})") from error
 
 
 def _path(buffer: Buffer) -> Path:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from pathlib import Path
@@ -196,6 +197,59 @@ def test_npy_of_complex_numbers_or_words_is_refused_where_numbers_are_wanted(tmp
     for dtype in ("float32", "complex64"):
         with pytest.raises(HarnessError, match=f"holds <U3, and {dtype} is needed"):
             inputs.fill(file(path, dtype, 2))
+
+
+_NPY = b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }            \n" + bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"\x93NUMPY", b"PK\x03\x04.."),  # an archive's beginning
+        (b"(4,)", b"(-4,)"),
+        (b"(4,)", b"(%d,)" % 2**70),
+        (b", }", b"   "),
+        (b"{", b"("),
+        (b"'<f4'", b"'|O8'"),
+    ],
+)
+def test_an_npy_that_is_none_is_said(tmp_path: Path, before: bytes, after: bytes) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(_NPY)
+    made = buffer("file", "float32", 4, path=str(path))
+    assert inputs.fill_problem(made) is None
+    wrong = _NPY.replace(before, after)
+    path.write_bytes(wrong[:8] + (ord("F") + len(wrong) - len(_NPY)).to_bytes(2, "little") + wrong[10:])
+    assert str(inputs.fill_problem(made)).startswith(f"{path} cannot be read: ")
+    with pytest.raises(HarnessError, match="cannot be read"):
+        inputs.fill(made)
+
+
+@given(at=st.integers(0, len(_NPY) - 1), byte=st.integers(0, 255), end=st.integers(0, len(_NPY)))
+def test_a_damaged_npy_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, at: int, byte: int, end: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged.npy"
+    path.write_bytes((_NPY[:at] + bytes([byte]) + _NPY[at + 1 :])[:end])
+    made = buffer("file", "float32", 4, path=str(path))
+    if inputs.fill_problem(made) is None:
+        with contextlib.suppress(HarnessError):
+            assert inputs.fill(made).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "held"),
+    [
+        ("{id:int32,score:float32}", np.array([(1, 2.0)] * 3, [("score", "f8"), ("id", "i8")])),
+        ("complex64", np.arange(3.0)),
+        ("float2", np.zeros((3, 2), "f8")),
+    ],
+)
+def test_an_npy_of_another_type_that_the_buffer_holds(tmp_path: Path, dtype: str, held: npt.NDArray[Any]) -> None:
+    np.save(tmp_path / "x.npy", held)
+    made = buffer("file", dtype, 3, path=str(tmp_path / "x.npy"))
+    assert inputs.fill_problem(made) is None
+    assert inputs.fill(made).shape == (3,)
 
 
 def test_npy_never_unpickles(tmp_path: Path) -> None:
