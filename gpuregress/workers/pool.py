@@ -168,10 +168,12 @@ class Pool:
                     return
                 if self._feed.is_ready:
                     continue
-            for place in self._ready_places():
+            ready = self._ready_places()
+            now = time.monotonic()  # whoever takes an outcome may take long: what workers said meanwhile is heard first
+            for place in ready:
                 yield from self._listen(place)
             for place in self._places:
-                yield from self._enforce(place)
+                yield from self._enforce(place, now)
 
     def _take(self) -> Iterator[Unbuilt]:
         """Keeps a task ready for each place."""
@@ -282,11 +284,11 @@ class Pool:
         elif task is not None:
             yield _overdue(worker, task, late) if late is not None else _crashed(worker, task)
 
-    def _enforce(self, place: _Place) -> Iterator[Outcome]:
+    def _enforce(self, place: _Place, now: float) -> Iterator[Outcome]:
         worker = place.worker
         if worker is None:
             return
-        step = worker.watch.step(time.monotonic())
+        step = worker.watch.step(now)
         if step is Step.TERMINATE:
             worker.signal(signal.SIGTERM)
         elif step is Step.KILL:

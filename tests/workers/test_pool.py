@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -133,6 +134,27 @@ def test_a_result_that_comes_after_the_limit_does_not_count(tmp_path: Path) -> N
     """The kernel outlives SIGTERM and comes back before it is killed."""
     found = outcomes(tmp_path, fakes.case("tardy", timeout=0.2), fakes.case("double"))
     assert (found["fake/tardy"].state, found["fake/double"].state) == ("timeout", "done")
+
+
+def test_a_result_that_waited_while_another_one_was_judged_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow `verify` holds up the loop, not the other cases' clocks."""
+    clock, passed = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + passed[0])
+    cases = [fakes.case("tardy"), *[fakes.case("double", name=f"fake/{number}") for number in range(3)]]
+    states: dict[str, str] = {}
+    with pool(tmp_path, seats=2) as made:
+        for event in made.run(tasks(tmp_path, cases)):
+            if isinstance(event, Outcome):
+                states[event.case] = event.state
+                worker = made._places[0].worker
+                if event.case == "fake/2" and worker is not None and worker.task is not None:
+                    assert select.select([worker.channel], [], [], 20.0)[0]
+                    passed[0] += 10_000.0
+    if not passed[0]:
+        pytest.skip("the second worker started too late")
+    assert states == dict.fromkeys(("fake/tardy", "fake/0", "fake/1", "fake/2"), "done")
 
 
 def test_what_kernels_print_does_not_reach_the_channel(tmp_path: Path) -> None:
