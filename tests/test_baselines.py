@@ -8,13 +8,14 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress import dtypes
+from gpuregress import dtypes, storage
 from gpuregress.baselines import By, Document, Entry, Store, made_of, parse, render
 from gpuregress.dump import reader, writer
 from gpuregress.errors import BaselineError, RunLocked, StorageError
@@ -381,6 +382,55 @@ def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: Store, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir()) == before
+
+
+def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, renamed = Path.replace, []
+
+    def interrupted(source: Path, target: Path) -> Path:
+        if target.name == "baseline.yaml":
+            renamed.append(target)
+        if len(renamed) == 3:
+            raise KeyboardInterrupt
+        return replace(source, target)
+
+    def accept_all() -> None:
+        with store.accepting() as batch:
+            for case, outcome in outcomes:
+                batch.add(case, outcome, MadeOf("5eed"))
+            monkeypatch.setattr(Path, "replace", interrupted)
+
+    outcomes = in_order(tmp_path, 5, 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        accept_all()
+    found = [path for path in store.folder.rglob("*") if path.is_file() and path.name != ".gpuregress-lock"]
+    assert sorted(path.parent for path in found) == sorted([path.parent for path in renamed[:2]] * 2)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nobody could close the file
+def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_file = storage._new_file
+
+    def interrupted(folder: Path) -> tuple[BinaryIO, Path]:
+        file, path = new_file(folder)
+        assert path.exists()
+        assert not file.closed
+        raise KeyboardInterrupt
+
+    ((case, outcome),) = in_order(tmp_path, 1, 1.0)
+
+    def accept_one() -> None:
+        with store.accepting() as batch:
+            monkeypatch.setattr(storage, "_new_file", interrupted)
+            batch.add(case, outcome, MadeOf("5eed"))
+
+    with pytest.raises(KeyboardInterrupt):
+        accept_one()
+    assert not [path for path in store.folder.rglob("*") if path.name.startswith(TEMPORARY_PREFIX)]
 
 
 def test_an_accept_that_must_wait_takes_no_file_of_the_one_under_way(

@@ -117,6 +117,10 @@ class Change:
     files: list[Path] = field(default_factory=list)
     renames: list[tuple[Path, Path]] = field(default_factory=list)
 
+    def is_pending(self) -> bool:
+        """Whether the old document stands."""
+        return self.renames[0][0].exists()
+
     def discard(self) -> None:
         """Removes the new files: the old document stands."""
         for path in self.files:
@@ -163,14 +167,15 @@ def commit(root: Path, changes: Sequence[Change]) -> None:
     parents = {place for path in files for place in path.parents if place == root or root in place.parents}
     try:
         sync_all(files, parents)
+        for change in changes:
+            for source, target in change.renames:
+                with disk_errors(target):
+                    source.replace(target)
     except BaseException:
         for change in changes:
-            change.discard()
+            if change.is_pending():
+                change.discard()
         raise
-    for change in changes:
-        for source, target in change.renames:
-            with disk_errors(target):
-                source.replace(target)
     sync_all((), {change.folder for change in changes})
     for change in changes:
         with disk_errors(change.folder):

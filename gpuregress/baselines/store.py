@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import traceback
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -226,10 +227,12 @@ class Store:
             batch = Batch(self.folder)
             try:
                 yield batch
-            except BaseException:
+                batch.commit()
+            except BaseException as error:
                 batch.discard()
+                traceback.clear_frames(error.__traceback__)  # what a signal left open there, this process still holds
+                sweep_tree(self.folder)
                 raise
-            batch.commit()
 
     def accept(self, case: Case, outcome: Outcome, facts: MadeOf, by: By = NOBODY, **how: Any) -> Baseline:
         """Makes one run's dumps the baseline; see `Batch.add`.

@@ -19,7 +19,7 @@ from gpuregress.cli import context, values
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from gpuregress.records import RunSummary
+    from gpuregress.records import RunSummary, State
 
 FORMATS = ("json", "junit", "html")
 _COMMANDS = ("run", "nightly")
@@ -53,11 +53,13 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
     reports = Reports({name: options[name] for name in FORMATS if options[name]})
     try:
         context.writes_to_stdout(options)
-        _replace(reports.targets, _failed(_UNFINISHED, HarnessError.exit_code))
+        _replace(reports.targets, _failed(_UNFINISHED, HarnessError.exit_code, "running"))
         yield reports
     except BaseException as error:
         if reports.summary is None:
-            _replace(reports.targets, _failed(_message(error), _code(error)))
+            code = _code(error)
+            state: State = "interrupted" if code == Interrupted.exit_code else "finished"
+            _replace(reports.targets, _failed(_message(error), code, state))
         else:
             with contextlib.suppress(StorageError):  # the error at hand is told, whatever the disk says
                 _write(reports.targets, reports.summary)
@@ -89,13 +91,13 @@ def refuse(arguments: Sequence[str], message: str) -> None:
     _replace(good, _failed(message, UsageError.exit_code))
 
 
-def _failed(message: str, code: int) -> RunSummary:
+def _failed(message: str, code: int, state: State = "finished") -> RunSummary:
     """A run that came to no verdicts."""
     from gpuregress.records import RunSummary
 
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     notes = tuple(message.splitlines()) or ("no more is known",)
-    return RunSummary("", "", "", now, 0.0, (), notes, exit_code=code, is_kept=False)
+    return RunSummary("", "", "", now, 0.0, (), notes, state=state, exit_code=code, is_kept=False)
 
 
 def _message(error: BaseException) -> str:

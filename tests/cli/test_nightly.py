@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from gpuregress import storage
 from gpuregress.cli import main
-from gpuregress.errors import StorageError
+from gpuregress.errors import Interrupted, StorageError
 from gpuregress.pipeline import opening
 from gpuregress.plan import cases
 from gpuregress.records import RunSummary
@@ -304,19 +304,36 @@ def test_the_report_of_a_night_that_finds_the_lock_taken_is_not_green(fake_shop:
 
 
 def test_a_report_is_not_green_while_the_run_goes_on(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    junit = fake_shop.root / "n.xml"
+    junit, document = fake_shop.root / "n.xml", fake_shop.root / "n.json"
     seen: list[dict[str, str]] = []
+    states: list[str] = []
     run = opening.run
 
     def look(*arguments: Any, **options: Any) -> RunSummary:
         seen.append(failures(junit))
+        states.append(json.loads(document.read_text())["state"])
         return run(*arguments, **options)
 
     accepted(fake_shop)
     monkeypatch.setattr(opening, "run", look)
-    assert night(fake_shop, "--junit", str(junit)).exit_code == 0
+    assert night(fake_shop, "--junit", str(junit), "--json", str(document)).exit_code == 0
     assert "this run has not finished" in seen[0]["the run"]
     assert failures(junit) == {}
+    assert (states, json.loads(document.read_text())["state"]) == (["running"], "finished")
+
+
+def test_the_report_of_a_night_that_is_interrupted_early_says_so(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = fake_shop.root / "n.json"
+
+    def interrupted(*_arguments: Any, **_options: Any) -> RunSummary:
+        raise Interrupted("interrupted")
+
+    monkeypatch.setattr(opening, "run", interrupted)
+    assert night(fake_shop, "--json", str(document)).exit_code == 130
+    read = json.loads(document.read_text())
+    assert (read["state"], read["interrupted"], read["exit_code"]) == ("interrupted", True, 130)
 
 
 def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
