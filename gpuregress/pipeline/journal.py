@@ -248,6 +248,8 @@ def read(folder: Path) -> Journal:
 
 def end_of(folder: Path) -> End | None:
     """The end of a run that is over; reads the last lines of its journal only."""
+    if not (folder / FILE).is_file():  # a pipe would be waited for
+        return None
     with contextlib.suppress(OSError), (folder / FILE).open("rb") as file:
         for size in (_TAIL, file.seek(0, os.SEEK_END)):
             file.seek(-min(size, file.seek(0, os.SEEK_END)), os.SEEK_END)

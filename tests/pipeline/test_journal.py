@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,14 @@ def test_a_run_that_is_over_has_no_unreadable_line(tmp_path: Path, line: bytes) 
     path = written(tmp_path, entry("a"), end=END)
     start, *rest = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([start, line, *rest]))
+    with pytest.raises(StorageError, match="edited or cut short"):
+        journal.read(tmp_path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_has_no_end_and_is_not_waited_for(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / journal.FILE)
+    assert journal.end_of(tmp_path) is None
     with pytest.raises(StorageError, match="edited or cut short"):
         journal.read(tmp_path)
 
