@@ -161,8 +161,9 @@ def _few(names: Sequence[str]) -> str:
 
 
 def counts(summary: RunSummary) -> str:
-    """`3 cases in 1.2 s on cpu: 1 pass, 2 differ (run 20261120T020000Z-3f2a)`."""
+    """`3 cases in 1.2 s on cpu: 1 pass, 2 differ, 1 missing (run 20261120T020000Z-3f2a)`."""
     parts = [f"{summary.count(word)} {word}" for word in WORDS if summary.count(word)]
+    parts += [f"{len(summary.missing)} missing"] if summary.missing else []
     number = len(summary.verdicts)
     cases = f"{number} case{'s' if number != 1 else ''} in {summary.seconds:.2f} s on {summary.device}"
     stopped = "" if summary.state == "finished" else f"{summary.state}: "

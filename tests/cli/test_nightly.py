@@ -193,6 +193,7 @@ def test_a_clone_whose_jobs_are_gone_fails_every_night(fake_shop: Workshop, conf
         gone = night(fake_shop, "--junit", str(junit))
         assert gone.exit_code == 1, gone.output
         assert "the baseline scale/n=100 has no case any more" in gone.stdout
+        assert "1 missing (run " in gone.stdout.splitlines()[0]
         assert list(failures(junit)) == ["scale/n=100"]
     assert fake_shop.call("accept", "--prune").exit_code == 0
     assert night(fake_shop).exit_code == (5 if configs == "empty" else 2)
