@@ -80,7 +80,7 @@ class FakeDevice:
     def vary(self, run: int) -> str:
         return f"order {run}" if self.varies else ""
 
-    def load(self, program: Program) -> FakeModule:
+    def load(self, program: Program, threads: int | None = None) -> FakeModule:
         return FakeModule()
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> FakeMemory:

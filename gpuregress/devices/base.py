@@ -111,8 +111,13 @@ class Device(Protocol):
             the order in words; "" where the hardware's scheduler decides.
         """
 
-    def load(self, program: Program) -> Module:
-        """Makes a compiled program ready to launch."""
+    def load(self, program: Program, threads: int | None = None) -> Module:
+        """Makes a compiled program ready to launch.
+
+        Args:
+            program: from the toolchain.
+            threads: how many its launches have in all, where that is known: for few a device need not optimise much.
+        """
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:
         """A new buffer of `size` bytes, its contents undefined; `itemsize` lets messages count elements."""

@@ -226,7 +226,7 @@ class _Run:
         timing: Mapping[str, int] | None = None,
     ) -> None:
         """The case's own launches; `take` is given each buffer to dump while it is on the device."""
-        module = self.device.load(self.program)
+        module = self.device.load(self.program, None if timing else _threads(self.case.launches))
         self._record_resources(module)
         word = self.poison if poison is None else poison
         placed = self._prepare(module, filled, self.program, self.case.source, word)
@@ -427,7 +427,7 @@ class _Run:
         """Trusted kernels on freshly filled buffers: what they leave in these buffers."""
         kernel, program = self.case.reference_kernels[names[0]], self.references[names[0]]
         self.device.free_all()
-        module = self.device.load(program)
+        module = self.device.load(program, _threads(kernel.launches))
         memory = self._prepare(module, filled, program, kernel.source)
         self.entering("launching")
         for launch in kernel.launches:
@@ -477,3 +477,8 @@ def _code(value: np.generic) -> str:
     if isinstance(value, np.integer) and value:
         return f"{value} ({int(value) % (1 << 8 * value.itemsize):#x})"
     return str(value)
+
+
+def _threads(launches: Sequence[Launch]) -> int:
+    """How many threads launches have in all."""
+    return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in launches)

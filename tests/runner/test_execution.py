@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -162,8 +164,8 @@ def test_what_was_never_written_is_counted_where_the_launches_left_it(
 
 def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: Path) -> None:
     class Preset(fakes.FakeDevice):
-        def load(self, program: Any) -> Any:
-            module = super().load(program)
+        def load(self, program: Any, threads: int | None = None) -> Any:
+            module = super().load(program, threads)
             module.memory.data.view(np.float32)[:] = 5.0
             return module
 
@@ -216,7 +218,7 @@ def test_a_known_dump_is_copied_not_formatted(tmp_path: Path) -> None:
 
 def test_an_unsupported_instruction_is_an_error_with_its_class(tmp_path: Path) -> None:
     class Poor(fakes.FakeDevice):
-        def load(self, program: Any) -> Any:
+        def load(self, program: Any, threads: int | None = None) -> Any:
             raise UnsupportedError("wmma.load at kernel.cu:3")
 
     outcome = run(fakes.case("double"), tmp_path, Poor())
@@ -245,9 +247,9 @@ def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
     order: list[str] = []
 
     class Watching(fakes.FakeDevice):
-        def load(self, program: Any) -> Any:
+        def load(self, program: Any, threads: int | None = None) -> Any:
             order.append("load")
-            return super().load(program)
+            return super().load(program, threads)
 
         def launch(self, module: Module, *arguments: Any) -> Any:
             order.append("launch")
@@ -263,3 +265,18 @@ def test_the_log_names_the_place(tmp_path: Path, place: str) -> None:
     event = launchlog.read(tmp_path / "launch.log").events[0]
     assert isinstance(event, launchlog.Begin)
     assert event.device == (place or "cpu")
+
+
+def test_a_device_is_told_how_many_threads_a_case_launches(tmp_path: Path) -> None:
+    told: list[int | None] = []
+
+    class Curious(fakes.FakeDevice):
+        def load(self, program: Any, threads: int | None = None) -> Any:
+            told.append(threads)
+            return super().load(program, threads)
+
+    case = fakes.case("double")
+    (launch,) = case.launches
+    launches = (launch, dataclasses.replace(launch, grid=(2, 3, 1), block=(4, 5, 1)))
+    run(dataclasses.replace(case, launches=launches), tmp_path, Curious())
+    assert told == [math.prod(launch.grid) * math.prod(launch.block) + 120]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.devices.cpu import engine
-from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts, VariableFacts
+from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts, Schedule, VariableFacts
 from gpuregress.devices.cpu.machine.sites import Site
 from gpuregress.errors import StorageError
 from gpuregress.toolchain import cache
@@ -17,25 +17,25 @@ from gpuregress.toolchain import cache
 _TUPLES = ("places", "cluster", "required_block")
 
 
-def compiled(text: str, kernels: Sequence[str], *, last_first: bool = False) -> Compiled:
+def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> Compiled:
     """Compiles a PTX text's kernels, or finds them in the cache.
 
     Args:
         text: the PTX.
         kernels: mangled names; none: all.
-        last_first: whether a block's threads take turns from the last to the first.
+        schedule: how the threads of a block are run; the usual way where not given.
 
     Raises:
         UnsupportedError: every kernel needs what is not there. Where some do, the others can still be launched.
         CompileError: the PTX does not follow the grammar.
         StorageError: others may write the cache.
     """
-    order = ["threads last first"] if last_first else []
-    key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest(), *order])
+    schedule = schedule or Schedule()
+    key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest(), repr(schedule)])
     found = _found(key)
     if found is not None:
         return found
-    built = _compile(text, kernels, last_first=last_first)
+    built = _compile(text, kernels, schedule)
     try:
         cache.store(key, _to_record(built), {".o": built.code})
     except StorageError:
@@ -60,10 +60,10 @@ def _own_digest() -> str:
     return cache.digest([path.read_bytes() for path in sorted(root.rglob("*.py"))])
 
 
-def _compile(text: str, kernels: Sequence[str], *, last_first: bool) -> Compiled:
+def _compile(text: str, kernels: Sequence[str], schedule: Schedule) -> Compiled:
     from gpuregress.devices.cpu.lower.translate import compile_module  # noqa: PLC0415 - costs 100 ms
 
-    return compile_module(text, kernels, last_first=last_first)
+    return compile_module(text, kernels, schedule)
 
 
 def _to_record(built: Compiled) -> dict[str, Any]:

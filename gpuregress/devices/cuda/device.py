@@ -91,7 +91,7 @@ class CudaDevice:
         """Nothing: the hardware's scheduler decides; see `devices.base.Device.vary`."""
         return ""
 
-    def load(self, program: Program) -> CudaModule:
+    def load(self, program: Program, threads: int | None = None) -> CudaModule:  # noqa: ARG002 - of no use to a GPU
         """Loads a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
 
         Raises:

@@ -11,7 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import device
+from gpuregress.devices.cpu.compiled import compiled
 from gpuregress.devices.cpu.lower import lockstep, rows, translate
+from gpuregress.devices.cpu.machine.program import Schedule
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
@@ -36,8 +38,8 @@ def _outcome(
     """What the kernel leaves, or what the fault says, and what was written before it."""
     text = SOURCE.format(body=body)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lockstep, "PROVEN_ROWS", proven)
-        patch.setattr(device, "compiled", translate.compile_module)
+        schedule = Schedule(proven_rows=proven)
+        patch.setattr(device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
         running = Running(Path(folder), text)
         data = running.put("data", np.random.default_rng(3).integers(-99, 99, 2 * SIZE).astype(np.int32))
         second = (data.address + 4 * shift).to_bytes(8, "little")  # x begins inside y's buffer: they overlap
@@ -160,3 +162,23 @@ def test_the_last_row_runs_into_the_end_as_ever() -> None:
     message, data = _outcome("y[i] = i;", (7, 1, 1), (128, 1, 1), (1, 1, 1), 0, proven=True)
     assert "out-of-bounds write of 4 bytes at data[800] (data has 800), thread (32,0,0) of block (6,0,0)" in message
     assert np.array_equal(np.frombuffer(data, np.int32), np.arange(2 * SIZE))
+
+
+def test_few_threads_get_no_code_for_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = Running(tmp_path, SOURCE.format(body="y[i] = x[i];"))
+    schedules: list[Schedule] = []
+
+    def watched(text: str, kernels: tuple[str, ...], schedule: Schedule) -> object:
+        schedules.append(schedule)
+        return translate.compile_module(text, kernels, schedule)
+
+    monkeypatch.setattr(device, "compiled", watched)
+    for threads in (None, device.FEW_THREADS + 1, device.FEW_THREADS):
+        running.device.load(running.program, threads)
+    assert [schedule.proven_rows for schedule in schedules] == [True, True, False]
+
+
+def test_a_schedule_decides_the_code(tmp_path: Path) -> None:
+    text = Path(Running(tmp_path, SOURCE.format(body="y[i] = x[i];")).program.ptx or "").read_text()
+    codes = [compiled(text, ("k",), Schedule(proven_rows=proven)).code for proven in (True, False, True)]
+    assert codes[0] == codes[2] != codes[1]

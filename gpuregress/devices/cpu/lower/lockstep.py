@@ -22,8 +22,6 @@ from gpuregress.devices.cpu.lower.threads import dimension
 from gpuregress.devices.cpu.lower.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.lower.uniform import Uniformity
 
-PROVEN_ROWS = True
-"""Whether rows of threads that need no checks run without; tests compare them with the other way."""
 _POSTING = frozenset(["shfl", "match", "redux"])
 """Warp operations that read what other lanes posted."""
 
@@ -97,7 +95,7 @@ class Lockstep:
             region.shared = {name: self._load_shared(b, name) for name in self._kept(live) if name not in self._varying}
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
-        rows = plan(self.body.emitter, self._recipes, region.index) if PROVEN_ROWS else None
+        rows = plan(self.body.emitter, self._recipes, region.index) if self.unit.schedule.proven_rows else None
         if rows is None:
             self._threads(b, number, cells, done)
         else:
@@ -116,7 +114,7 @@ class Lockstep:
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
         heads: dict[str, ir.Block] = {}
         for name, cell in cells.items():
-            cell.set(self._last(b, name) if self.unit.last_first else i32(0), b)
+            cell.set(self._last(b, name) if self.unit.schedule.last_first else i32(0), b)
             heads[name] = self.llvm.append_basic_block(name)
             b.branch(heads[name])
             b.position_at_end(heads[name])
@@ -126,11 +124,11 @@ class Lockstep:
         for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
             value = cells[name].get(b)
-            following = b.add(value, i32(-1 if self.unit.last_first else 1))
+            following = b.add(value, i32(-1 if self.unit.schedule.last_first else 1))
             cells[name].set(following, b)
             more = (
                 b.icmp_unsigned("!=", value, i32(0))
-                if self.unit.last_first
+                if self.unit.schedule.last_first
                 else b.icmp_unsigned("<", following, dimension(self.view, end))
             )
             b.cbranch(more, heads[name], done)
@@ -146,7 +144,7 @@ class Lockstep:
         """Loops over a row's threads; under what is proven of them, if anything is."""
         emitter, body = self.body.emitter, self.body
         tid = {name: cell.get(b) for name, cell in cells.items()}
-        first = self._first_of_row(b, tid) if self.unit.last_first else number.get(b)
+        first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
         x = Cell(b, i64(0))
         x.set(i64(0))
         head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
@@ -154,7 +152,7 @@ class Lockstep:
         b.position_at_end(head)
         step = x.get()
         width = b.zext(dimension(self.view, "block_x"), I64)
-        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.last_first else step
+        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
         tid_x = b.trunc(wide, I32)
         self._index = b.add(first, tid_x, flags=("nuw", "nsw"))
         body.start_thread(b, tid | {"tid_x": tid_x}, self._index if self._waits else None)
@@ -163,7 +161,7 @@ class Lockstep:
         b = ir.IRBuilder(self._end)
         following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
-        if not self.unit.last_first:
+        if not self.unit.schedule.last_first:
             number.set(b.add(self._index, i32(1), flags=("nuw", "nsw")), b)
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
 

@@ -54,7 +54,7 @@ class Passes:
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
         self.tid = {f"tid_{axis}": Cell(b, self._first(b, axis)) for axis in "xyz"}
-        number = Cell(b, b.sub(self.count, i32(1)) if self.unit.last_first else i32(0))
+        number = Cell(b, b.sub(self.count, i32(1)) if self.unit.schedule.last_first else i32(0))
         b.branch(thread_head)
         b.position_at_end(thread_head)
         self.index = number.get()
@@ -64,7 +64,7 @@ class Passes:
 
     def _first(self, b: ir.IRBuilder, axis: str) -> ir.Value:
         """The coordinate of the thread that is first to have its turn."""
-        return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.last_first else i32(0)
+        return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)
 
     def _reset(self, b: ir.IRBuilder) -> None:
         fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
@@ -144,7 +144,7 @@ class Passes:
         self._schedule(ir.IRBuilder(slow), pass_head, after)
 
     def _forward(self) -> ir.Constant:
-        return i32(-1 if self.unit.last_first else 1)
+        return i32(-1 if self.unit.schedule.last_first else 1)
 
     def _advance_tid(self, b: ir.IRBuilder, axes: str) -> None:
         axis, further = axes[0], axes[1:]

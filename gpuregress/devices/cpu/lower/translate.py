@@ -16,26 +16,28 @@ from gpuregress.devices.cpu.lower.kernel import build_kernel
 from gpuregress.devices.cpu.lower.stack import with_stack
 from gpuregress.devices.cpu.lower.unit import Unit, byte_size
 from gpuregress.devices.cpu.lower.variadic import with_addresses
-from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts
+from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts, Schedule
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Module
 from gpuregress.errors import DeviceError, UnsupportedError
 from gpuregress.records import SM_90, Dim3
 
 
-def translate(tree: Module, kernels: Sequence[str], *, last_first: bool = False) -> tuple[Unit, dict[str, KernelFacts]]:
+def translate(
+    tree: Module, kernels: Sequence[str], schedule: Schedule | None = None
+) -> tuple[Unit, dict[str, KernelFacts]]:
     """Translates kernels, and what they call, into LLVM IR: `str(unit.module)`.
 
     Args:
         tree: the PTX.
         kernels: mangled names.
-        last_first: whether a block's threads take turns from the last to the first.
+        schedule: how the threads of a block are run; the usual way where not given.
 
     Raises:
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))), last_first=last_first)
+    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))), schedule)
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)
@@ -93,20 +95,20 @@ def entries(tree: Module) -> list[str]:
     return [item.name for item in tree.functions if item.is_entry and item.body is not None]
 
 
-def compile_module(text: str, kernels: Sequence[str], *, last_first: bool = False) -> Compiled:
+def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> Compiled:
     """Compiles a PTX text; see `compiled.compiled`."""
     tree = parse(text)
     check(tree)
     wanted = list(kernels or entries(tree))
     refused: dict[str, str] = {}
     try:
-        unit, facts = translate(tree, wanted, last_first=last_first)
+        unit, facts = translate(tree, wanted, schedule)
     except UnsupportedError:
         refused = _refused(tree, wanted)
         if len(refused) == len(wanted):
             raise
         able = [name for name in wanted if name not in refused]
-        unit, facts = translate(tree, able, last_first=last_first)
+        unit, facts = translate(tree, able, schedule)
     shared = tuple(
         (key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
         for key, item in unit.shared.items()

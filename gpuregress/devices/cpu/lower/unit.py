@@ -13,6 +13,7 @@ from gpuregress.devices.cpu.lower.names import uses_reserved_shared
 from gpuregress.devices.cpu.lower.resolve import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.lower.types import I32, POINTER
 from gpuregress.devices.cpu.machine.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
+from gpuregress.devices.cpu.machine.program import Schedule
 from gpuregress.devices.cpu.machine.sites import Site, Sites
 from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
@@ -29,11 +30,11 @@ class Unit:
 
     Args:
         tree: the PTX.
-        last_first: whether a block's threads take turns from the last to the first.
+        schedule: how the threads of a block are run; the usual way where not given.
     """
 
-    def __init__(self, tree: Module, *, last_first: bool = False) -> None:
-        self.tree, self.last_first = tree, last_first
+    def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:
+        self.tree, self.schedule = tree, schedule or Schedule()
         self.module = ir.Module("ptx")
         self.sites = Sites()
         self.functions = {item.name: item for item in tree.functions if item.body is not None}

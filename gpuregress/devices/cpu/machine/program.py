@@ -9,6 +9,20 @@ from gpuregress.devices.cpu.machine.sites import Site
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the threads of a block are run: part of what decides the object code.
+
+    Attributes:
+        last_first: whether a block's threads take turns from the last to the first.
+        proven_rows: whether rows of threads that need no checks get code without, which is built beside the checked
+            code and takes as long to compile.
+    """
+
+    last_first: bool = False
+    proven_rows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """What a launch must know of a kernel; see `lower.kernel.BuiltKernel`."""
 
