@@ -5,7 +5,6 @@ Outside are kernels' printf, compilers' and exceptions' messages, names of files
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import Any
@@ -30,6 +29,8 @@ def one_line(text: str) -> str:
 
 def visible_html(text: str) -> str:
     """As `visible`, for an HTML page: as text, or between an attribute's quotes."""
+    import html  # noqa: PLC0415 - only pages need it
+
     return html.escape(visible(text))
 
 

@@ -13,7 +13,6 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import shutil
 import socket
 import sys
@@ -25,7 +24,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from gpuregress.errors import RunLocked, StorageError
-from gpuregress.records import from_json
 
 R = TypeVar("R")
 Bytes = bytes | bytearray | memoryview
@@ -127,7 +125,7 @@ def _new_file(folder: Path) -> tuple[BinaryIO, Path]:
 
 
 def _temporary(folder: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
-    return folder / f"{prefix}{secrets.token_hex(6)}"
+    return folder / f"{prefix}{os.urandom(6).hex()}"
 
 
 def _hold(descriptor: int, path: Path) -> bool:
@@ -194,7 +192,7 @@ def write_beside(path: Path, data: bytes) -> Path:
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path.parent)
-        temporary = path.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        temporary = path.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         try:
             temporary.write_bytes(data)
         except BaseException:
@@ -281,6 +279,8 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
     Raises:
         StorageError: it is not there, cannot be read, or does not hold such a record.
     """
+    from gpuregress.records import from_json  # noqa: PLC0415 - the first worker of a run starts without the records
+
     try:
         return from_json(kind, read_json(path, advice))
     except TypeError:

@@ -47,6 +47,9 @@ class Crew(Protocol):
     def submit(self, key: str, source: Source) -> None:
         """Asks for a compilation."""
 
+    def dismiss(self) -> None:
+        """Ends what has nothing to do."""
+
     def wait(self) -> None:
         """Waits until `collect` has something to say."""
 
@@ -81,6 +84,9 @@ class AtOnce:
             self._done.append((key, self._compiler(source)))
         except GpuregressError as error:
             self._done.append((key, error))
+
+    def dismiss(self) -> None:
+        """Returns."""
 
     def wait(self) -> None:
         """Returns."""
@@ -247,6 +253,8 @@ class Stream:
                 if built is None:
                     continue
                 self._asked.remove(case)
+                if not self._cases and not self._builder.crew.under_way:
+                    self._builder.crew.dismiss()  # nothing is left to compile: the cores are the workers'
                 found = self._task(case, built)
                 ready += isinstance(found, Task)
                 yield found

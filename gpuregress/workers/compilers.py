@@ -160,6 +160,11 @@ class Compilers:
         self._hand_out()
         return found
 
+    def dismiss(self) -> None:
+        """Ends the processes that have nothing to do; a further source starts one again."""
+        for one in [one for one in self._compilers if one.key is None]:
+            self._end(one)
+
     def close(self) -> None:
         """Kills every process, whatever it does."""
         for one in [*self._compilers]:

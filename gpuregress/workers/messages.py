@@ -26,7 +26,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import socket
 from collections.abc import Mapping
 from typing import Any
@@ -67,7 +66,7 @@ class Channel:
         from gpuregress.records import to_json  # noqa: PLC0415 - a worker is started before records are loaded
 
         if not self._serves:
-            self._request = secrets.token_hex(8)
+            self._request = os.urandom(8).hex()
         line = json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode()
         self._socket.settimeout(timeout_s)
         try:

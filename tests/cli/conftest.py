@@ -19,5 +19,6 @@ def shop(tmp_path: Path) -> workshop.Workshop:
 def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> workshop.Workshop:
     """A project whose cases run on the fake device: everything but the device is real."""
     command = (sys.executable, "-m", "tests.fake_worker")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # `tests` is found from any folder
     monkeypatch.setattr("gpuregress.pipeline.opening.Machinery", functools.partial(Machinery, command=command))
     return shop

@@ -80,4 +80,4 @@ def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> No
     begun = [event.number for event in log.events if isinstance(event, launchlog.Begin)]
     assert begun == list(range(1, 9))
     assert any("the median of 2 samples" in remark for remark in summary.remarks)
-    assert any("out: 1 of 8 elements were never written: [7]" in note for note in summary.notes)
+    assert any("out: 1 of 8 elements were never written: [7]" in remark for remark in summary.remarks)

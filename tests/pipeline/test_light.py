@@ -41,3 +41,10 @@ def test_a_case_that_is_new_or_the_same_needs_no_arrays(tmp_path: Path) -> None:
     assert _run(tmp_path, "run", "--device", "cpu", "-q") == "exit 1 []"
     assert _run(tmp_path, "accept") == "exit 0 []"
     assert _run(tmp_path, "run", "--device", "cpu", "-q") == "exit 0 []"
+
+
+def test_the_first_worker_starts_before_the_records_are_loaded() -> None:
+    code = "import sys, gpuregress.cli.run, gpuregress.pipeline.opening; print(sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'gpuregress.workers.process'" in loaded
+    assert not [name for name in ("gpuregress.records", "hashlib", "numpy", "html") if f"'{name}'" in loaded]

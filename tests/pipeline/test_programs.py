@@ -48,6 +48,7 @@ class Slow:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.done: list[tuple[str, programs.Result]] = []
+        self.dismissed = 0
 
     @property
     def under_way(self) -> int:
@@ -58,6 +59,9 @@ class Slow:
 
     def submit(self, key: str, source: Source) -> None:
         self.asked.append(key)
+
+    def dismiss(self) -> None:
+        self.dismissed += 1
 
     def wait(self) -> None:
         self.finish()
@@ -177,3 +181,15 @@ def test_a_variant_that_contradicts_its_kernel_is_told_alone(tmp_path: Path) -> 
     assert isinstance(second, Unbuilt)
     assert isinstance(second.error, JobErrors)
     assert "double takes" in str(second.error)
+
+
+def test_compilers_are_dismissed_before_the_last_case_starts() -> None:
+    crew = Slow()
+    stream = stream_of(crew, [case_of(name, f"/{name}.cu") for name in "ab"])
+    assert not list(stream.take(2))
+    crew.finish()
+    assert len(list(stream.take(2))) == 1
+    before = crew.dismissed
+    crew.finish()
+    assert len(list(stream.take(2))) == 1
+    assert (before, crew.dismissed) == (0, 1)

@@ -110,3 +110,13 @@ def test_an_interrupt_waits_for_no_compilation(tmp_path: Path) -> None:
         with Compilers(2, bell, command=script(tmp_path, ring)) as crew, pytest.raises(Interrupted):
             results(crew, source(tmp_path, ""))
     assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+def test_a_dismissed_compiler_ends_and_a_new_one_takes_its_place(tmp_path: Path) -> None:
+    kernel = source(tmp_path, 'extern "C" __global__ void k(int* x) { *x = 1; }')
+    with Compilers(1) as crew:
+        assert isinstance(results(crew, kernel)["0"], Program)
+        (first,) = crew._compilers
+        crew.dismiss()
+        assert first.process.returncode is not None
+        assert isinstance(results(crew, kernel)["0"], Program)
