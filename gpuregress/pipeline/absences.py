@@ -40,12 +40,12 @@ class LastNight:
     Attributes:
         run: its name, "" where there was none.
         cases: every case that it expected.
-        notes: what the user should be told.
+        problem: why the cases are not known, "" where they are.
     """
 
     run: str = ""
     cases: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    problem: str = ""
 
 
 def find(request: Request, names: Sequence[str], orphans: Sequence[str]) -> Absences:
@@ -64,7 +64,9 @@ def find(request: Request, names: Sequence[str], orphans: Sequence[str]) -> Abse
     there = set(names)
     gone = [name for name in request.expected if not is_of(name, there)]
     vanished = {name: f"{name} vanished since the last nightly run" for name in gone}
-    return Absences(tuple(_missing(name, vanished, said) for name in dict.fromkeys((*gone, *orphans))))
+    missing = tuple(_missing(name, vanished, said) for name in dict.fromkeys((*gone, *orphans)))
+    unknown = (Missing(FILE, (request.problem,)),) if request.problem else ()
+    return Absences((*unknown, *missing))
 
 
 def _missing(name: str, vanished: dict[str, str], orphans: dict[str, str]) -> Missing:
@@ -90,7 +92,7 @@ def are_expected(project: Project, request: Request) -> bool:
 
 
 def last_night(project: Project) -> LastNight:
-    """The last finished nightly run, as it was recorded; a damaged record is a note."""
+    """The last finished nightly run, as it was recorded; a damaged record is a problem of the next night."""
     path = project.runs / FILE
     if not path.exists():
         return LastNight()
@@ -98,7 +100,7 @@ def last_night(project: Project) -> LastNight:
     try:
         return storage.read_record(path, LastNight, unknown)
     except StorageError as error:
-        return LastNight(notes=(str(error),))
+        return LastNight(problem=str(error))
 
 
 def record_night(project: Project, night: LastNight) -> None:

@@ -28,6 +28,7 @@ class Request:
         rerun_failed: only the cases that did not pass in the last run.
         kind: `run` or `nightly`.
         expected: the cases of the last nightly run.
+        problem: why these are not known, "" where they are.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
@@ -44,6 +45,7 @@ class Request:
     rerun_failed: bool = False
     kind: Kind = "run"
     expected: tuple[str, ...] = ()
+    problem: str = ""
     poison: str | None = None
     sanitize: str | None = None
     block_order: str = ""

@@ -31,9 +31,8 @@ def run(project: Project, request: Request, machinery: Machinery | None = None) 
     """
     with storage.lock(project.runs / LOCK):
         before = absences.last_night(project) if request.takes_all else LastNight()
-        request = dataclasses.replace(request, kind="nightly", expected=before.cases)
+        request = dataclasses.replace(request, kind="nightly", expected=before.cases, problem=before.problem)
         summary = opening.run(project, request, machinery=machinery)
-        summary = dataclasses.replace(summary, notes=(*before.notes, *summary.notes))
         if summary.interrupted or not request.takes_all:
             return summary
         return _recorded(project, summary, before)

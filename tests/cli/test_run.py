@@ -288,6 +288,7 @@ def test_nightly_whose_memory_is_damaged_says_so(fake_shop: Workshop) -> None:
     fake_shop.call("nightly", "--device", "cpu")
     fake_shop.write("runs/nightly.json", '{"cases": ["sca')
     said = fake_shop.call("nightly", "--device", "cpu")
+    assert said.exit_code == 1
     assert "whether a case vanished since the last nightly run is not known" in said.stdout
     assert fake_shop.call("nightly", "--device", "cpu").output == ""
 
