@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpuregress import git
+from gpuregress.errors import StorageError
 from gpuregress.storage import disk_errors
 from gpuregress.toolchain import Inputs
 
@@ -168,6 +169,8 @@ def record(runs: Path, labels: Collection[tuple[str, str, str]]) -> None:
     new = sorted(entry for entry in set(labels) if entry[2] not in known.get(entry[:2], ()))
     if not new:
         return
+    if (runs / LEDGER).exists() and not (runs / LEDGER).is_file():
+        raise StorageError(f"{runs / LEDGER} is no regular file; move it away")
     with disk_errors(runs / LEDGER):
         runs.mkdir(parents=True, exist_ok=True)
         with (runs / LEDGER).open("a", encoding="utf-8", newline="") as file:
@@ -196,6 +199,8 @@ def accepted(baselines: Path, job: str, wanted: str) -> frozenset[str]:
 def _ledger(runs: Path) -> Mapping[tuple[str, str], frozenset[str]]:
     """Job and label → the digests recorded under it."""
     path = runs / LEDGER
+    if not path.is_file():  # a pipe would be waited for
+        return {}
     try:
         state = path.stat()
         return _read_ledger(path, (state.st_ino, state.st_size, state.st_mtime_ns))

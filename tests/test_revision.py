@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import revision
+from gpuregress.errors import StorageError
 from gpuregress.toolchain import Inputs, includes
 
 
@@ -209,3 +211,10 @@ def test_the_ledger_is_read_again_when_it_has_grown(tmp_path: Path) -> None:
     assert revision.recorded(tmp_path, tmp_path, "a", "1.0") == {"x" * 64}
     revision.record(tmp_path, {("a", "1.0", "y" * 64), ("b", "1.0", "z" * 64)})
     assert revision.recorded(tmp_path, tmp_path, "a", "1.0") == {"x" * 64, "y" * 64}
+
+
+def test_a_pipe_in_the_ledgers_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / revision.LEDGER)
+    assert not revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.0")
+    with pytest.raises(StorageError, match=r"revisions\.tsv is no regular file"):
+        revision.record(tmp_path, {("job", "1.0", "0" * 64)})
