@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 
@@ -13,8 +14,6 @@ from gpuregress.spec.load import load_file
 from gpuregress.spec.schema import job_schema
 from tests.cli.test_mutated_jobs import CONFIGS, mutated
 from tests.document.writing import write
-
-jsonschema = pytest.importorskip("jsonschema")  # in the extra `dev`
 
 SCHEMA = job_schema()
 JOBS = sorted(CONFIGS.rglob("*.yaml"))
