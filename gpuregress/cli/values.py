@@ -1,4 +1,4 @@
-"""What options and arguments may hold, judged while the command line is read, before anything is opened or run."""
+"""Validation of command-line values: it happens while the line is read, before anything is opened or run."""
 
 from __future__ import annotations
 

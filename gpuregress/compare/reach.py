@@ -1,4 +1,4 @@
-"""Which stored values a bound allows in the place of a value: all from one total-order key to another.
+"""Tolerance intervals: a bound allows all stored values from one total-order key to another.
 
 The ends are exact: by `bounds`, what lies between them is near and what lies outside is not. For ULPs and integers
 they are calculated. For floats under a tolerance they are searched for, first beside expected ± limit, where they are

@@ -1,4 +1,4 @@
-"""Which buffers a kernel reads and writes: a points-to analysis of its PTX. Builds and runs nothing."""
+"""Points-to analysis of a kernel's PTX: which buffers it reads and writes. Builds and runs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the assembler refuses, so that no kernel passes here which a GPU could not be given.
+"""Checks of ptxas: sizes, targets and operands that it refuses. No kernel passes here that a GPU cannot be given.
 
 Limits of size, operands out of range, and instructions that the program's own target does not have: PTX ISA manual,
 "Target ISA Notes" of each instruction. The rules were held against nvJitLink 13.5 for every form of the catalog.
