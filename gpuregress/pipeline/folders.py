@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpuregress import storage
@@ -28,6 +28,8 @@ _ABANDONED_S = 24 * 3600.0
 def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> tuple[Path, journal.Writer]:
     """Makes a run's folder, `20261120T020000Z-3f2a`, with its journal and the folder for its dumps, in one step.
 
+    Its name comes after those of all runs of the same second, so that the order of names is that of the runs.
+
     Args:
         runs: the project's `runs`.
         start: the run's name → what it is to do.
@@ -42,9 +44,14 @@ def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> 
         if not ignore.exists():  # runs are no part of what a project commits
             ignore.write_text(_IGNORE_ALL)
     while True:
-        folder = runs / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-        if folder.exists():
+        second = f"{now:%Y%m%dT%H%M%SZ}-"
+        last = max((int(path.name[-4:], 16) for path in every(runs) if path.name.startswith(second)), default=-1)
+        # Random, since two hosts that share the folder and begin at once should not choose the same name.
+        number = last + 1 + secrets.randbelow(0x8000 if last < 0 else 0x100)
+        if number > 0xFFFF:
+            now += timedelta(seconds=1)
             continue
+        folder = runs / f"{second}{number:04x}"
         with storage.scratch(runs) as unborn, storage.disk_errors(folder):
             (unborn / "dumps").mkdir()
             writer = journal.Writer(unborn, start(folder.name))

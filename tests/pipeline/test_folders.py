@@ -29,10 +29,16 @@ def created(runs: Path) -> Path:
     return folder
 
 
-def test_names_say_when_and_never_meet(tmp_path: Path) -> None:
-    found = [created(tmp_path).name for _ in range(30)]
-    assert len(set(found)) == 30
-    assert all(name.startswith("20261120T020000Z-") and len(name) == 21 for name in found)
+def test_names_say_when_and_sort_as_the_runs_were_made(tmp_path: Path) -> None:
+    names = [created(tmp_path).name for _ in range(30)]
+    assert names == [folder.name for folder in folders.every(tmp_path)]
+    assert len(set(names)) == 30
+    assert all(name.startswith("20261120T020000Z-") and len(name) == 21 for name in names)
+
+
+def test_a_second_that_is_full_gives_way_to_the_next(tmp_path: Path) -> None:
+    made(tmp_path, "20261120T020000Z-ffff")
+    assert [created(tmp_path).name[:16] for _ in range(2)] == ["20261120T020001Z"] * 2
 
 
 def test_runs_are_kept_out_of_version_control_once(tmp_path: Path) -> None:
