@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks import host, virtual_gpu
 from benchmarks.rows import Row, missing
 from benchmarks.virtual_gpu import KERNELS, Launch, Program
-from gpuregress.devices.cpu import split
-from gpuregress.devices.cpu.cores import available
-from gpuregress.devices.cpu.machine.layout import Machine
+from gpuregress.devices.cpu.parallel import partition
+from gpuregress.devices.cpu.parallel.cores import available
+from gpuregress.devices.cpu.runtime.layout import Machine
 
 GOAL = 1.7
 N = 1 << 22
@@ -132,7 +132,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
 
 def taken(program: Program, count: int, repeats: int) -> tuple[Taken, dict[str, bytes]]:
     """A program's best run on so many cores, and what its buffers hold then."""
-    whole = split.run
+    whole = partition.run
     longest: list[float] = []
 
     def timed(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
@@ -150,7 +150,7 @@ def taken(program: Program, count: int, repeats: int) -> tuple[Taken, dict[str, 
         assert is_first or len(parts) == count, f"{program.source.stem} was cut into {len(parts)} parts"
         return found
 
-    with mock.patch.object(split, "run", timed):
+    with mock.patch.object(partition, "run", timed):
         result = virtual_gpu.time(program, repeats, count)
     launches = len(program.launches)
     runs = [sum(longest[start : start + launches]) for start in range(0, len(longest), launches)]

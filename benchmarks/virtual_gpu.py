@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpuregress import toolchain
 from gpuregress.devices import registry
-from gpuregress.devices.cpu import cores
+from gpuregress.devices.cpu.parallel import cores
 from gpuregress.records import Source
 
 KERNELS = Path(__file__).parents[1] / "kernels"

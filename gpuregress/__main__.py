@@ -36,7 +36,7 @@ def run() -> NoReturn:
 def _take_signals() -> None:
     """SIGTERM and SIGHUP end every command as ^C does: temporary files are removed, and the exit code is 130.
 
-    A run has handlers of its own while it goes on (`pipeline.interrupts`).
+    A run has handlers of its own while it goes on (`interrupts`).
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup

@@ -1,4 +1,4 @@
-"""A fake device: kernels are numpy functions here, so that runner, workers and pipeline are tested without a compiler.
+"""A fake device: kernels are numpy functions here, so that runner, workers and session are tested without a compiler.
 
 Its kernels do on purpose what real ones do by accident: fault, hang, crash, exit, print.
 """

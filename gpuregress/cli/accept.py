@@ -12,7 +12,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.pipeline.results import Ran
+    from gpuregress.session.results import Ran
 
 
 @click.command(
@@ -61,7 +61,7 @@ def command(
     before the common one from then on; without --for, the baseline that the run was compared with is replaced.
     """
     from gpuregress.errors import UsageError
-    from gpuregress.pipeline import acceptance
+    from gpuregress.operations import accept
     from gpuregress.records import to_json
 
     project = context.find_project(ctx)
@@ -69,7 +69,7 @@ def command(
         return _prune(ctx, as_json=as_json)
     if everything and (cases or new_only):
         raise UsageError(f"--all is for everything: leave out {'--new-only' if new_only else 'the CASEs'}, or --all")
-    terms = acceptance.Terms(message, kind, unwritten_ok)
+    terms = accept.Terms(message, kind, unwritten_ok)
     can_ask = not as_json and context.is_interactive()
     confirm = _accept_silently if everything else _ask if can_ask else _demand(message)
     with click.progressbar(
@@ -80,7 +80,7 @@ def command(
             bar.length = of
             bar.update(done - bar.pos)
 
-        done = acceptance.accept(project, cases, terms, run=run_name, new_only=new_only, confirm=confirm, listen=listen)
+        done = accept.accept(project, cases, terms, run=run_name, new_only=new_only, confirm=confirm, listen=listen)
     if as_json:
         context.print_json(to_json(done))
     else:
@@ -134,18 +134,19 @@ def _counted(differing: Sequence[Ran]) -> str:
 def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress import baselines, plan
     from gpuregress.errors import NothingToDo
-    from gpuregress.pipeline import absences, acceptance, folders
+    from gpuregress.operations import accept
+    from gpuregress.session import missing_cases, run_folders
 
     project = context.find_project(ctx)
     present: list[str] = []
     with contextlib.suppress(NothingToDo):  # no job is left: every baseline goes
         present = [case.name for case in plan.make(project, ()).cases]
-    gone = acceptance.obsolete(project, present)
+    gone = accept.obsolete(project, present)
     for name in gone:
-        baselines.Store(project.baselines, project.runs / folders.ACCEPTING).remove(name)
+        baselines.Store(project.baselines, project.runs / run_folders.ACCEPTING).remove(name)
         if not as_json:
             console.say(f"removed the baseline {name}: its case is gone")
-    forgotten = [name for name in absences.forget(project, present) if name not in gone]
+    forgotten = [name for name in missing_cases.forget(project, present) if name not in gone]
     if as_json:
         context.print_json({"removed": list(gone), "forgotten": forgotten})
         return 0

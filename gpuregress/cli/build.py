@@ -37,12 +37,12 @@ def command(
     The results are those of the pinned compiler. A host that finds them in its cache (GPUREGRESS_CACHE) needs no
     compiler itself.
     """
-    from gpuregress.pipeline import building
+    from gpuregress.operations import build
 
     project = context.find_project(ctx)
     if cache is not None:
         os.environ["GPUREGRESS_CACHE"] = str(Path(cache).absolute())
-    built = building.build(project, jobs, arch=arch, cubins=not ptx_only)
+    built = build.build(project, jobs, arch=arch, cubins=not ptx_only)
     if as_json:
         context.print_json({"folder": str(built.folder), "programs": built.programs, "errors": list(built.errors)})
     else:

@@ -33,10 +33,10 @@ def command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, .
     floats, else a tolerance. The results are held against one another and against the accepted baseline; a bound is
     twice the largest error seen. Exits with 1 where no rule holds for some buffer.
     """
-    from gpuregress.pipeline import calibration
+    from gpuregress.operations import calibrate
     from gpuregress.records import to_json
 
-    done = calibration.calibrate(context.find_project(ctx), case, repeat=repeat, devices=devices)
+    done = calibrate.calibrate(context.find_project(ctx), case, repeat=repeat, devices=devices)
     if as_json:
         context.print_json(to_json(done))
     else:

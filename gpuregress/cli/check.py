@@ -58,10 +58,10 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
 def _compile(cases: Any) -> dict[str, str]:
     """Compiles and checks the arguments; what does not compile, by source."""
     from gpuregress.errors import CompileError
-    from gpuregress.pipeline import programs
+    from gpuregress.session import compilation
 
-    compiled = programs.compile_all(cases)
-    programs.check_arguments(cases, compiled)
+    compiled = compilation.compile_all(cases)
+    compilation.check_arguments(cases, compiled)
     by_name = {case.name: case for case in cases}
     failures = {}
     for name, error in compiled.failures.items():

@@ -12,8 +12,8 @@ import click
 from gpuregress.cli import console, values
 
 if TYPE_CHECKING:
-    from gpuregress.pipeline import Request
     from gpuregress.project import Project
+    from gpuregress.session.request import Request
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -156,10 +156,10 @@ def request_of(options: Mapping[str, Any], **more: Any) -> Request:
         options: as click hands them over.
         more: further fields of the request.
     """
-    from gpuregress import pipeline
+    from gpuregress.session import request
 
     names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize")
-    return pipeline.Request(**{name: options[name] for name in names}, jobs=options["workers"], **more)
+    return request.Request(**{name: options[name] for name in names}, jobs=options["workers"], **more)
 
 
 def writes_to_stdout(options: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.pipeline.revisions import Differences
+    from gpuregress.operations.diff import Differences
 
 _MOST_NOTES = 8
 
@@ -37,15 +37,15 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
     0 when all is the same, 1 when something differs, 5 when there is nothing to compare. Two files are compared as they
     are, every bit.
     """
-    from gpuregress.pipeline import revisions
+    from gpuregress.operations import diff
 
     root = None
     if not cases and Path(before).is_file() and Path(after).is_file():
-        found = revisions.compare_files(Path(before), Path(after), width=_width())
+        found = diff.compare_files(Path(before), Path(after), width=_width())
     else:
         project = context.find_project(ctx)
         root = project.root
-        found = revisions.compare_revisions(project, before, after, cases, raw=raw, width=_width())
+        found = diff.compare_revisions(project, before, after, cases, raw=raw, width=_width())
     if as_json:
         _print_json(found, before, after)
     else:

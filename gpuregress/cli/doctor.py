@@ -18,7 +18,7 @@ def command(as_json: bool) -> int:
 
     Names for each lack the command that mends it. Exits with 0 when cases can run on some device, else 4.
     """
-    from gpuregress.pipeline import doctor
+    from gpuregress.operations import doctor
     from gpuregress.records import to_json
     from gpuregress.report.terminal import table
 

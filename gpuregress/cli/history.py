@@ -33,13 +33,13 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
 
     With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs.
     """
-    from gpuregress.pipeline import results as runs_left
-    from gpuregress.pipeline import trend
+    from gpuregress.session import history_entry
+    from gpuregress.session import results as runs_left
 
     project = context.find_project(ctx)
     for line in runs_left.cut_short(project.runs):
         console.say(line, err=as_json)
-    results = trend.results(project, cases, last)
+    results = history_entry.results(project, cases, last)
     if cases:
         rows = [_result_row(result) for of_case in results.values() for result in of_case]
         if as_json:
@@ -47,7 +47,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
         else:
             _print_table(rows)
         return 0
-    runs = trend.runs(project, last)
+    runs = history_entry.runs(project, last)
     if as_json:
         context.print_json([_run_row(run) for run in runs])
         return 0

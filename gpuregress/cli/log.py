@@ -31,10 +31,10 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
     """
-    from gpuregress.pipeline import folders, journal, results
+    from gpuregress.session import journal, results, run_folders
 
     project = context.find_project(ctx)
-    folder = folders.find(project.runs, run)
+    folder = run_folders.find(project.runs, run)
     read, said = journal.read(folder), results.told(folder)
     log = _log(folder, read.state)
     if as_json:
@@ -46,7 +46,9 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
         for event in log.events:
             console.say(one_line(_line(event)))
     for number in log.unreadable:
-        console.say(f"line {number} of {folder / folders.LAUNCH_LOG} is no event: it was cut short or edited", err=True)
+        console.say(
+            f"line {number} of {folder / run_folders.LAUNCH_LOG} is no event: it was cut short or edited", err=True
+        )
     for begin in log.unfinished:
         console.say(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
     if blame and not log.unfinished:
@@ -59,9 +61,9 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
 def _log(folder: Path, state: State) -> Log:
     """The run's launch log; an empty one where the run had not come so far."""
     from gpuregress import launchlog
-    from gpuregress.pipeline import folders
+    from gpuregress.session import run_folders
 
-    path = folder / folders.LAUNCH_LOG
+    path = folder / run_folders.LAUNCH_LOG
     if state in ("running", "cut short") and not path.exists():
         return launchlog.Log({}, ())
     return launchlog.read(path)

@@ -29,10 +29,10 @@ def command(ctx: click.Context, /, source: Path, kernel: str | None, output: Pat
 
     What a signature cannot say (how many elements, which grid) is a guess, marked as one. Never overwrites a file.
     """
-    from gpuregress.pipeline import draft
+    from gpuregress.operations import new
 
     project = _project(ctx)
-    made = draft.draft(project, source, kernel=kernel, target=output)
+    made = new.draft(project, source, kernel=kernel, target=output)
     shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
     console.say(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
     if made.others:

@@ -52,11 +52,11 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     the others run. A case that is gone is a failure every night (exit code 1 at least) until it is back, or `accept
     --prune` forgets it. Keeps the last 30 runs (setting `retention`), the last night and each case's last pass.
     """
-    from gpuregress.pipeline import unattended
+    from gpuregress.operations import nightly
 
     with reports.written(options) as kept:
         project = context.find_project(ctx)
-        kept.summary = summary = unattended.run(project, context.request_of(options))
+        kept.summary = summary = nightly.run(project, context.request_of(options))
         if summary.exit_code or summary.notes:
             from gpuregress.report import terminal
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress.cli import console
 from gpuregress.escapes import one_line, visible
-from gpuregress.pipeline.events import Compiling, Event, Judged, Planned, Started
 from gpuregress.report import terminal
+from gpuregress.session.events import Compiling, Event, Judged, Planned, Started
 
 if TYPE_CHECKING:
     from rich.progress import Progress

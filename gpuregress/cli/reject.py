@@ -26,11 +26,11 @@ def command(
     The baselines stay as they are. `accept` and `review` leave these results out from now on, and refuse them where
     they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
     """
-    from gpuregress.pipeline import reviewing
+    from gpuregress.operations import review
     from gpuregress.records import to_json
 
     project = context.find_project(ctx)
-    done = reviewing.take_back(project, cases) if undo else reviewing.reject(project, cases, run=run_name, why=message)
+    done = review.take_back(project, cases) if undo else review.reject(project, cases, run=run_name, why=message)
     if as_json:
         context.print_json({"undone" if undo else "rejected": to_json(done)})
         return 0

@@ -20,11 +20,11 @@ from gpuregress.cli import console, context, values
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, output: str, as_json: bool) -> int:
     """Writes a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else."""
-    from gpuregress.pipeline import folders, results
     from gpuregress.report import html
+    from gpuregress.session import results, run_folders
 
     project = context.find_project(ctx)
-    folder = folders.find(project.runs, run)
+    folder = run_folders.find(project.runs, run)
     document = results.document(folder)
     if said := results.told(folder):
         console.say(f"gpuregress: {said}", err=True)

@@ -11,7 +11,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.pipeline.reviewing import Pending
+    from gpuregress.operations.review import Pending
     from gpuregress.project import Project
     from gpuregress.records import Verdict
 
@@ -39,10 +39,10 @@ def command(
     there is no terminal, the cases are listed with the exact commands.
     Exits with 1 while something is left undecided, 5 where there is nothing to decide.
     """
-    from gpuregress.pipeline import reviewing
+    from gpuregress.operations import review
 
     project = context.find_project(ctx)
-    found = reviewing.pending(project, cases, run=run_name)
+    found = review.pending(project, cases, run=run_name)
     if as_json:
         from gpuregress.report import json_report
 
@@ -119,11 +119,11 @@ def _show_details(verdict: Verdict, root: Path) -> None:
 def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
     """Accepts a case; False where it is refused, which is said."""
     from gpuregress.errors import BaselineError
-    from gpuregress.pipeline import acceptance
+    from gpuregress.operations import accept
 
     try:
-        terms = acceptance.Terms(message, unwritten_ok=unwritten_ok)
-        done = acceptance.accept(project, (verdict.case,), terms, run=run)
+        terms = accept.Terms(message, unwritten_ok=unwritten_ok)
+        done = accept.accept(project, (verdict.case,), terms, run=run)
     except BaselineError as error:
         console.say(f"  {error}")
         return False
@@ -134,7 +134,7 @@ def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritte
 
 
 def _reject(project: Project, run: str, verdict: Verdict, message: str) -> None:
-    from gpuregress.pipeline import reviewing
+    from gpuregress.operations import review
 
-    reviewing.reject(project, (verdict.case,), run=run, why=message)
+    review.reject(project, (verdict.case,), run=run, why=message)
     console.say("  rejected: the baseline stays")

@@ -30,7 +30,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     case passed, 1 when something differs or is new, 2 when a job is wrong, 3 when a kernel does not compile, faulted
     or hung, 4 when the harness or a device failed, 5 when there was nothing to run, 130 when interrupted.
     """
-    from gpuregress import pipeline
+    from gpuregress.session import session
 
     project = functools.cache(lambda: context.find_project(ctx, jobs))
     verbosity = options["verbose"] - options["quiet"]
@@ -39,10 +39,10 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     )
     with reports.written(options) as kept:
         to_stderr = context.writes_to_stdout(options)
-        with pipeline.opened(request) as opening:
+        with session.opened(request) as opened:
             from gpuregress.cli import progress  # loads while the first worker starts
 
             with progress.listener(verbosity, to_stderr=to_stderr) as listen:
-                kept.summary = summary = opening.run(project, listen)
+                kept.summary = summary = opened.run(project, listen)
         progress.show_closing(summary, project().root, verbosity, to_stderr=to_stderr)
     return summary.exit_code

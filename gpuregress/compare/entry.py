@@ -1,4 +1,4 @@
-"""The ways of comparing, by what the rule asks for, and the functions that the pipeline calls."""
+"""The ways of comparing, by what the rule asks for, and the functions that judging calls."""
 
 from __future__ import annotations
 

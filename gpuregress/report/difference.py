@@ -15,7 +15,7 @@ def screen(verdict: Verdict, root: Path | None = None) -> Iterator[picture.Line]
     """The lines of one case; a buffer that is the same takes one.
 
     Args:
-        verdict: from `pipeline.revisions`.
+        verdict: from `operations.diff`.
         root: the project's; paths below it are shown relative to it.
     """
     for buffer in verdict.buffers:

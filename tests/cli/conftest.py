@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.pipeline import Machinery
+from gpuregress.session.request import Machinery
 from tests.cli import workshop
 
 
@@ -20,5 +20,5 @@ def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> works
     """A project whose cases run on the fake device: everything but the device is real."""
     command = (sys.executable, "-m", "tests.fake_worker")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # `tests` is found from any folder
-    monkeypatch.setattr("gpuregress.pipeline.opening.Machinery", functools.partial(Machinery, command=command))
+    monkeypatch.setattr("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command))
     return shop

@@ -7,9 +7,9 @@ import sys
 from unittest import mock
 
 from gpuregress.cli import main
-from gpuregress.pipeline import Machinery
+from gpuregress.session.request import Machinery
 
 if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")
-    with mock.patch("gpuregress.pipeline.opening.Machinery", functools.partial(Machinery, command=command)):
+    with mock.patch("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command)):
         main(prog_name="gpuregress")

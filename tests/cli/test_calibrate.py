@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuregress.pipeline import opening
 from gpuregress.records import RunSummary
+from gpuregress.session import session
 from tests.cli.test_run import RUN, accepted
 from tests.cli.workshop import KERNEL, Workshop
 
@@ -79,12 +79,12 @@ def test_one_job_at_a_time(fake_shop: Workshop) -> None:
 
 
 def test_an_interrupted_one_proposes_nothing(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = opening.run
+    run = session.run
 
     def stopped(*arguments: Any, **more: Any) -> RunSummary:
         return dataclasses.replace(run(*arguments, **more), state="interrupted")
 
-    monkeypatch.setattr(opening, "run", stopped)
+    monkeypatch.setattr(session, "run", stopped)
     done = fake_shop.call("calibrate", "scale", "--repeat", "4", "--device", "cpu")
     assert (done.exit_code, done.stdout) == (130, "")
     assert not [path for path in (fake_shop.root / "runs").iterdir() if "calibrate" in path.name]

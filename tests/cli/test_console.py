@@ -17,8 +17,8 @@ import pytest
 
 from gpuregress import project
 from gpuregress.cli import COMMANDS, console, progress
-from gpuregress.pipeline import acceptance
-from gpuregress.pipeline.events import Compiling, Started
+from gpuregress.operations import accept
+from gpuregress.session.events import Compiling, Started
 from tests.cli.workshop import JOB, Workshop
 
 HOSTILE = "\x1b[31m\x1b]8;;http://evil\x07\x9b2J\x07\x1bc\u202e\u2028\r[red]\x7f"
@@ -178,7 +178,7 @@ def test_a_message_with_control_characters_is_refused_and_an_old_one_is_shown(fa
     fake_shop.call("accept", "-m", "right\nand\twell")
     assert r"right\x0aand\x09well" in clean(fake_shop, "blame", "scale")
     fake_shop.call("run", "--device", "cpu")
-    acceptance.accept(project.find(fake_shop.root), ("scale",), acceptance.Terms(HOSTILE))
+    accept.accept(project.find(fake_shop.root), ("scale",), accept.Terms(HOSTILE))
     assert r"\x1b[31m" in clean(fake_shop, "blame", "scale")
     fake_shop.job(("float32: 2.0", "float32: 3.0"))
     clean(fake_shop, "run", "--device", "cpu")

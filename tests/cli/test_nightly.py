@@ -19,9 +19,9 @@ from click.testing import CliRunner, Result
 from gpuregress import storage
 from gpuregress.cli import main
 from gpuregress.errors import Interrupted, StorageError
-from gpuregress.pipeline import opening
 from gpuregress.plan import cases
 from gpuregress.records import RunSummary
+from gpuregress.session import session
 from tests.cli import workshop
 from tests.cli.workshop import JOB, KERNEL, Workshop
 
@@ -308,7 +308,7 @@ def test_a_report_is_not_green_while_the_run_goes_on(fake_shop: Workshop, monkey
     junit, document = fake_shop.root / "n.xml", fake_shop.root / "n.json"
     seen: list[dict[str, str]] = []
     states: list[str] = []
-    run = opening.run
+    run = session.run
 
     def look(*arguments: Any, **options: Any) -> RunSummary:
         seen.append(failures(junit))
@@ -316,7 +316,7 @@ def test_a_report_is_not_green_while_the_run_goes_on(fake_shop: Workshop, monkey
         return run(*arguments, **options)
 
     accepted(fake_shop)
-    monkeypatch.setattr(opening, "run", look)
+    monkeypatch.setattr(session, "run", look)
     assert night(fake_shop, "--junit", str(junit), "--json", str(document)).exit_code == 0
     assert "this run has not finished" in seen[0]["the run"]
     assert failures(junit) == {}
@@ -331,21 +331,21 @@ def test_the_report_of_a_night_that_is_interrupted_early_says_so(
     def interrupted(*_arguments: Any, **_options: Any) -> RunSummary:
         raise Interrupted("interrupted")
 
-    monkeypatch.setattr(opening, "run", interrupted)
+    monkeypatch.setattr(session, "run", interrupted)
     assert night(fake_shop, "--json", str(document)).exit_code == 130
     read = json.loads(document.read_text())
     assert (read["state"], read["interrupted"], read["exit_code"]) == ("interrupted", True, 130)
 
 
 def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = opening.run
+    run = session.run
 
     def lose(*arguments: Any, **options: Any) -> RunSummary:
         shutil.rmtree(fake_shop.root / "reports")
         fake_shop.write("reports", "a file")
         return run(*arguments, **options)
 
-    monkeypatch.setattr(opening, "run", lose)
+    monkeypatch.setattr(session, "run", lose)
     junit, document = fake_shop.root / "reports/n.xml", fake_shop.root / "n.json"
     said = night(fake_shop, "--junit", str(junit), "--json", str(document))
     assert said.exit_code == 4

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gpuregress import launchlog
-from gpuregress.pipeline import findings
-from gpuregress.pipeline.pairs import Pair
+from gpuregress.judging import diagnosis
+from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.records import Comparison
 from tests.cli import workshop
 from tests.cli.workshop import Workshop
@@ -113,13 +113,13 @@ def test_a_reference_equal_to_the_baseline_is_compared_once_under_the_same_rule(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, rule: str, asks: tuple[str, ...]
 ) -> None:
     asked: list[str] = []
-    compare = findings.compare
+    compare = diagnosis.compare
 
     def told(pair: Pair, *rest: Any) -> Comparison:
         asked.append(pair.against)
         return compare(pair, *rest)
 
-    monkeypatch.setattr(findings, "compare", told)
+    monkeypatch.setattr(diagnosis, "compare", told)
     change(shop, "{float32: 2.0}]}]", "{float32: 2.0}]}]" + rule)
     assert shop.call(*RUN).exit_code == 0
     assert shop.call("accept", "doubled", "-m", "right").exit_code == 0

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuregress.devices.cpu.lower import catalog_machine
-from gpuregress.devices.cpu.lower.catalog import FAMILIES, forms
-from gpuregress.devices.cpu.lower.catalog_form import Form
-from gpuregress.devices.cpu.lower.scalar import width
+from gpuregress.devices.cpu.builder.scalar import width
+from tests.conformance.catalog import machine
+from tests.conformance.catalog.computing import FAMILIES, forms
+from tests.conformance.catalog.form import Form
 
 VERSION = "8.6"  # the first with all forms; nvJitLink 12.7 and later take it
 BATCH = 100
@@ -49,8 +49,8 @@ def batches() -> Iterator[Batch]:
 
 def machine_batches() -> Iterator[Batch]:
     """All forms by which threads meet and reach memory; one module a family."""
-    for family in catalog_machine.FAMILIES:
-        chosen = {f"k{place}": form for place, form in enumerate(catalog_machine.forms(family))}
+    for family in machine.FAMILIES:
+        chosen = {f"k{place}": form for place, form in enumerate(machine.forms(family))}
         yield Batch(f"machine-{family}", chosen, module(chosen))
 
 

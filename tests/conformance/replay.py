@@ -23,12 +23,12 @@ import numpy.typing as npt
 
 from gpuregress.devices.base import Device
 from gpuregress.devices.base import Module as DeviceModule
-from gpuregress.devices.cpu.lower.catalog_form import Form
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program
 from gpuregress.toolchain import entries
+from tests.conformance.catalog.form import Form
 from tests.conformance.generate import EDGES, RANDOM, Batch, batches, machine_batches, size
-from tests.devices.cpu.lower.samples import operands
+from tests.devices.cpu.isa.samples import operands
 
 Array = npt.NDArray[Any]
 DIGESTS = Path(__file__).with_name("digests.json")

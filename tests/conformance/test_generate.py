@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.lower import catalog_machine
-from gpuregress.devices.cpu.lower.arithmetic import TABLE
-from gpuregress.devices.cpu.lower.catalog import FAMILIES, forms
+from gpuregress.devices.cpu.isa.arithmetic.arithmetic import TABLE
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from tests.conformance.catalog import machine
+from tests.conformance.catalog.computing import FAMILIES, forms
 from tests.conformance.generate import Batch, batches, machine_batches
 from tests.conformance.replay import inputs
 
@@ -22,7 +22,7 @@ def test_there_are_over_a_thousand_forms_each_named_once() -> None:
 
 def test_machine_forms_are_named_once_and_by_nothing_else() -> None:
     computing = {form.name for family in FAMILIES for form in forms(family)}
-    names = [form.name for family in catalog_machine.FAMILIES for form in catalog_machine.forms(family)]
+    names = [form.name for family in machine.FAMILIES for form in machine.forms(family)]
     assert len(names) == len(set(names)) > 250
     assert not computing & set(names)
 

@@ -15,7 +15,7 @@ from gpuregress.devices.registry import open_device
 from gpuregress.errors import GpuregressError
 from tests.conformance.generate import Batch, batches, machine_batches, module
 from tests.conformance.replay import DIGESTS, OPEN, UNASKED, digest, inputs, results_of
-from tests.devices.cpu.lower.harness import Lanes
+from tests.devices.cpu.isa.harness import Lanes
 
 _BATCHES = {batch.name: batch for batch in batches()}
 _MACHINE = {batch.name: batch for batch in machine_batches()}

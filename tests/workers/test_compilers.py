@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import CompileError, HarnessError, Interrupted, UnknownNames
-from gpuregress.pipeline.interrupts import Bell
+from gpuregress.interrupts import Bell
 from gpuregress.records import Program, Source
 from gpuregress.workers.compilers import Compilers
 

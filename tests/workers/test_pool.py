@@ -16,7 +16,7 @@ import pytest
 
 from gpuregress import launchlog
 from gpuregress.errors import Interrupted
-from gpuregress.pipeline.interrupts import Bell
+from gpuregress.interrupts import Bell
 from gpuregress.records import Case, Outcome
 from gpuregress.workers import watchdog
 from gpuregress.workers.pool import Begun, Pool

@@ -17,19 +17,19 @@ import numpy as np
 
 from gpuregress.devices import base, occupancy
 from gpuregress.devices.base import KernelInfo, LaunchReport
-from gpuregress.devices.cpu import cores, engine, order, split
-from gpuregress.devices.cpu.apart import Places
-from gpuregress.devices.cpu.arena import Arena
-from gpuregress.devices.cpu.compiled import compiled
-from gpuregress.devices.cpu.machine import faults, layout
-from gpuregress.devices.cpu.machine.layout import Machine
-from gpuregress.devices.cpu.machine.memory import AddressSpace, Region
-from gpuregress.devices.cpu.machine.program import Compiled, KernelFacts, Schedule
-from gpuregress.devices.cpu.machine.syscalls import Syscalls
-from gpuregress.devices.cpu.machine.tables import table
-from gpuregress.devices.cpu.machine.textures import Textures
-from gpuregress.devices.cpu.turns import Grid
-from gpuregress.devices.cpu.variables import place_variables
+from gpuregress.devices.cpu.compilation.object_cache import compiled
+from gpuregress.devices.cpu.parallel import block_order, cores, partition
+from gpuregress.devices.cpu.parallel.dependence import Places
+from gpuregress.devices.cpu.runtime import engine, faults, layout
+from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.co_resident_blocks import Grid
+from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
+from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts, Schedule
+from gpuregress.devices.cpu.runtime.syscalls import Syscalls
+from gpuregress.devices.cpu.runtime.tables import table
+from gpuregress.devices.cpu.runtime.textures import Textures
+from gpuregress.devices.cpu.runtime.variables import place_variables
 from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.devices.parameters import pack
 from gpuregress.devices.textures import TextureDescription
@@ -126,9 +126,9 @@ class CpuDevice:
         self._textures = Textures()
         self._heap: dict[int, int] = {}
         self._modules: list[CpuModule] = []
-        self._cuts = split.Cuts()
+        self._cuts = partition.Cuts()
         self._arenas = [Arena()]
-        self._order = order.of_run(0)
+        self._order = block_order.of_run(0)
         self._info: DeviceInfo | None = None
 
     @property
@@ -142,7 +142,7 @@ class CpuDevice:
 
     def vary(self, run: int) -> str:
         """Chooses the order of blocks and threads for what is loaded from now on; see `devices.base.Device.vary`."""
-        self._order = order.of_run(run)
+        self._order = block_order.of_run(run)
         return str(self._order)
 
     def load(self, program: Program, threads: int | None = None) -> CpuModule:
@@ -217,7 +217,7 @@ class CpuDevice:
         if resident is not None:
             check_cooperative(self.info, info, grid, resident.blocks)
         parameters = module.pack(kernel, args)
-        sequence = order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster), self._order.blocks)
+        sequence = block_order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster), self._order.blocks)
         most = cores.for_one_launch() if sequence is None else 1
         places = Places(self._space, self._textures, module.addresses)
         parts = self._cuts.parts(f"{id(module)} {kernel}", facts.footprint, grid, block, parameters, places, most)
@@ -301,9 +301,9 @@ class CpuDevice:
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.neighbours())
         elif sequence is not None:
-            status, machine = order.run(function, machine, sequence)
+            status, machine = block_order.run(function, machine, sequence)
         else:
-            status, machine = split.run(function, machines)
+            status, machine = partition.run(function, machines)
             scene = dataclasses.replace(scene, context=self._arenas[machines.index(machine)].context)
         elapsed = (time.perf_counter_ns() - start) / 1e6
         if status:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpuregress import toolchain
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.devices.cpu.machine.memory import Region
+from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Dim3, Source
 
 Array = npt.NDArray[np.generic]

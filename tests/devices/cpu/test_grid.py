@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu import order
+from gpuregress.devices.cpu.parallel import block_order
 from gpuregress.errors import DeviceError, KernelFault
 from tests.devices.cpu.running import Running, ints
 
@@ -92,7 +92,7 @@ def test_shared_memory_limits_the_blocks_that_are_there_at_once(tmp_path: Path) 
 
 def test_the_last_block_of_the_longest_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^31 - 1 blocks along x are possible; only the last one is run here."""
-    monkeypatch.setattr(order, "sequence", lambda total, _blocks: [total - 1])
+    monkeypatch.setattr(block_order, "sequence", lambda total, _blocks: [total - 1])
     text = """extern "C" __global__ void k(int* y) {
       y[0] = gridDim.x == 0x7fffffff; y[1] = blockIdx.x == gridDim.x - 1; y[2] = (int)gridDim.x;
       y[3] = gridDim.x + 1 > 5; y[4] = (int)(gridDim.x + 1) < 0; }"""

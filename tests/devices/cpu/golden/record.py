@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gpuregress.devices.cpu.lower.translate import entries, translate
+from gpuregress.devices.cpu.compilation.translate import entries, translate
 from gpuregress.devices.cpu.ptx.parser import parse
 
 FOLDER = Path(__file__).parent

@@ -1,0 +1,1 @@
+"""Analyses of PTX: control flow, liveness, uniformity, strides, pointer provenance, footprint."""

@@ -1,0 +1,158 @@
+"""A function's control flow: blocks, where a thread waits, and which loops may spin."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
+
+
+class Flow:
+    """The control-flow graph of a function's statements.
+
+    Args:
+        function: with a body.
+    """
+
+    def __init__(self, function: Function) -> None:
+        assert function.body is not None
+        self._function = function
+        self.statements: tuple[Statement, ...] = function.body
+        self.types = {item.name: item.type for item in function.registers}
+        self.blocks = self._split()
+        self._starts = [block.start for block in self.blocks]
+        self.block_of_label = {
+            self.statements[block.start].name: index  # type: ignore[union-attr]  # it is a Label
+            for index, block in enumerate(self.blocks)
+            if block.start < block.end and isinstance(self.statements[block.start], Label)
+        }
+        self._connect()
+        self.spins = self._spinning_edges()
+        self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
+        self.liveness = Liveness(self.statements, self.blocks, self.waits, self.spins) if self.needs_scheduler else None
+
+    @property
+    def needs_scheduler(self) -> bool:
+        """Whether a thread may have to stop for another."""
+        return bool(self.waits or self.spins)
+
+    def block_at(self, index: int) -> int:
+        """The block that holds statement `index`."""
+        return bisect_right(self._starts, index) - 1
+
+    def targets(self, instruction: Instruction) -> tuple[str, ...]:
+        """The labels that a branch may go to."""
+        if instruction.opcode == "bra":
+            label = instruction.operands[0]
+            return (label.name,) if isinstance(label, Symbol) else ()
+        if instruction.opcode == "brx":
+            table = instruction.operands[1]
+            return self._function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
+        return ()
+
+    def _split(self) -> list[Block]:
+        starts = {0}
+        for index, statement in enumerate(self.statements):
+            if isinstance(statement, Label):
+                starts.add(index)
+            elif isinstance(statement, Instruction) and statement.opcode in ("bra", "brx", "ret", "exit", "trap"):
+                starts.add(index + 1)
+        # A last, empty block: control may fall off the end, which is a return.
+        edges = sorted(starts | {len(self.statements)})
+        return [Block(start, end) for start, end in zip(edges, [*edges[1:], len(self.statements)], strict=True)]
+
+    def _connect(self) -> None:
+        for index, block in enumerate(self.blocks):
+            last = self.statements[block.end - 1] if block.end > block.start else None
+            if isinstance(last, Instruction):
+                block.successors += [self.block_of_label[name] for name in self.targets(last)]
+            falls_through = last is None or not effects.ends_thread(last)
+            if falls_through and index + 1 < len(self.blocks):
+                block.successors.append(index + 1)
+
+    # --- loops that wait for another thread ---------------------------------------------------------------------------
+
+    def _spinning_edges(self) -> set[tuple[int, int]]:
+        """Back edges (block, block) of loops that are left or kept by what another thread writes."""
+        tainted = self._tainted()
+        if not tainted:
+            return set()
+        return {edge for edge in self._back_edges() if self._depends(self._loop(edge), tainted)}
+
+    def _tainted(self) -> set[str]:
+        tainted = {
+            name
+            for statement in self.statements
+            if effects.may_change_between_reads(statement)
+            for name in effects.sets(statement)
+        }
+        before = -1
+        while tainted and len(tainted) != before:
+            before = len(tainted)
+            for statement in self.statements:
+                if not tainted.isdisjoint(effects.reads(statement)):
+                    tainted.update(effects.sets(statement))
+        return tainted
+
+    def _depends(self, loop: set[int], tainted: set[str]) -> bool:
+        inside = [
+            self.statements[at] for index in loop for at in range(self.blocks[index].start, self.blocks[index].end)
+        ]
+        if not any(effects.may_change_between_reads(statement) for statement in inside):
+            return False
+        return any(
+            isinstance(statement, Instruction)
+            and statement.opcode in ("bra", "brx", "exit", "ret")
+            and not tainted.isdisjoint(effects.reads(statement))
+            for statement in inside
+        )
+
+    def _back_edges(self) -> Iterator[tuple[int, int]]:
+        state: dict[int, int] = {}
+        stack = [(0, iter(self.blocks[0].successors))]
+        state[0] = 1
+        while stack:
+            index, successors = stack[-1]
+            for successor in successors:
+                if state.get(successor) == 1:
+                    yield (index, successor)
+                elif successor not in state:
+                    state[successor] = 1
+                    stack.append((successor, iter(self.blocks[successor].successors)))
+                    break
+            else:
+                state[index] = 2
+                stack.pop()
+
+    def _loop(self, edge: tuple[int, int]) -> set[int]:
+        tail, head = edge
+        predecessors: dict[int, list[int]] = {}
+        for index, block in enumerate(self.blocks):
+            for successor in block.successors:
+                predecessors.setdefault(successor, []).append(index)
+        found, pending = {head, tail}, [tail] if tail != head else []
+        while pending:
+            for index in predecessors.get(pending.pop(), []):
+                if index not in found:
+                    found.add(index)
+                    pending.append(index)
+        return found
+
+
+def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:
+    """Registers that exactly one unguarded instruction sets, with no other result."""
+    count: dict[str, int] = {}
+    found: dict[str, Instruction] = {}
+    for statement in statements:
+        for name in effects.sets(statement):
+            count[name] = count.get(name, 0) + 1
+            if isinstance(statement, Instruction) and statement.guard is None:
+                found[name] = statement
+    return {
+        name: instruction
+        for name, instruction in found.items()
+        if count[name] == 1 and isinstance(instruction.operands[0], Register)
+    }

@@ -1,0 +1,200 @@
+"""Which registers a thread that waits must keep, which of them have changed, and which it needs back at once.
+
+Data flow over a function's blocks. What a block does is summed up once, and what holds at its waits is noted in one
+walk over it: matrix kernels have blocks of ten thousand statements with hundreds of waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.ptx.tree import Label, Statement
+
+
+@dataclass(slots=True)
+class Block:
+    """Statements `start` to `end` (exclusive), entered at the first and left after the last."""
+
+    start: int
+    end: int
+    successors: list[int] = field(default_factory=list)
+
+
+class AtWait(NamedTuple):
+    """What becomes of the registers at a wait.
+
+    Attributes:
+        live: must outlive it.
+        dirty: have changed since they were last saved, or may have.
+        needed: are wanted before the thread waits again.
+    """
+
+    live: frozenset[str]
+    dirty: frozenset[str]
+    needed: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Backward:
+    """What is wanted before a stretch of code: `wanted`, and of what is wanted behind it all but `settled`."""
+
+    wanted: set[str]
+    settled: set[str]
+    opaque: bool = False
+
+    def before(self, after: Collection[str]) -> frozenset[str]:
+        return frozenset(self.wanted if self.opaque else self.wanted.union(set(after) - self.settled))
+
+
+class Liveness:
+    """The registers around the waits of a function.
+
+    Args:
+        statements: the function's body.
+        blocks: its blocks, connected.
+        waits: the statements at which a thread may wait.
+        spins: the edges (block, block) at which it lets other threads go on.
+
+    Attributes:
+        live_in: for each block, the registers that are read there or later before they are set.
+        live_after: wait → the registers that are read behind it before they are set.
+        dirty_in: for each block, the registers that may have been set since the thread last waited.
+        dirty_before: wait → the registers that may have been set since the wait before.
+        needed_after: wait → the registers that are read, or saved, before the thread waits again.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        blocks: Sequence[Block],
+        waits: Collection[int],
+        spins: Collection[tuple[int, int]],
+    ) -> None:
+        self._blocks, self._waits, self._spins = blocks, frozenset(waits), frozenset(spins)
+        self._sets = [frozenset(effects.sets(statement)) for statement in statements]
+        self._reads = [frozenset(effects.reads(statement)) for statement in statements]
+        self._guarded = [not isinstance(item, Label) and item.guard is not None for item in statements]
+        self.live_after: dict[int, frozenset[str]] = {}
+        self.dirty_before: dict[int, frozenset[str]] = {}
+        self.needed_after: dict[int, frozenset[str]] = {}
+        self.live_in = self._find_live()
+        # Whatever no wait saves need not be followed: in debug builds those are thousands of registers.
+        self._saved = frozenset().union(*self.live_after.values(), *(self._reads[position] for position in self._waits))
+        self.dirty_in = self._find_dirty()
+        self._find_needed()
+
+    # --- read later, on some way --------------------------------------------------------------------------------------
+
+    def _find_live(self) -> list[frozenset[str]]:
+        steps = [self._summary(block, through_waits=True) for block in self._blocks]
+        live_in = [frozenset[str]()] * len(self._blocks)
+        changed = True
+        while changed:
+            changed = False
+            for index in range(len(self._blocks) - 1, -1, -1):
+                live = steps[index].before(self._live_out(index, live_in))
+                changed = changed or live != live_in[index]
+                live_in[index] = live
+        for index, block in enumerate(self._blocks):
+            self._note(block, self._live_out(index, live_in), self.live_after, through_waits=True)
+        return live_in
+
+    def _live_out(self, index: int, live_in: Sequence[frozenset[str]]) -> frozenset[str]:
+        return frozenset().union(*(live_in[target] for target in self._blocks[index].successors))
+
+    # --- changed since it was last saved ------------------------------------------------------------------------------
+
+    def _find_dirty(self) -> list[frozenset[str]]:
+        dirty_in = [frozenset[str]()] * len(self._blocks)
+        # What is read before it is set is 0 at the start, and was never saved.
+        dirty_in[0] = self.live_in[0] & self._saved
+        steps = [self._changes(block) for block in self._blocks]
+        pending = set(range(len(self._blocks)))
+        while pending:
+            # In the order of the code, each loop is gone round a few times; in any other, without end.
+            for index in sorted(pending):
+                pending.discard(index)
+                changed, saved = steps[index]
+                dirty = changed if saved else dirty_in[index] | changed
+                for target in self._blocks[index].successors:
+                    if not dirty <= dirty_in[target]:
+                        dirty_in[target] |= dirty
+                        pending.add(target)
+        for block, dirty in zip(self._blocks, dirty_in, strict=True):
+            self._changes(block, dirty)
+        return dirty_in
+
+    def _changes(self, block: Block, before: Collection[str] = ()) -> tuple[frozenset[str], bool]:
+        """What is set in a block behind its last sure wait, and whether it has one; notes `dirty_before`."""
+        dirty, saved = set(before), False
+        for position in range(block.start, block.end):
+            if position in self._waits:
+                self.dirty_before[position] = frozenset(dirty | (self._sets[position] & self._saved))
+                # A guarded wait may not happen: what was dirty before it stays so.
+                if not self._guarded[position]:
+                    dirty, saved = set(), True
+            dirty |= self._sets[position] & self._saved
+        return frozenset(dirty), saved
+
+    # --- needed before the next wait ----------------------------------------------------------------------------------
+
+    def _find_needed(self) -> None:
+        steps = [self._summary(block, through_waits=False) for block in self._blocks]
+        needed_in = [frozenset[str]()] * len(self._blocks)
+        changed = True
+        while changed:
+            changed = False
+            for index in range(len(self._blocks) - 1, -1, -1):
+                needed = steps[index].before(self._needed_out(index, needed_in))
+                changed = changed or needed != needed_in[index]
+                needed_in[index] = needed
+        for index, block in enumerate(self._blocks):
+            self._note(block, self._needed_out(index, needed_in), self.needed_after, through_waits=False)
+
+    def _needed_out(self, index: int, needed_in: Sequence[frozenset[str]]) -> frozenset[str]:
+        # On an edge that may spin all that lives is saved.
+        return frozenset().union(
+            *(
+                self.live_in[target] if (index, target) in self._spins else needed_in[target]
+                for target in self._blocks[index].successors
+            )
+        )
+
+    def saved_at(self, position: int) -> frozenset[str]:
+        """The registers that wait `position` saves: they have changed and are read later."""
+        return self.dirty_before[position] & (self.live_after[position] | self._reads[position])
+
+    # --- backwards over statements ------------------------------------------------------------------------------------
+
+    def _summary(self, block: Block, *, through_waits: bool) -> _Backward:
+        step = _Backward(set(), set())
+        for position in range(block.end - 1, block.start - 1, -1):
+            self._step(step, position, through_waits=through_waits)
+        return step
+
+    def _note(
+        self, block: Block, after: frozenset[str], notes: dict[int, frozenset[str]], *, through_waits: bool
+    ) -> None:
+        """Notes at each wait of a block what is wanted behind it."""
+        step = _Backward(set(), set())
+        for position in range(block.end - 1, block.start - 1, -1):
+            if position in self._waits:
+                notes[position] = step.before(after)
+            self._step(step, position, through_waits=through_waits)
+
+    def _step(self, step: _Backward, position: int, *, through_waits: bool) -> None:
+        """Puts one more statement before a stretch of code."""
+        waits = not through_waits and position in self._waits
+        if not self._guarded[position]:
+            if waits:
+                step.wanted.clear()
+                step.opaque = True
+            step.wanted -= self._sets[position]
+            if not step.opaque:
+                step.settled |= self._sets[position]
+        if waits:
+            step.wanted |= self.saved_at(position) - self._sets[position]
+        step.wanted |= self._reads[position]

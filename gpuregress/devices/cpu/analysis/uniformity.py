@@ -1,0 +1,234 @@
+"""Which registers hold the same value in every thread of a block, and whether the block's threads always wait together.
+
+A value varies if it comes from a thread number, from memory or from another thread, or if it is set where only some
+threads come: between a branch that may go different ways and the place where the ways meet again (the branch's
+immediate postdominator). If no wait lies between, every thread takes the same way from wait to wait: the block is in
+lockstep, and nobody need keep track of where each thread stands. In doubt a value varies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.control_flow import Flow, single_definitions
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
+from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
+
+PURE = frozenset((
+    "mov", "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor",
+    "not", "cnot", "shl", "shr", "shf", "setp", "set", "selp", "slct", "cvt", "cvta", "lop3", "prmt", "bfe",
+    "bfi", "bfind", "bmsk", "brev", "clz", "popc", "mul24", "mad24", "sad", "addc", "subc", "madc", "copysign",
+    "testp", "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2", "lg2", "tanh", "isspacep",
+))  # fmt: skip
+"""Instructions whose result follows from their operands alone."""
+_SAME_FOR_ALL = (
+    "%ntid.",
+    "%nctaid.",
+    "%ctaid.",
+    "%clusterid.",
+    "%nclusterid.",
+    "%cluster_",
+    "%nsmid",
+    "%smid",
+    "%gridid",
+)
+_WARP_MASK = {"shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1, "bar": 0, "barrier": 0}
+"""The operand that holds the mask of a warp operation."""
+_MOST_COPIES = 3
+"""Code behind a wait is built once for each wait that it follows: not more of it in all than this many bodies."""
+
+
+class Uniformity:
+    """Answers for one kernel.
+
+    Args:
+        flow: its control flow.
+        parameters: the names of its parameters.
+    """
+
+    def __init__(self, flow: Flow, parameters: set[str]) -> None:
+        self._flow = flow
+        self._parameters = parameters
+        self._definitions = single_definitions(flow.statements)
+        self._exit = len(flow.blocks)
+        self._set = {name for statement in flow.statements for name in effects.sets(statement)}
+        self.varying: set[str] = set()
+        self._divergent: set[int] = set()
+        self.lockstep = self._waits_can_be_shared() and self._all_reach_the_end() and self._together()
+
+    # --- what is asked of the waits -----------------------------------------------------------------------------------
+
+    def _waits_can_be_shared(self) -> bool:
+        flow = self._flow
+        if flow.spins or any(isinstance(item, Call) and not _is_system_call(item) for item in flow.statements):
+            return False
+        return all(self._is_shared(flow.statements[index]) for index in flow.waits) and self._is_small()
+
+    def _is_shared(self, statement: object) -> bool:
+        """Whether a wait, once every thread stands there, is over for every thread."""
+        assert isinstance(statement, Instruction)
+        if statement.opcode == "activemask":
+            return True
+        if statement.opcode not in _WARP_MASK:
+            return False
+        words, operands = statement.modifiers, statement.operands
+        if statement.opcode in ("bar", "barrier") and "warp" not in words:
+            # A count, or a number that is not known here, may open the barrier for some threads before others come.
+            place, most = (1, 3) if "red" in words else (0, 1)
+            known = all(isinstance(item, Integer) for item in operands[place : place + 1])
+            return "arrive" not in words and len(operands) <= most and known
+        return self._names_all_lanes(operands[_WARP_MASK[statement.opcode]])
+
+    def _names_all_lanes(self, mask: Operand) -> bool:
+        if isinstance(mask, Integer):
+            return mask.value & 0xFFFF_FFFF == 0xFFFF_FFFF
+        definition = self._definitions.get(mask.name) if isinstance(mask, Register) else None
+        if definition is None:
+            return False
+        if definition.opcode == "activemask":
+            return True
+        return definition.opcode == "mov" and self._names_all_lanes(definition.operands[1])
+
+    def _is_small(self) -> bool:
+        flow = self._flow
+        total = sum(self._statements_behind(index) for index in flow.waits)
+        return total <= _MOST_COPIES * len(flow.statements)
+
+    def _statements_behind(self, index: int) -> int:
+        """Statements that may run between a wait and the next ones."""
+        flow, total = self._flow, 0
+        number = flow.block_at(index)
+        pending, seen = [(number, index + 1)], set()
+        while pending:
+            number, start = pending.pop()
+            block = flow.blocks[number]
+            stop = next((at for at in range(start, block.end) if self._must_wait(at)), None)
+            total += (block.end if stop is None else stop) - start
+            for successor in block.successors if stop is None else ():
+                if successor not in seen:
+                    seen.add(successor)
+                    pending.append((successor, flow.blocks[successor].start))
+        return total
+
+    def _must_wait(self, index: int) -> bool:
+        return index in self._flow.waits and getattr(self._flow.statements[index], "guard", None) is None
+
+    # --- control flow -------------------------------------------------------------------------------------------------
+
+    def _successors(self, number: int) -> list[int]:
+        block = self._flow.blocks[number]
+        last = self._flow.statements[block.end - 1] if block.end > block.start else None
+        # A trap ends the whole launch: whoever goes on has not come to one.
+        leaves = isinstance(last, Instruction) and last.opcode in ("ret", "exit")
+        at_end = leaves or number == self._exit - 1
+        return [*block.successors, self._exit] if at_end else block.successors
+
+    def _all_reach_the_end(self) -> bool:
+        """Whether from every block some way leads to the end: otherwise nothing is known of where ways meet."""
+        before: dict[int, list[int]] = {}
+        ends = [self._exit]
+        for number in range(self._exit):
+            for successor in self._successors(number):
+                before.setdefault(successor, []).append(number)
+            if not self._successors(number):
+                ends.append(number)
+        seen, pending = set(ends), ends
+        while pending:
+            for number in before.get(pending.pop(), []):
+                if number not in seen:
+                    seen.add(number)
+                    pending.append(number)
+        return len(seen) == self._exit + 1
+
+    def _postdominators(self) -> list[int]:
+        """For each block the blocks that every way from it to the end passes, itself included, as bits of a number."""
+        everything = (1 << (self._exit + 1)) - 1
+        found = [everything] * self._exit + [1 << self._exit]
+        changed = True
+        while changed:
+            changed = False
+            for number in reversed(range(self._exit)):
+                common = everything
+                for successor in self._successors(number):
+                    common &= found[successor]
+                common |= 1 << number
+                if common != found[number]:
+                    found[number], changed = common, True
+        return found
+
+    def _influenced(self, number: int, meeting: int) -> Iterator[int]:
+        """The blocks between a branch and the place where its ways meet; `meeting`: its strict postdominators."""
+        seen: set[int] = set()
+        pending = list(self._successors(number))
+        while pending:
+            block = pending.pop()
+            if block not in seen and not meeting >> block & 1:
+                seen.add(block)
+                yield block
+                pending += self._successors(block)
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _together(self) -> bool:
+        flow = self._flow
+        postdominators = self._postdominators()
+        split: set[int] = set()
+        changed = True
+        while changed:
+            changed = self._spread()
+            for number, block in enumerate(flow.blocks):
+                if number not in split and block.end > block.start and self._splits(block.end - 1):
+                    split.add(number)
+                    self._divergent.update(self._influenced(number, postdominators[number] & ~(1 << number)))
+                    changed = True
+        return not any(self._is_alone(index) for index in flow.waits)
+
+    def _spread(self) -> bool:
+        """Marks what varies because of what is already known to; whether anything new was found."""
+        before = len(self.varying)
+        for number, block in enumerate(self._flow.blocks):
+            for index in range(block.start, block.end):
+                statement = self._flow.statements[index]
+                names = effects.sets(statement)
+                if not names:
+                    continue
+                if number in self._divergent or not self._makes_uniform(statement):
+                    self.varying.update(names)
+        return len(self.varying) != before
+
+    def _makes_uniform(self, statement: object) -> bool:
+        if not isinstance(statement, Instruction) or not all(map(self._is_uniform, effects.reads(statement))):
+            # Votes of the whole block answer the same to all, whatever they read, as long as all of them ask.
+            return isinstance(statement, Instruction) and statement.opcode in ("bar", "barrier") and not statement.guard
+        if statement.opcode == "ld":
+            address = statement.operands[1]
+            return (
+                statement.modifiers[0] == "param"
+                and isinstance(address, Address)
+                and isinstance(address.base, Symbol)
+                and address.base.name in self._parameters
+            )
+        return statement.opcode in PURE or statement.opcode in ("bar", "barrier")
+
+    def _is_uniform(self, name: str) -> bool:
+        if name in self.varying:
+            return False
+        return name in self._set or name.startswith(_SAME_FOR_ALL)
+
+    def _splits(self, index: int) -> bool:
+        """Whether threads may go different ways behind a statement."""
+        statement = self._flow.statements[index]
+        if not isinstance(statement, Instruction) or statement.opcode not in ("bra", "brx", "ret", "exit", "trap"):
+            return False
+        return not all(map(self._is_uniform, effects.reads(statement)))
+
+    def _is_alone(self, index: int) -> bool:
+        """Whether only some threads may come to a wait."""
+        number = self._flow.block_at(index)
+        guard = getattr(self._flow.statements[index], "guard", None)
+        return number in self._divergent or (guard is not None and not self._is_uniform(guard.register))
+
+
+def _is_system_call(call: Call) -> bool:
+    return isinstance(call.callee, Symbol) and call.callee.name in SYSTEM_CALLS

@@ -1,0 +1,196 @@
+"""Points-to analysis of a kernel's PTX: which buffers it reads and writes. Builds and runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
+from gpuregress.devices.cpu.builder.frame import place
+from gpuregress.devices.cpu.functions.inline import inlined
+from gpuregress.devices.cpu.ptx import parser
+from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.tree import (
+    Address,
+    Call,
+    Function,
+    Instruction,
+    Operand,
+    Register,
+    Statement,
+    Symbol,
+    TextureAddress,
+)
+
+Place = int | str
+"""A pointer's first byte in the parameter space, or the name of a variable."""
+
+_READS = frozenset(["ld", "ldu", "tex", "tld4", "suld", "wmma.load", "cp"])
+_UPDATES = frozenset(["atom", "red", "sured"])
+_WRITES = frozenset(["st", "sust", "wmma.store"])
+_OWN_SPACES = frozenset(["shared", "local", "param"])
+_HARMLESS_CALLS = frozenset(["vprintf", "__assertfail", "malloc", "free"])
+
+
+@dataclass(slots=True)
+class Accesses:
+    """What a kernel does to global memory.
+
+    Attributes:
+        offsets: each parameter's first byte in the parameter space.
+        read: the places it may read.
+        written: the places it may write; atomic operations both read and write.
+        updated: the places it reads and writes in one operation.
+        read_first: the places of which it may read an element before it has written any.
+        reads_anywhere: whether it reads through an address of unknown origin.
+        writes_anywhere: whether it writes through one.
+    """
+
+    offsets: tuple[int, ...]
+    read: set[Place] = field(default_factory=set)
+    written: set[Place] = field(default_factory=set)
+    updated: set[Place] = field(default_factory=set)
+    read_first: set[Place] = field(default_factory=set)
+    reads_anywhere: bool = False
+    writes_anywhere: bool = False
+
+    def of_parameter(self, number: int, size: int, places: set[Place]) -> bool:
+        """Whether one of the places is a pointer inside a parameter of `size` bytes."""
+        first = self.offsets[number]
+        return any(isinstance(place, int) and first <= place < first + size for place in places)
+
+
+def of_kernel(ptx: str, kernel: str) -> Accesses:
+    """The accesses of one kernel.
+
+    Args:
+        ptx: a whole module.
+        kernel: the mangled name of an entry.
+
+    Raises:
+        UnsupportedError: the PTX cannot be parsed.
+        KeyError: there is no such entry.
+    """
+    functions = {item.name: item for item in inlined(parser.parse(ptx)).functions}
+    return _Collector(_without_copies(functions[kernel])).collect()
+
+
+def _without_copies(function: Function) -> Function:
+    """The function with the arguments of inlined calls passed by moves, not through `.param` variables."""
+    own = {item.name for item in function.variables if item.space == "param"}
+    stored: dict[tuple[str, int], list[Operand]] = {}
+    for item in function.body or ():
+        if isinstance(item, Instruction) and item.opcode == "st" and (place := _own_place(item, 0, own)):
+            stored.setdefault(place, []).append(item.operands[1])
+
+    def moved(item: Statement) -> Statement:
+        if not isinstance(item, Instruction) or item.opcode != "ld":
+            return item
+        place = _own_place(item, 1, own)
+        held = stored.get(place, []) if place else []
+        is_plain = len(held) == 1 and isinstance(held[0], Register) and isinstance(item.operands[0], Register)
+        return (
+            replace(item, opcode="mov", modifiers=item.modifiers[-1:], operands=(item.operands[0], held[0]))
+            if is_plain
+            else item
+        )
+
+    return replace(function, body=tuple(map(moved, function.body or ())))
+
+
+def _own_place(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | None:
+    """The `.param` variable of the body, and the byte in it, that an operand is the address of."""
+    address = item.operands[at]
+    if isinstance(address, Address) and isinstance(address.base, Symbol) and address.base.name in own:
+        return address.base.name, address.base.offset + address.offset
+    return None
+
+
+class _Collector:
+    def __init__(self, function: Function) -> None:
+        self._flow = Flow(function)
+        offsets, _ = place(function.parameters)
+        self._sources = Sources(self._flow.statements, offsets)
+        self._found = Accesses(tuple(offsets[item.name] for item in function.parameters))
+        self._reads: dict[int, set[Place]] = {}
+        self._writes: dict[int, set[Place]] = {}
+
+    def collect(self) -> Accesses:
+        for index, statement in enumerate(self._flow.statements):
+            if isinstance(statement, Call):
+                self._call(statement)
+            elif isinstance(statement, Instruction):
+                self._instruction(index, statement)
+        found = self._found
+        found.read = {item for items in self._reads.values() for item in items}
+        found.written = {item for items in self._writes.values() for item in items}
+        found.read_first = {item for item in found.read if item not in found.written or self._is_read_first(item)}
+        return found
+
+    def _call(self, call: Call) -> None:
+        """A function that could not be put in place of its call may do anything."""
+        if not isinstance(call.callee, Symbol) or call.callee.name not in _HARMLESS_CALLS:
+            self._found.reads_anywhere = self._found.writes_anywhere = True
+
+    def _instruction(self, index: int, item: Instruction) -> None:
+        what = f"wmma.{item.modifiers[0]}" if item.opcode == "wmma" and item.modifiers else item.opcode
+        if what == "cp":
+            self._copy(index, item)
+        elif what in _READS | _WRITES | _UPDATES and space_of(item) not in _OWN_SPACES:
+            address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)
+            places = None if address is None else self._places(address)
+            reads, writes = what not in _WRITES, what not in _READS
+            self._note(index, places, reads=reads, writes=writes)
+            if reads and writes:
+                self._found.updated |= places or set()
+
+    def _copy(self, index: int, item: Instruction) -> None:
+        """`cp.async` and its bulk forms: the first address is written, the second read, where they are global."""
+        addresses = [one for one in item.operands if isinstance(one, Address)]
+        spaces = [word for word in item.modifiers if word.partition("::")[0] in ("global", "shared")]
+        if len(addresses) < 2 or len(spaces) != 2:
+            self._note(index, None, reads=True, writes=bool(addresses))
+            return
+        if spaces[0] == "global":
+            self._note(index, self._places(addresses[0]), reads="reduce" in item.modifiers, writes=True)
+        if spaces[1] == "global":
+            self._note(index, self._places(addresses[1]), reads=True, writes=False)
+
+    def _places(self, address: Address | TextureAddress) -> set[Place] | None:
+        found = self._sources.of(address.base)
+        return None if found is None else set(found)
+
+    def _note(self, index: int, places: set[Place] | None, *, reads: bool, writes: bool) -> None:
+        if places is None:
+            self._found.reads_anywhere |= reads
+            self._found.writes_anywhere |= writes
+            return
+        if reads:
+            self._reads.setdefault(index, set()).update(places)
+        if writes:
+            self._writes.setdefault(index, set()).update(places)
+
+    def _is_read_first(self, wanted: Place) -> bool:
+        """Whether a path from the entry reaches a read of a place with no write to it before."""
+        pending, seen = [0], set[int]()
+        while pending:
+            index = pending.pop()
+            if index in seen or index >= len(self._flow.statements):
+                continue
+            seen.add(index)
+            if wanted in self._reads.get(index, ()):
+                return True
+            statement = self._flow.statements[index]
+            is_certain = isinstance(statement, Instruction) and statement.guard is None
+            if not (is_certain and self._writes.get(index) == {wanted}):
+                pending += self._successors(index, statement)
+        return False
+
+    def _successors(self, index: int, statement: Statement) -> Iterator[int]:
+        if not effects.ends_thread(statement):
+            yield index + 1
+        if isinstance(statement, Instruction):
+            for label in self._flow.targets(statement):
+                yield self._flow.blocks[self._flow.block_of_label[label]].start

@@ -1,0 +1,1 @@
+"""LLVM IR primitives that every instruction family builds with."""

@@ -1,0 +1,65 @@
+"""Where a thread's registers are while it waits, and what it has said to the scheduler.
+
+A context is a set of rows, one element for each thread of the block: `LAYOUT` first, then one row for each register
+that lives across a wait.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.structured import at, element
+from gpuregress.devices.cpu.builder.types import I8, I32, I64, width
+from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, FIXED_BYTES, ROWS
+from gpuregress.devices.cpu.runtime.layout import ROW
+
+YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER = range(6)
+"""Why a thread stands where it stands: it may go on; a barrier; a barrier it need not wait for; a warp operation;
+until no lane of its warp can go on; the cluster's barrier."""
+
+PLAIN_BARRIER = 16
+"""Plus a barrier's number: all threads of the block wait there; the thread need not say which."""
+
+LAYOUT: dict[str, tuple[int, ir.Type]] = {
+    name: (offset, I32 if size == 4 else I64) for name, (offset, size) in ROWS.items()
+}
+
+
+def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) -> ir.Value:
+    """A pointer to one thread's (or barrier's) element of a fixed row."""
+    offset, type_ = LAYOUT[name]
+    return element(builder, at(builder, context, offset), index, type_)
+
+
+class Slots:
+    """Gives each register that lives across a wait its own row.
+
+    Args:
+        clustered: for a block of a cluster.
+    """
+
+    def __init__(self, *, clustered: bool = False) -> None:
+        self._offsets: dict[str, int] = {}
+        self.size = CLUSTER_BYTES if clustered else FIXED_BYTES
+
+    def offset(self, name: str, type_: ir.Type) -> int:
+        """The first byte of a register's row."""
+        if name not in self._offsets:
+            step = max(8, width(type_)) // 8
+            self.size = -(-self.size // 16) * 16
+            self._offsets[name] = self.size
+            self.size += ROW * step
+        return self._offsets[name]
+
+    def save(self, builder: ir.IRBuilder, context: ir.Value, index: ir.Value, name: str, value: ir.Value) -> None:
+        """Stores a register's value."""
+        offset = self.offset(name, value.type)
+        stored = builder.zext(value, I8) if width(value.type) == 1 else value
+        builder.store(stored, element(builder, at(builder, context, offset), index, stored.type))
+
+    def restore(self, builder: ir.IRBuilder, context: ir.Value, index: ir.Value, name: str, type_: ir.Type) -> ir.Value:
+        """Loads a register's value."""
+        memory_type = I8 if width(type_) == 1 else type_
+        pointer = element(builder, at(builder, context, self.offset(name, type_)), index, memory_type)
+        value = builder.load(pointer, typ=memory_type)
+        return builder.trunc(value, type_) if width(type_) == 1 else value

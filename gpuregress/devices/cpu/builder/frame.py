@@ -1,0 +1,56 @@
+"""Where a function's `.param` and `.local` variables are."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.structured import entry_alloca
+from gpuregress.devices.cpu.builder.types import I8
+from gpuregress.devices.cpu.builder.unit import byte_size
+from gpuregress.devices.cpu.ptx.tree import Function, Variable
+
+
+class Frame:
+    """Places for one function.
+
+    Args:
+        function: its syntax tree.
+        llvm: the LLVM function that holds the stack slots.
+        memory: results and parameters of a device function, by name; None for a kernel.
+    """
+
+    def __init__(self, function: Function, llvm: ir.Function, memory: dict[str, ir.Value] | None) -> None:
+        self._llvm = llvm
+        self._memory = dict(memory or {})
+        self._variables = {item.name: item for item in function.variables}
+        self.parameters = {item.name: item for item in function.parameters}
+        self.parameter_offsets, self.parameter_bytes = place(function.parameters)
+        locals_ = tuple(item for item in function.variables if item.space == "local")
+        self.local_offsets, size = place(locals_)
+        self.local_bytes = -(-size // 16) * 16
+
+    def param_memory(self, name: str) -> ir.Value | None:
+        """A pointer to a `.param` variable of the body, or to a device function's own; None for a kernel's."""
+        if name not in self._memory and name in self._variables and self._variables[name].space == "param":
+            type_ = ir.ArrayType(I8, max(1, byte_size(self._variables[name])))
+            self._memory[name] = entry_alloca(self._llvm, type_, align=16)
+        return self._memory.get(name)
+
+    def variable(self, name: str) -> Variable | None:
+        """A variable declared in the body."""
+        return self._variables.get(name)
+
+
+def place(variables: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
+    """Lays variables out one behind the other, each aligned.
+
+    Returns:
+        name → first byte, and the bytes of all.
+    """
+    offsets: dict[str, int] = {}
+    position = 0
+    for item in variables:
+        position = -(-position // item.alignment) * item.alignment
+        offsets[item.name] = position
+        position += byte_size(item)
+    return offsets, position

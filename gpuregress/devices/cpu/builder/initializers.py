@@ -1,0 +1,53 @@
+"""A module variable's first contents: numbers at once, addresses when the program is loaded."""
+
+from __future__ import annotations
+
+import struct
+
+from gpuregress.devices.cpu.builder.unit import byte_size
+from gpuregress.devices.cpu.ptx.declarations import type_size
+from gpuregress.devices.cpu.ptx.tree import Float, Initializer, Integer, MaskedSymbol, Variable
+from gpuregress.devices.cpu.runtime.program import VariableFacts
+
+
+def variable_facts(variable: Variable) -> VariableFacts:
+    """A variable's bytes as far as they are given, and where addresses go."""
+    step = type_size(variable.type)
+    data = bytearray(step * len(variable.initializer))
+    addresses: list[tuple[int, int, str, int, int]] = []
+    for index, item in enumerate(variable.initializer):
+        place = index * step
+        if isinstance(item, Integer | Float):
+            data[place : place + step] = _bytes(item, variable.type, step)
+        else:
+            addresses.append(_address(item, place, step))
+    return VariableFacts(variable.name, byte_size(variable), step, data.rstrip(b"\0").hex(), tuple(addresses))
+
+
+def _bytes(item: Integer | Float, type_name: str, step: int) -> bytes:
+    if isinstance(item, Integer):
+        # `.f32 x = 1` is the number one; in an integer's place it is the bits.
+        if type_name not in ("f32", "f64"):
+            return (item.value & (1 << 8 * step) - 1).to_bytes(step, "little")
+        item = Float(_double_bits(float(item.value)), 64)
+    if 8 * step == item.width or type_name not in ("f32", "f64"):
+        return (item.bits & (1 << 8 * step) - 1).to_bytes(step, "little")
+    return _other_width(item, type_name).to_bytes(step, "little")
+
+
+def _double_bits(value: float) -> int:
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+def _other_width(item: Float, type_name: str) -> int:
+    source = "<d" if item.width == 64 else "<f"
+    value = struct.unpack(source, item.bits.to_bytes(item.width // 8, "little"))[0]
+    return int.from_bytes(struct.pack("<f" if type_name == "f32" else "<d", value), "little")
+
+
+def _address(item: Initializer, place: int, step: int) -> tuple[int, int, str, int, int]:
+    if isinstance(item, MaskedSymbol):
+        shift = (item.mask & -item.mask).bit_length() - 1
+        return (place, step, item.symbol.name, item.symbol.offset, shift)
+    assert not isinstance(item, Integer | Float)
+    return (place, step, item.name, item.offset, 0)

@@ -1,0 +1,173 @@
+"""The slow way to an address: looks in every region and window, and reports the fault if it is nowhere."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
+from gpuregress.devices.cpu.runtime.layout import (
+    CLUSTER_SHIFT,
+    FAULT_ACCESS,
+    FAULT_FAR,
+    GATHER,
+    LOCAL_START,
+    LOCAL_WINDOW,
+    OFFSETS,
+    PARAM_WINDOW,
+    REGION_SHIFT,
+    SHARED_WINDOW,
+    SLOT_BITS,
+    TABLE_SHIFT,
+)
+
+WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+
+
+def field(builder: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = I64) -> ir.Value:
+    """Loads a field of the machine."""
+    return builder.load(at(builder, machine, OFFSETS[name]), typ=type_, align=8)
+
+
+def set_field(builder: ir.IRBuilder, machine: ir.Value, name: str, value: ir.Value) -> None:
+    """Stores a 64-bit field of the machine."""
+    builder.store(value, at(builder, machine, OFFSETS[name]), align=8)
+
+
+def region_row(builder: ir.IRBuilder, address: ir.Value, table: ir.Value, count: ir.Value) -> ir.Value:
+    """The table's row of the region in whose slot an address lies; row 0, which is empty, where there is none."""
+    slot = builder.lshr(address, i64(REGION_SHIFT))
+    number = builder.and_(builder.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
+    number = builder.select(builder.icmp_unsigned("<", number, count), number, i64(0))
+    return at(builder, table, builder.shl(number, i64(TABLE_SHIFT)))
+
+
+def build_resolve(
+    module: ir.Module, shared: list[tuple[int, int]], dynamic_start: int, *, clustered: bool = False
+) -> ir.Function:
+    """Builds `resolve(machine, local, address, size, site) → host pointer or null`.
+
+    `address` is generic, `size` a power of two and also the alignment; `local` is the thread's local memory.
+
+    Args:
+        module: where it is built.
+        shared: each shared variable's (address, bytes).
+        dynamic_start: where the dynamic shared memory starts.
+        clustered: look in the other blocks' shared memory, too.
+    """
+    function = _declared(module, "resolve")
+    machine, local, address, size, _ = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    search = _Search(builder, address, size)
+    if clustered:
+        search.cluster(machine, shared, dynamic_start)
+    else:
+        shared_host = builder.inttoptr(field(builder, machine, "shared"), POINTER)
+        for start, count in shared:
+            search.window(SHARED_WINDOW, i64(start), i64(count), shared_host)
+        search.window(SHARED_WINDOW, i64(dynamic_start), field(builder, machine, "dynamic_size"), shared_host)
+    search.window(LOCAL_WINDOW, i64(LOCAL_START), field(builder, machine, "local_size"), local)
+    params = builder.inttoptr(field(builder, machine, "params"), POINTER)
+    search.window(PARAM_WINDOW, i64(0), field(builder, machine, "params_size"), params)
+    search.table(machine)
+    _fail(builder, FAULT_ACCESS, function)
+    return function
+
+
+def build_resolve_own(module: ir.Module, resolve: ir.Function) -> ir.Function:
+    """Builds `resolve_own`, which takes what `resolve` takes, for accesses that reach the own block's memory only."""
+    function = _declared(module, "resolve_own")
+    machine, _, address, _, _ = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    rank = builder.lshr(builder.sub(address, i64(SHARED_WINDOW)), i64(CLUSTER_SHIFT))
+    with builder.if_then(builder.icmp_unsigned("==", rank, field(builder, machine, "cluster_rank"))):
+        builder.ret(builder.call(resolve, function.args))
+    _fail(builder, FAULT_FAR, function)
+    return function
+
+
+def build_resolve_in(module: ir.Module, resolve: ir.Function, space: str) -> ir.Function:
+    """Builds `resolve_SPACE`, which takes what `resolve` takes, for accesses that name their state space.
+
+    A GPU does not find shared memory by `ld.global`, nor global memory by `ld.shared`.
+    """
+    function = _declared(module, f"resolve_{space}")
+    _, _, address, _, _ = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    with builder.if_then(in_space(builder, address, space)):
+        builder.ret(builder.call(resolve, function.args))
+    _fail(builder, FAULT_ACCESS, function)
+    return function
+
+
+def in_space(builder: ir.IRBuilder, address: ir.Value, space: str) -> ir.Value:
+    """Whether a generic address lies in a window, or in none: then it is global. PTX ISA manual, 5.1 "State Spaces"."""
+    slot = builder.lshr(address, i64(REGION_SHIFT))
+    if space in WINDOWS:
+        return builder.icmp_unsigned("==", slot, i64(WINDOWS[space] >> REGION_SHIFT))
+    found: ir.Value = ir.Constant(I1, 1)
+    for window in WINDOWS.values():
+        found = builder.and_(found, builder.icmp_unsigned("!=", slot, i64(window >> REGION_SHIFT)))
+    return found
+
+
+def _declared(module: ir.Module, name: str) -> ir.Function:
+    function = ir.Function(module, ir.FunctionType(POINTER, (POINTER, POINTER, I64, I64, I64)), name)
+    function.linkage = "internal"
+    for attribute in ("noinline", "cold", "nounwind"):
+        function.attributes.add(attribute)
+    return function
+
+
+def _fail(builder: ir.IRBuilder, kind: int, function: ir.Function) -> None:
+    machine, _, address, _, site = function.args
+    set_field(builder, machine, "fault_kind", i64(kind))
+    set_field(builder, machine, "fault_site", site)
+    set_field(builder, machine, "fault_address", address)
+    builder.ret(ir.Constant(POINTER, None))
+
+
+class _Search:
+    def __init__(self, builder: ir.IRBuilder, address: ir.Value, size: ir.Value) -> None:
+        self._builder = builder
+        self._address = address
+        self._size = size
+        ones = builder.sub(size, i64(1))
+        self._aligned = builder.icmp_unsigned("==", builder.and_(address, ones), i64(0))
+
+    def window(self, base: int, start: ir.Value, count: ir.Value, host: ir.Value) -> None:
+        """Returns the host pointer if the access lies within `count` bytes from `start` of a window."""
+        offset = self._builder.sub(self._address, i64(base))
+        self._return_if_inside(self._builder.sub(offset, start), count, at(self._builder, host, offset))
+
+    def cluster(self, machine: ir.Value, shared: list[tuple[int, int]], dynamic_start: int) -> None:
+        """Returns the host pointer if the access lies in a shared variable of a block that is there."""
+        builder = self._builder
+        offset = builder.sub(self._address, i64(SHARED_WINDOW))
+        rank = builder.lshr(offset, i64(CLUSTER_SHIFT))
+        with builder.if_then(builder.icmp_unsigned("<", rank, field(builder, machine, "cluster_count"))):
+            table = builder.inttoptr(field(builder, machine, "cluster_shared"), POINTER)
+            host = builder.load(at(builder, table, builder.shl(rank, i64(3))), typ=POINTER)
+            inside = builder.and_(offset, i64((1 << CLUSTER_SHIFT) - 1))
+            with builder.if_then(builder.icmp_unsigned("!=", host, ir.Constant(POINTER, None))):
+                ranges = [(start, i64(count)) for start, count in shared]
+                for start, count in (*ranges, (dynamic_start, field(builder, machine, "dynamic_size"))):
+                    self._return_if_inside(builder.sub(inside, i64(start)), count, at(builder, host, inside))
+
+    def table(self, machine: ir.Value) -> None:
+        """Returns the host pointer if the access lies within a region of the table."""
+        builder = self._builder
+        table = builder.inttoptr(field(builder, machine, "table"), POINTER)
+        row = region_row(builder, self._address, table, field(builder, machine, "table_count"))
+        host = builder.load(row, typ=POINTER)
+        count = builder.load(at(builder, row, 8), typ=I64)
+        offset = builder.sub(self._address, builder.load(at(builder, row, 16), typ=I64))
+        self._return_if_inside(offset, count, at(builder, host, offset))
+
+    def _return_if_inside(self, offset: ir.Value, count: ir.Value, host: ir.Value) -> None:
+        builder = self._builder
+        # count - size would underflow where the region is smaller than the access.
+        fits = builder.icmp_unsigned(">=", count, self._size)
+        inside = builder.icmp_unsigned("<=", offset, builder.sub(count, self._size))
+        with builder.if_then(builder.and_(builder.and_(fits, inside), self._aligned)):
+            builder.ret(host)

@@ -1,0 +1,134 @@
+"""What lowerings of machine opcodes may ask of their function beyond `Emit`: memory, control, waiting, faults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.analysis.pointer_origin import Origins
+from gpuregress.devices.cpu.builder.emit import Emit
+from gpuregress.devices.cpu.builder.frame import Frame
+from gpuregress.devices.cpu.builder.regions import MachineView, Region
+from gpuregress.devices.cpu.builder.threads import Thread
+from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Instruction, Register
+
+
+class Exits(Protocol):
+    """Where a thread goes when it leaves the function, and how it waits."""
+
+    def finish(self, emitter: Services) -> None:
+        """Ends the block: the thread returns from the function."""
+
+    def exit(self, emitter: Services) -> None:
+        """Ends the block: the thread exits."""
+
+    def fault(self, emitter: Services) -> None:
+        """Ends the block: a fault has been recorded."""
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Ends the block with a wait, and goes on in a new one when the thread is resumed."""
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Puts a value into the thread's element of a row of its context."""
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """The thread's element of a row of its context."""
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """What a lane of the thread's warp has posted."""
+
+
+@dataclass(slots=True)
+class Proven:
+    """What is known of the threads for which code is being built, beyond what holds for any.
+
+    Attributes:
+        pointers: (address, bytes) → a host pointer that needs no check.
+        branches: guarded branch → whether it is taken.
+    """
+
+    pointers: dict[tuple[Address, int], ir.Value] = field(default_factory=dict)
+    branches: dict[int, bool] = field(default_factory=dict)
+
+
+class Services(Emit, Protocol):
+    """The function being lowered.
+
+    Attributes:
+        builder: where code goes; a lowering may set another one.
+        unit: the module.
+        function: the syntax tree.
+        view: the machine, as this LLVM function sees it.
+        thread: who runs.
+        exits: where threads go, and how they wait.
+        flow: control flow.
+        frame: where parameters and local variables are.
+        origins: where addresses come from.
+        block_number: the block at hand.
+        index: the statement at hand.
+        proven: what need not be checked here.
+    """
+
+    builder: ir.IRBuilder
+    unit: Unit
+    function: Function
+    view: MachineView
+    thread: Thread
+    exits: Exits
+    flow: Flow
+    frame: Frame
+    origins: Origins
+    block_number: int
+    index: int
+    proven: Proven
+
+    def home(self, name: str) -> tuple[ir.Value, ir.Type]:
+        """A register's stack slot and type."""
+
+    def temporary(self, type_name: str) -> Register:
+        """A register of the emitter's own."""
+
+    def version(self, name: str) -> int:
+        """Changes whenever a register is set."""
+
+    def proven_pointer(self, address: Address, count: int) -> ir.Value | None:
+        """A host pointer that needs no check."""
+
+    def known_pointer(self, key: object) -> ir.Value | None:
+        """A host pointer that an access in this block has already checked."""
+
+    def remember_pointer(self, key: object, pointer: ir.Value) -> None:
+        """Keeps a checked host pointer for the rest of this block."""
+
+    def forget_pointers(self) -> None:
+        """Control has come from elsewhere: nothing checked before holds."""
+
+    def array_region(self, address: ir.Value) -> Region:
+        """The region that an address points into, looked up here."""
+
+    @property
+    def fault_block(self) -> ir.Block:
+        """A block that leaves the function with the fault that was recorded."""
+
+    def fail(self, kind: int, statement: Instruction | Call) -> None:
+        """Ends the block: records a fault and leaves."""
+
+    def guard_value(self, statement: Instruction | Call) -> ir.Value:
+        """Whether a guarded statement happens."""
+
+    def wait(self, kind: int) -> None:
+        """Waits at the current statement; goes on when the scheduler says so."""
+
+    def abandon(self) -> None:
+        """What the statement at hand still builds is never reached."""
+
+    def edge(self, target: int) -> ir.Block:
+        """The LLVM block to branch to for a block of the flow."""
+
+    def current(self) -> Instruction:
+        """The statement at hand."""

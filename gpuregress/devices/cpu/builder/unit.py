@@ -1,0 +1,169 @@
+"""One LLVM module for one PTX module: what all its functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
+from gpuregress.devices.cpu.analysis.effects import waits
+from gpuregress.devices.cpu.analysis.names import uses_reserved_shared
+from gpuregress.devices.cpu.builder.resolve import build_resolve, build_resolve_in, build_resolve_own
+from gpuregress.devices.cpu.builder.types import I32, POINTER
+from gpuregress.devices.cpu.ptx.declarations import type_size
+from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
+from gpuregress.devices.cpu.runtime.program import Schedule
+from gpuregress.devices.cpu.runtime.sites import Site, Sites
+from gpuregress.errors import UnsupportedError
+
+
+def byte_size(variable: Variable) -> int:
+    """Bytes of a variable; 0 for the dynamic shared memory."""
+    return 0 if variable.count is None else variable.count * type_size(variable.type)
+
+
+class Unit:
+    """A module being built.
+
+    Args:
+        tree: the PTX.
+        schedule: how the threads of a block are run; the usual way where not given.
+    """
+
+    def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:
+        self.tree, self.schedule = tree, schedule or Schedule()
+        self.module = ir.Module("ptx")
+        self.sites = Sites()
+        self.functions = {item.name: item for item in tree.functions if item.body is not None}
+        self.function_numbers = {name: index for index, name in enumerate(self.functions)}
+        self.variables = {item.name: item for item in tree.variables}
+        memory = [item for item in tree.variables if item.space in ("global", "const")]
+        self.symbols = [item.name for item in memory if item.linkage != "extern" or item.count is not None]
+        self.symbol_numbers = {name: index for index, name in enumerate(self.symbols)}
+        self.tables: list[str] = []
+        self.device_functions: dict[str, ir.Function] = {}
+        self.wanted_functions: list[str] = []
+        self.address_taken = self._functions_with_an_address()
+        self._subroutines: dict[str, ir.Function] = {}
+        self._resolve_in: dict[str, ir.Function] = {}
+        self.clustered = any(is_clustered(item) for item in self.functions.values())
+        self._place_shared()
+        self.resolve = build_resolve(self.module, self.shared_ranges(), self.dynamic_start, clustered=self.clustered)
+
+    def resolve_in(self, space: str) -> ir.Function:
+        """As `resolve`, for accesses that name their state space; "" for generic ones."""
+        if not space:
+            return self.resolve
+        if space not in self._resolve_in:
+            self._resolve_in[space] = build_resolve_in(self.module, self.resolve, space)
+        return self._resolve_in[space]
+
+    @cached_property
+    def resolve_own(self) -> ir.Function:
+        """As `resolve`, for accesses that reach the own block's shared memory only."""
+        return build_resolve_own(self.module, self.resolve)
+
+    def _functions_with_an_address(self) -> list[str]:
+        named = {
+            operand.name
+            for function in self.functions.values()
+            for statement in function.body or ()
+            if isinstance(statement, Instruction)
+            for operand in statement.operands
+            if isinstance(operand, Symbol)
+        }
+        for variable in self.tree.variables:
+            # Some libraries bring tables of 50,000 numbers: only what is no number is looked at.
+            for item in variable.initializer:
+                if type(item) is not Integer:
+                    named |= {item.name} if isinstance(item, Symbol) else set()
+                    named |= {item.symbol.name} if isinstance(item, MaskedSymbol) else set()
+        return [name for name in self.functions if name in named]
+
+    def _place_shared(self) -> None:
+        self.shared: dict[tuple[str, str], Variable] = {
+            ("", item.name): item for item in self.tree.variables if item.space == "shared"
+        }
+        for function in self.functions.values():
+            self.shared |= {(function.name, item.name): item for item in function.variables if item.space == "shared"}
+        fixed = {key: item for key, item in self.shared.items() if item.count is not None}
+        starts, self.dynamic_start = place_shared([(byte_size(item), item.alignment) for item in fixed.values()])
+        self.shared_starts = dict(zip(fixed, starts, strict=True))
+        self.shared_starts |= {key: self.dynamic_start for key, item in self.shared.items() if item.count is None}
+
+    def shared_ranges(self) -> list[tuple[int, int]]:
+        """Each static shared variable's (address, bytes), and the reserved memory's where a function asks for it."""
+        found = [
+            (self.shared_starts[key], byte_size(item)) for key, item in self.shared.items() if item.count is not None
+        ]
+        if any(uses_reserved_shared(function) for function in self.functions.values()):
+            found.append((0, SHARED_START))
+        return found
+
+    def shared_key(self, function: str, name: str) -> tuple[str, str] | None:
+        """The shared variable that a name stands for in a function."""
+        if (function, name) in self.shared:
+            return (function, name)
+        return ("", name) if ("", name) in self.shared else None
+
+    def function_address(self, name: str) -> int:
+        """A device function's address as a kernel sees it."""
+        return FUNCTION_WINDOW + FUNCTION_STEP * (1 + self.function_numbers[name])
+
+    def table_number(self, name: str) -> int:
+        """A special-function table's place among those that the module uses."""
+        if name not in self.tables:
+            self.tables.append(name)
+        return self.tables.index(name)
+
+    def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
+        """Declares an LLVM intrinsic."""
+        found = self.module.globals.get(name)
+        return found if found is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+
+    def subroutine(
+        self,
+        name: str,
+        result: ir.Type,
+        parameters: tuple[ir.Type, ...],
+        build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value],
+    ) -> ir.Function:
+        """A private function, built on first use."""
+        if name not in self._subroutines:
+            function = ir.Function(self.module, ir.FunctionType(result, parameters), f"subroutine.{name}")
+            function.linkage = "internal"
+            self._subroutines[name] = function
+            builder = ir.IRBuilder(function.append_basic_block("entry"))
+            builder.ret(build(builder, tuple(function.args)))
+        return self._subroutines[name]
+
+    def site(
+        self, statement: Instruction | Call, action: str = "", space: str = "", size: int = 0, origin: str = ""
+    ) -> int:
+        """The number of a statement's site."""
+        mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
+        return self.sites.number(Site(mnemonic, where(statement), action, space, size, origin))
+
+    def device_function(self, name: str) -> ir.Function:
+        """The LLVM function of a device function: (machine, thread, results…, parameters…) → status."""
+        if name not in self.device_functions:
+            tree = self.functions[name]
+            pointers = [POINTER] * (2 + len(tree.results) + len(tree.parameters))
+            function = ir.Function(self.module, ir.FunctionType(I32, pointers), f"device.{name}")
+            function.linkage = "internal"
+            self.device_functions[name] = function
+            self.wanted_functions.append(name)
+            if any(waits(item) for item in tree.body or ()):
+                raise UnsupportedError(
+                    f"{name} waits for other threads (a barrier or warp operation) and is called recursively or "
+                    "through a pointer: not supported by the cpu device"
+                )
+        return self.device_functions[name]
+
+
+def where(statement: Instruction | Call) -> str:
+    """`saxpy.cu:12`, or the PTX line where the compiler left no source line."""
+    return str(statement.source) if statement.source else f"PTX line {statement.ptx_line}"

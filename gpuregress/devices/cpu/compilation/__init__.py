@@ -1,0 +1,1 @@
+"""A kernel, a module, and the cache of object code."""

@@ -1,0 +1,160 @@
+"""Checks of ptxas: sizes, targets and operands that it refuses. No kernel passes here that a GPU cannot be given.
+
+Limits of size, operands out of range, and instructions that the program's own target does not have: PTX ISA manual,
+"Target ISA Notes" of each instruction. The rules were held against nvJitLink 13.5 for every form of the catalog.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpuregress.devices.cpu.analysis.effects import reads
+from gpuregress.devices.cpu.analysis.names import names_used
+from gpuregress.devices.cpu.builder.frame import place
+from gpuregress.devices.cpu.builder.unit import byte_size, where
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.errors import CompileError
+from gpuregress.records import SM_90
+
+_MOST_TOLD = 5
+_TARGETS = {
+    "sm_100": r"^(ld|st)\b.*\.(v8\.[busf]32|v4\.[busf]64)|^(add|sub|mul|fma)\b.*f32x2",
+    "sm_90a": r"^(setmaxnreg|wgmma)\b",
+    "sm_90": r"::cluster|\.cluster(\.|$)|^(elect|mapa|getctarank|griddepcontrol|multimem|stmatrix)\b"
+    r"|^(st|red)\.async|^cp\.(reduce\.)?async\.bulk|^fence\.(proxy\.async|mbarrier_init)|\.oob\b"
+    r"|^mbarrier\.(try_wait|expect_tx|complete_tx|arrive\.expect_tx)|^(atom|red)\b.*(\.v[248]\b|bf16|b128)"
+    r"|^(add|sub|mul|setp?|ex2|tanh)\b.*bf16|^(add|min|max)\.[us]16x2|^(min|max)\.s32\.relu"
+    r"|^cvt\b.*\.(bf16\.(?!f32)\w+|(?!f32)\w+\.bf16)$|^cvt\.r[nz]\b.*\.tf32|^mma\b.*\.m16n8k\d+\b.*f64",
+    "sm_89": r"e4m3|e5m2",
+    "sm_86": r"\.xorsign",
+    "sm_80": r"bf16|tf32|\.NaN|\.relu|L2::cache_hint|L2::256B|^(redux|createpolicy|mbarrier|discard|applypriority)\b"
+    r"|^cp\.async|^prefetch\b.*evict|^(min|max)\b.*f16|^cvt\b.*\.f16x2\.f32|^w?mma\b.*f64|\.and\.popc"
+    r"|^mma\b.*\.m16n8k(16|32|64|128|256)\b",
+}
+"""Architecture → mnemonics that need it, the newest first."""
+_PATTERNS = {target: re.compile(pattern) for target, pattern in _TARGETS.items()}
+_REGISTERS = {
+    "sm_90": re.compile(r"%(n?cluster|is_explicit_cluster|aggr_smem_size)"),
+    "sm_80": re.compile(r"%reserved_smem_offset"),
+}
+_CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])
+_SIZES = {"ca": (4, 8, 16), "cg": (16,)}
+"""The bytes that cp.async copies, by its cache operator."""
+
+
+def check(tree: Module) -> None:
+    """Refuses a program that no assembler would take, or no sm_90 would load.
+
+    Raises:
+        CompileError: what is wrong, as the assembler would say it: every kernel of the program is refused.
+    """
+    found = [*_newer(tree), *_sizes(tree)]
+    found += [problem for function in tree.functions for problem in _instructions(tree.target, function)]
+    if found:
+        more = [f"and {len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
+        head = f"the assembler refuses this program for {tree.target}:"
+        raise CompileError("\n".join((head, *found[:_MOST_TOLD], *more)))
+
+
+def _newer(tree: Module) -> Iterator[str]:
+    if _number(tree.target) > _number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != "sm_90a"):
+        yield f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
+
+
+def _number(target: str) -> int:
+    match = re.match(r"sm_(\d+)", target)
+    return int(match[1]) if match else 0
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(tree: Module) -> Iterator[str]:
+    constant = place(tuple(item for item in tree.variables if item.space == "const"))[1]
+    if constant > SM_90.constant:
+        yield f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}"
+    for kernel in (item for item in tree.functions if item.is_entry and item.body is not None):
+        shared = sum(byte_size(item) for item in _shared_variables(tree, kernel))
+        if shared > SM_90.static_shared:
+            yield (
+                f"{kernel.name} has {shared} bytes of static shared memory; a kernel has {SM_90.static_shared} "
+                "(dynamic shared memory, `extern __shared__`, can be larger)"
+            )
+        _, parameters = place(kernel.parameters)
+        if parameters > SM_90.parameters:
+            yield f"{kernel.name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}"
+
+
+def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
+    """The shared variables that a kernel mentions, or what it calls, as far as names lead."""
+    functions = {item.name: item for item in tree.functions}
+    variables = {item.name: item for item in tree.variables}
+    found: list[Variable] = []
+    pending, seen = [kernel.name], {kernel.name}
+    while pending:
+        name = pending.pop()
+        names: set[str] = set()
+        if function := functions.get(name):
+            names = names_used(function)
+            found += [item for item in function.variables if item.space == "shared" and item.name in names]
+        elif variable := variables.get(name):
+            found += [variable] if variable.space == "shared" else []
+            names = {item.name for item in variable.initializer if isinstance(item, Symbol)}
+            names |= {item.symbol.name for item in variable.initializer if isinstance(item, MaskedSymbol)}
+        pending += names - seen
+        seen |= names
+    return found
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+
+def _instructions(target: str, function: Function) -> Iterator[str]:
+    for directive in sorted(_CLUSTER_DIRECTIVES & function.directives.keys()):
+        if not _has(target, "sm_90"):
+            yield f".{directive} of {function.name} needs sm_90; the program is compiled for {target}"
+    for statement in function.body or ():
+        if not isinstance(statement, Instruction):
+            continue
+        needed = _needed(statement)
+        if needed and not _has(target, needed):
+            yield f"{statement.mnemonic} at {where(statement)} needs {needed}; the program is compiled for {target}"
+        problem = _out_of_range(statement)
+        if problem:
+            yield f"{statement.mnemonic} at {where(statement)}: {problem}"
+
+
+def _has(target: str, needed: str) -> bool:
+    return target == needed if needed[-1].isalpha() else _number(target) >= _number(needed)
+
+
+def _needed(instruction: Instruction) -> str:
+    mnemonic = instruction.mnemonic
+    found = [target for target, pattern in _PATTERNS.items() if pattern.search(mnemonic)]
+    special = [name for name in reads(instruction) if name.startswith("%")]
+    found += [target for target, pattern in _REGISTERS.items() if any(map(pattern.match, special))]
+    return max(found, key=_number, default="")
+
+
+def _out_of_range(instruction: Instruction) -> str:
+    opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands
+    numbers = [item.value if isinstance(item, Integer) else None for item in operands]
+    if opcode in ("bar", "barrier") and not {"warp", "cluster"} & set(words):
+        return _barrier(numbers[1:] if "red" in words else numbers, is_vote="red" in words)
+    if instruction.mnemonic.startswith("mbarrier.init") and (count := numbers[1]) is not None:
+        most = SM_90.max_mbarrier_count
+        return "" if 1 <= count <= most else f"a count of {count}; 1 to {most} are possible"
+    if opcode == "cp" and (sizes := _SIZES.get(words[1])) and (size := numbers[2]) is not None:
+        return "" if size in sizes else f"a copy of {size} bytes; {' or '.join(map(str, sizes))} are possible"
+    return "nothing can be stored to constant memory" if opcode == "st" and "const" in words else ""
+
+
+def _barrier(numbers: list[int | None], *, is_vote: bool) -> str:
+    number = numbers[0] if numbers else None
+    if number is not None and not 0 <= number < SM_90.barriers:
+        return f"barrier {number}; a block has {SM_90.barriers}, numbered from 0"
+    counts = numbers[1 : -1 if is_vote else None]
+    if counts and counts[0] is not None and counts[0] % SM_90.warp_size:
+        return f"a barrier for {counts[0]} threads; only whole warps of {SM_90.warp_size} can be counted"
+    return ""

@@ -1,0 +1,229 @@
+"""One kernel: `i32 kernel(machine)` runs its blocks, one after the other, and in each the threads.
+
+Where threads never wait for each other, or always all at the same place, `lockstep` builds plain loops over the block's
+threads. Otherwise `passes` keeps track of where each thread stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
+from gpuregress.devices.cpu.analysis.effects import is_exchange
+from gpuregress.devices.cpu.analysis.footprint import Footprint, footprint
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.analysis.names import knows_its_grid, names_used, uses_reserved_shared
+from gpuregress.devices.cpu.analysis.uniformity import Uniformity
+from gpuregress.devices.cpu.builder.environment import wrap
+from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
+from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
+from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
+from gpuregress.devices.cpu.builder.unit import Unit, byte_size
+from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction
+from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride
+from gpuregress.devices.cpu.schedule.lockstep import Lockstep
+from gpuregress.devices.cpu.schedule.passes import Passes
+from gpuregress.records import Dim3
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """What the device must know of a compiled kernel.
+
+    Attributes:
+        symbol: its name in the object code.
+        parameter_bytes: of its parameters.
+        local_bytes: of a thread's local memory.
+        context_bytes: of a block's thread context; 0 where no thread waits.
+        static_shared: declared bytes of shared memory.
+        places: site numbers of the places where threads wait, in order.
+        cooperative: its blocks may wait for the whole grid.
+        footprint: what it touches in global memory; None where the order of its blocks may matter.
+        cluster: blocks of a cluster along x, y, z.
+    """
+
+    symbol: str
+    parameter_bytes: int
+    local_bytes: int
+    context_bytes: int
+    static_shared: int
+    places: tuple[int, ...]
+    cooperative: bool
+    footprint: Footprint | None
+    cluster: Dim3
+
+
+LOCKSTEP = True
+"""Whether kernels that are proven to be in lockstep are built so; tests compare them with the other way."""
+_POISON = 0xFF
+
+
+def build_kernel(unit: Unit, function: Function, symbol: str) -> BuiltKernel:
+    """Lowers one kernel into the unit's module."""
+    return _KernelBuilder(unit, function, symbol).build()
+
+
+class _KernelBuilder:
+    def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
+        self.unit, self.function, self.symbol = unit, function, symbol
+        self.body = Body(unit, function, symbol, self)
+        self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
+        self.steps = self._steps()
+        self.footprint = self._footprint()
+
+    def build(self) -> BuiltKernel:
+        first = self.llvm.append_basic_block("first_block")
+        self._block_loop(ir.IRBuilder(first))
+        self.body.entry.branch(first)
+        wrap(self.unit.module, self.llvm, self.symbol)
+        waits = self.emitter.flow.needs_scheduler or self.body.clustered
+        return BuiltKernel(
+            self.symbol,
+            self.emitter.frame.parameter_bytes,
+            self.body.local_bytes,
+            self.body.slots.size if waits else 0,
+            sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
+            tuple(self.steps.places),
+            knows_its_grid(self.function),
+            self.footprint,
+            cluster_size(self.function),
+        )
+
+    def _footprint(self) -> Footprint | None:
+        flow = self.emitter.flow
+        if self.body.has_calls or self.body.takes_turns:
+            return None
+        if isinstance(self.steps, Passes) and any(
+            isinstance(item, Instruction) and is_exchange(item) for item in flow.statements
+        ):
+            return None  # The part of a matrix that a lane which has left showed last is another block's.
+        return footprint(flow, self.emitter.frame.parameter_offsets)
+
+    def _shared_keys(self) -> list[tuple[str, str]]:
+        used = names_used(self.function)
+        keys = {self.unit.shared_key(self.function.name, name) for name in used} - {None}
+        if self.body.has_calls:
+            keys |= set(self.unit.shared)
+        return sorted(key for key in keys if key is not None)
+
+    # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def _block_loop(self, b: ir.IRBuilder) -> None:
+        view = self.view
+        block = Cell(b, view.field("first_block"))
+        axes = self._first_block(b)
+        head, body, end = (self.llvm.append_basic_block(name) for name in ("block", "block_body", "end"))
+        b.branch(head)
+        b.position_at_end(head)
+        b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
+        b.position_at_end(body)
+        self.body.block = {name: cell.get(b) for name, cell in axes.items()}
+        if self.body.takes_turns:
+            with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
+                self._poison_shared(b)
+        else:
+            self._poison_shared(b)
+        self._poison_local(b)
+        next_block = self.llvm.append_basic_block("next_block")
+        self.steps.build(b, next_block)
+        b = ir.IRBuilder(next_block)
+        block.add(i64(1), b)
+        self._advance_block(b, axes)
+        b.branch(head)
+        ir.IRBuilder(end).ret(i32(0))
+
+    def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
+        """The first block's place in the grid. Later ones are counted up: LLVM would divide again in every thread."""
+        number = self.view.field("first_block")
+        wide = {name: b.zext(dimension(self.view, name), I64) for name in ("grid_x", "grid_y")}
+        rest = b.udiv(number, wide["grid_x"])
+        places = (b.urem(number, wide["grid_x"]), b.urem(rest, wide["grid_y"]), b.udiv(rest, wide["grid_y"]))
+        return {f"ctaid_{axis}": Cell(b, b.trunc(place, I32)) for axis, place in zip("xyz", places, strict=True)}
+
+    def _advance_block(self, b: ir.IRBuilder, axes: dict[str, Cell]) -> None:
+        x = b.add(axes["ctaid_x"].get(b), i32(1))
+        axes["ctaid_x"].set(x, b)
+        with b.if_then(b.icmp_unsigned("==", x, dimension(self.view, "grid_x"))):
+            axes["ctaid_x"].set(i32(0), b)
+            y = b.add(axes["ctaid_y"].get(b), i32(1))
+            axes["ctaid_y"].set(y, b)
+            with b.if_then(b.icmp_unsigned("==", y, dimension(self.view, "grid_y"))):
+                axes["ctaid_y"].set(i32(0), b)
+                axes["ctaid_z"].add(i32(1), b)
+
+    def _poison_shared(self, b: ir.IRBuilder) -> None:
+        """Shared memory starts with a pattern that is no number, so that reading what nobody wrote shows."""
+        for key in self._shared_keys():
+            variable = self.unit.shared[key]
+            size = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
+            start = at(b, self.view.pointer("shared"), self.unit.shared_starts[key])
+            fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+            b.call(fill, (start, ir.Constant(I8, _POISON), size, ir.Constant(ir.IntType(1), 0)))
+        if any(uses_reserved_shared(function) for function in self.unit.functions.values()):
+            # cooperative_groups does not set its barriers to 0: they are, at a block's start.
+            fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+            no = ir.Constant(ir.IntType(1), 0)
+            b.call(fill, (self.view.pointer("shared"), ir.Constant(I8, 0), i64(SHARED_START), no))
+
+    def _poison_local(self, b: ir.IRBuilder) -> None:
+        """Where blocks may run on several cores, what a thread finds in local memory must not be another block's."""
+        if self.footprint is None or not self.body.local_bytes:
+            return
+        fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+        first = at(b, self.view.pointer("local"), LOCAL_START)
+        count, stride = i64(self.body.local_bytes), i64(local_stride(self.body.local_bytes))
+        threads = i32(1)
+        if self.emitter.flow.needs_scheduler:
+            x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
+            threads = b.mul(x, b.mul(y, z))
+        with counted(b, threads) as number:
+            start = at(b, first, b.mul(b.zext(number, I64), stride))
+            b.call(fill, (start, ir.Constant(I8, _POISON), count, ir.Constant(ir.IntType(1), 0)))
+
+    # --- how a thread leaves ------------------------------------------------------------------------------------------
+
+    def finish(self, emitter: Services) -> None:
+        """The thread is done."""
+        self.steps.finish(emitter)
+
+    def exit(self, emitter: Services) -> None:
+        """The thread is done."""
+        self.steps.finish(emitter)
+
+    def fault(self, emitter: Services) -> None:
+        """Says which thread it was, and ends the launch."""
+        b = emitter.builder
+        for name in COORDINATES:
+            value = b.load(self.body.cells[name], typ=I32)
+            set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))
+        b.ret(i32(1))
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Saves what lives, and goes on where the thread is resumed."""
+        self.steps.wait(emitter, kind, registers)
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Puts a value into the thread's element of a row of its context."""
+        self.steps.store(emitter, name, value)
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """The thread's element of a row of its context."""
+        return self.steps.fetch(emitter, name)
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """What a lane of the thread's warp has posted."""
+        return self.steps.fetch_lane(emitter, lane)
+
+    def _steps(self) -> Passes | Lockstep:
+        """How the block's threads take turns."""
+        if self.body.clustered:
+            return Passes(self.body)
+        if not self.emitter.flow.needs_scheduler:
+            return Lockstep(self.body, None)
+        uniformity = Uniformity(self.emitter.flow, set(self.emitter.frame.parameter_offsets))
+        return Lockstep(self.body, uniformity) if LOCKSTEP and uniformity.lockstep else Passes(self.body)

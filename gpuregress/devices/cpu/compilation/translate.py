@@ -1,0 +1,137 @@
+"""A PTX text and the kernels that are wanted → object code and what the device must know of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
+from gpuregress.devices.cpu.builder.initializers import variable_facts
+from gpuregress.devices.cpu.builder.unit import Unit, byte_size
+from gpuregress.devices.cpu.compilation.assembler_checks import check
+from gpuregress.devices.cpu.compilation.kernel import build_kernel
+from gpuregress.devices.cpu.functions.device_function import build_device_function
+from gpuregress.devices.cpu.functions.inline import inlined
+from gpuregress.devices.cpu.isa.memory.stack import with_stack
+from gpuregress.devices.cpu.isa.memory.variadic import with_addresses
+from gpuregress.devices.cpu.isa.warp.aligned import meeting
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import Function, Module
+from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts, Schedule
+from gpuregress.errors import DeviceError, UnsupportedError
+from gpuregress.records import SM_90, Dim3
+
+
+def translate(
+    tree: Module, kernels: Sequence[str], schedule: Schedule | None = None
+) -> tuple[Unit, dict[str, KernelFacts]]:
+    """Translates kernels, and what they call, into LLVM IR: `str(unit.module)`.
+
+    Args:
+        tree: the PTX.
+        kernels: mangled names.
+        schedule: how the threads of a block are run; the usual way where not given.
+
+    Raises:
+        UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
+        DeviceError: there is no such kernel.
+    """
+    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))), schedule)
+    facts: dict[str, KernelFacts] = {}
+    for number, name in enumerate(kernels):
+        function = unit.functions.get(name)
+        if function is None or not function.is_entry:
+            raise DeviceError(f"there is no kernel {name}; there are {', '.join(entries(tree)) or 'none'}")
+        check_cluster(function)
+        built = build_kernel(unit, function, f"kernel_{number}")
+        facts[name] = KernelFacts(
+            built.symbol,
+            built.parameter_bytes,
+            built.local_bytes,
+            built.context_bytes,
+            built.static_shared,
+            built.places,
+            _max_threads(function),
+            required_block(function),
+            built.cooperative,
+            built.footprint,
+            built.cluster,
+        )
+    done = 0
+    while done < len(unit.wanted_functions):
+        build_device_function(unit, unit.wanted_functions[done])
+        done += 1
+    return unit, facts
+
+
+def llvm_text(text: str, kernels: Sequence[str]) -> str:
+    """The LLVM IR of a PTX text's kernels as the optimiser gets it, to be read.
+
+    Raises:
+        UnsupportedError: one of them needs an instruction that is not there.
+        DeviceError: there is no such kernel.
+        CompileError: the PTX does not follow the grammar.
+    """
+    unit, _ = translate(parse(text), kernels)
+    return str(unit.module)
+
+
+def _max_threads(function: Function) -> int:
+    sizes = function.directives.get("reqntid") or function.directives.get("maxntid") or (SM_90.max_threads,)
+    return min(SM_90.max_threads, math.prod(sizes))
+
+
+def required_block(function: Function) -> Dim3 | None:
+    """The block that a kernel must be launched with. PTX ISA manual, 11.4.3 ".reqntid"."""
+    if "reqntid" not in function.directives:
+        return None
+    x, y, z = (*function.directives["reqntid"], 1, 1)[:3]
+    return (x, y, z)
+
+
+def entries(tree: Module) -> list[str]:
+    """The kernels of a module."""
+    return [item.name for item in tree.functions if item.is_entry and item.body is not None]
+
+
+def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> Compiled:
+    """Compiles a PTX text; see `compiled.compiled`."""
+    tree = parse(text)
+    check(tree)
+    wanted = list(kernels or entries(tree))
+    refused: dict[str, str] = {}
+    try:
+        unit, facts = translate(tree, wanted, schedule)
+    except UnsupportedError:
+        refused = _refused(tree, wanted)
+        if len(refused) == len(wanted):
+            raise
+        able = [name for name in wanted if name not in refused]
+        unit, facts = translate(tree, able, schedule)
+    shared = tuple(
+        (key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
+        for key, item in unit.shared.items()
+    )
+    return Compiled(
+        engine.compile_object(str(unit.module)),
+        facts,
+        tuple(unit.sites.items),
+        tuple(variable_facts(unit.variables[name]) for name in unit.symbols),
+        tuple(unit.tables),
+        shared,
+        {name: unit.function_address(name) for name in unit.functions},
+        unit.dynamic_start,
+        refused,
+    )
+
+
+def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:
+    """The kernels that cannot be translated, and why."""
+    found: dict[str, str] = {}
+    for name in kernels:
+        try:
+            translate(tree, [name])
+        except UnsupportedError as error:
+            found[name] = str(error)
+    return found

@@ -1,0 +1,1 @@
+"""One PTX function to one LLVM function."""

@@ -1,0 +1,66 @@
+"""A kernel's body while it is built: the LLVM function, its registers, and which thread of which block runs."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
+from gpuregress.devices.cpu.analysis.names import knows_its_grid
+from gpuregress.devices.cpu.builder.context import Slots
+from gpuregress.devices.cpu.builder.regions import MachineView
+from gpuregress.devices.cpu.builder.services import Exits
+from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
+from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
+from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
+from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.functions.function import FunctionEmitter
+from gpuregress.devices.cpu.ptx.tree import Call, Function
+from gpuregress.devices.cpu.runtime.layout import LOCAL_START, local_stride
+
+STACK_BYTES = 64 * 1024
+"""Local memory for the device functions that a kernel calls."""
+
+
+class Body:
+    """What those who build a kernel's loops share.
+
+    Args:
+        unit: the module.
+        function: the kernel's syntax tree.
+        symbol: its name in the object code.
+        exits: where its threads go.
+    """
+
+    def __init__(self, unit: Unit, function: Function, symbol: str, exits: Exits) -> None:
+        self.unit, self.symbol = unit, symbol
+        self.llvm = ir.Function(unit.module, ir.FunctionType(I32, (POINTER,)), f"{symbol}.body")
+        self.llvm.attributes.add("nounwind")
+        self.entry = open_function(self.llvm)
+        self.clustered = is_clustered(function)
+        self.view = MachineView(unit, self.llvm.args[0], self.entry, clustered=self.clustered)
+        self.cells = {name: entry_alloca(self.llvm, I32) for name in COORDINATES}
+        self.thread = LoopThread({}, self.view.pointer("local"), i64(LOCAL_START), entry_alloca(self.llvm, THREAD_TYPE))
+        self.emitter = FunctionEmitter(unit, function, self.view, self.thread, exits)
+        self.slots = Slots(clustered=self.clustered)
+        self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
+        self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
+        self.takes_turns = knows_its_grid(function) or self.clustered
+        self.block: dict[str, ir.Value] = {}
+        """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
+
+    def start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value], number: ir.Value | None) -> None:
+        """Says who runs from here on.
+
+        Args:
+            b: where the thread starts, or goes on.
+            tid: `tid_x`, `tid_y`, `tid_z`.
+            number: its number in the block; None where threads do not wait, and so share one thread's local memory.
+        """
+        if self.local_bytes and number is not None:
+            distance = b.mul(b.zext(number, I64), i64(local_stride(self.local_bytes)))
+            self.thread.local = at(b, self.view.pointer("local"), distance)
+        self.thread.become(self.block | tid)
+        for name in COORDINATES:
+            b.store(self.thread.coordinate(b, name), self.cells[name])
+        if self.has_calls:
+            self.thread.fill_handle(b, i64(LOCAL_START + self.emitter.frame.local_bytes))

@@ -1,0 +1,100 @@
+"""Device functions that are called, not inlined: recursive ones, long ones, and those reached through a pointer."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.builder.regions import MachineView
+from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i32, i64, open_function
+from gpuregress.devices.cpu.builder.threads import THREAD_FIELDS, CalledThread
+from gpuregress.devices.cpu.builder.types import I64
+from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.functions.function import FunctionEmitter
+from gpuregress.devices.cpu.isa.control.calls import EXITED, FAULTED, MOST_CALLS, RETURNED
+from gpuregress.devices.cpu.ptx.tree import Function, Label
+from gpuregress.devices.cpu.runtime.layout import FAULT_STACK, LOCAL_START
+from gpuregress.errors import UnsupportedError
+
+
+class FunctionExits:
+    """How a thread leaves a device function: by the status it returns."""
+
+    def finish(self, emitter: Services) -> None:
+        """Returns to the caller, whose stack and depth come back."""
+        b, handle = emitter.builder, emitter.thread.handle
+        depth = at(b, handle, THREAD_FIELDS["depth"])
+        b.store(b.sub(b.load(depth, typ=I64), i64(1)), depth)
+        b.store(emitter.thread.stack, at(b, handle, THREAD_FIELDS["stack"]))
+        b.ret(i32(RETURNED))
+
+    def exit(self, emitter: Services) -> None:
+        """The thread exits."""
+        emitter.builder.ret(i32(EXITED))
+
+    def fault(self, emitter: Services) -> None:
+        """A fault has been recorded."""
+        emitter.builder.ret(i32(FAULTED))
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Functions that wait are inlined into their kernels; this one could not be."""
+        del kind, registers
+        raise UnsupportedError(
+            f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
+            "not supported by the cpu device"
+        )
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """See `wait`."""
+        del name, value
+        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """See `wait`."""
+        del name
+        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
+        raise AssertionError
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """See `wait`."""
+        del lane
+        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
+        raise AssertionError
+
+
+def build_device_function(unit: Unit, name: str) -> None:
+    """Lowers a device function that something calls."""
+    tree: Function = unit.functions[name]
+    function = unit.device_function(name)
+    function.attributes.add("nounwind")
+    entry = open_function(function)
+    machine, handle, *places = function.args
+    names = [item.name for item in (*tree.results, *tree.parameters)]
+    view = MachineView(unit, machine, entry, clustered=unit.clustered)
+    thread = CalledThread(handle, entry)
+    emitter = FunctionEmitter(unit, tree, view, thread, FunctionExits(), dict(zip(names, places, strict=True)))
+    first = function.append_basic_block("start")
+    start = ir.IRBuilder(first)
+    _enter(emitter, start)
+    emitter.clear_registers(start)
+    emitter.lower(start)
+    entry.branch(first)
+
+
+def _enter(emitter: FunctionEmitter, b: ir.IRBuilder) -> None:
+    """Takes a frame on the thread's stack; too many calls or bytes are a fault."""
+    handle, machine = emitter.thread.handle, emitter.view.machine
+    depth = at(b, handle, THREAD_FIELDS["depth"])
+    deeper = b.add(b.load(depth, typ=I64), i64(1))
+    b.store(deeper, depth)
+    top = b.add(emitter.thread.stack, i64(emitter.frame.local_bytes))
+    b.store(top, at(b, handle, THREAD_FIELDS["stack"]))
+    too_many = b.icmp_unsigned(">", deeper, i64(MOST_CALLS))
+    too_much = b.icmp_unsigned(">", b.sub(top, i64(LOCAL_START)), emitter.view.field("local_size"))
+    with b.if_then(b.or_(too_many, too_much), likely=False):
+        set_field(b, machine, "fault_kind", i64(FAULT_STACK))
+        first = next(item for item in emitter.flow.statements if not isinstance(item, Label))
+        set_field(b, machine, "fault_site", i64(emitter.unit.site(first)))
+        b.ret(i32(FAULTED))

@@ -1,0 +1,355 @@
+"""Lowers the statements of one function: keeps the registers, wraps guards around instructions, joins the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.effects import CARRY
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.analysis.pointer_origin import Origins
+from gpuregress.devices.cpu.builder import types
+from gpuregress.devices.cpu.builder.context import YIELD
+from gpuregress.devices.cpu.builder.frame import Frame
+from gpuregress.devices.cpu.builder.regions import MachineView, Region
+from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.services import Exits, Proven
+from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
+from gpuregress.devices.cpu.builder.symbols import symbol_value
+from gpuregress.devices.cpu.builder.threads import Thread
+from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.isa.control.calls import lower_call
+from gpuregress.devices.cpu.isa.control.special import special_register
+from gpuregress.devices.cpu.isa.opcodes import lowering
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import (
+    Address,
+    Call,
+    Float,
+    Function,
+    Instruction,
+    Integer,
+    Label,
+    Negated,
+    Operand,
+    Register,
+    Sink,
+    Statement,
+    Symbol,
+)
+from gpuregress.devices.cpu.ptx.types import is_signed
+
+
+class FunctionEmitter:
+    """The `Emit` of one function, with the further services that machine opcodes use.
+
+    Args:
+        unit: the module.
+        function: its syntax tree.
+        view: the machine, as this LLVM function sees it.
+        thread: who runs.
+        exits: where threads go.
+        memory: where results and parameters (by name) are, for a device function.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        function: Function,
+        view: MachineView,
+        thread: Thread,
+        exits: Exits,
+        memory: dict[str, ir.Value] | None = None,
+    ) -> None:
+        self.unit = unit
+        self.function = function
+        self.view = view
+        self.thread = thread
+        self.exits = exits
+        self.flow = Flow(function)
+        self.frame = Frame(function, view.entry.function, memory)
+        self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)
+        self.module: ir.Module = unit.module
+        self.index = 0
+        self.block_number = 0
+        self._declared = {item.name: llvm_type(item.type) for item in function.registers}
+        self._homes: dict[str, tuple[ir.Value, ir.Type]] = {}
+        self._versions: dict[str, int] = {}
+        self._pointers: dict[object, ir.Value] = {}
+        self._guarded = False
+        self._abandoned = False
+        self.proven = Proven()
+        self._blocks: dict[int, ir.Block] = {}
+        self._pending: list[int] = []
+        self._fault_block: ir.Block | None = None
+        variables = set(unit.variables) | {item.name for item in function.variables}
+        offsets = self.frame.parameter_offsets if function.is_entry else {}
+        self.origins = Origins(self.flow.statements, offsets, variables)
+
+    # --- registers ----------------------------------------------------------------------------------------------------
+
+    def home(self, name: str) -> tuple[ir.Value, ir.Type]:
+        """A register's stack slot and type."""
+        if name not in self._homes:
+            type_ = I1 if name == CARRY else self._declared.get(name)
+            if type_ is None:
+                raise unsupported(self.current(), f"register {name} is not declared")
+            self._homes[name] = (entry_alloca(self.view.entry.function, type_), type_)
+        return self._homes[name]
+
+    def temporary(self, type_name: str) -> Register:
+        """A register of the emitter's own."""
+        name = f"%temporary{len(self._declared)}"
+        self._declared[name] = llvm_type(type_name)
+        return Register(name)
+
+    def clear_registers(self, builder: ir.IRBuilder) -> None:
+        """Sets all registers to 0: a thread must not see what the one before it left."""
+        for statement in self.flow.statements:
+            for name in effects.sets(statement):
+                self.home(name)
+        for slot, type_ in self._homes.values():
+            builder.store(ir.Constant(type_, 0) if isinstance(type_, ir.IntType) else ir.Constant(type_, 0.0), slot)
+
+    def version(self, name: str) -> int:
+        """Changes whenever a register is set."""
+        return self._versions.get(name, 0)
+
+    def read(self, operand: Operand, type_name: str) -> ir.Value:
+        """An operand's value, in the LLVM type of `type_name`."""
+        type_ = llvm_type(type_name)
+        if isinstance(operand, Register):
+            return convert(self.builder, self._register(operand.name), type_, signed=is_signed(type_name))
+        if isinstance(operand, Integer | Float):
+            return types.constant(operand, type_)
+        if isinstance(operand, Negated):
+            return self.builder.not_(self._register(operand.operand.name))
+        if isinstance(operand, Symbol):
+            return convert(self.builder, symbol_value(self, operand), type_)
+        raise unsupported(self.current(), f"operand {operand}")
+
+    def _register(self, name: str) -> ir.Value:
+        if name in self._declared or name == CARRY:
+            slot, type_ = self.home(name)
+            return self.builder.load(slot, typ=type_)
+        return special_register(self, name)
+
+    def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
+        """Sets a register."""
+        if isinstance(operand, Sink):
+            return
+        if not isinstance(operand, Register):
+            raise unsupported(self.current(), f"{operand} is no register")
+        slot, type_ = self.home(operand.name)
+        self._versions[operand.name] = self.version(operand.name) + 1
+        self.builder.store(convert(self.builder, value, type_, signed=is_signed(type_name)), slot)
+
+    def read_carry(self) -> ir.Value:
+        """The thread's carry flag."""
+        return self._register(CARRY)
+
+    def write_carry(self, value: ir.Value) -> None:
+        """Sets the thread's carry flag."""
+        self.builder.store(value, self.home(CARRY)[0])
+
+    # --- the module's services ----------------------------------------------------------------------------------------
+
+    def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+        """Calls an LLVM intrinsic by its full name."""
+        function = self.unit.intrinsic(name, result, tuple(item.type for item in arguments))
+        return self.builder.call(function, arguments)
+
+    def subroutine(
+        self,
+        name: str,
+        result: ir.Type,
+        parameters: tuple[ir.Type, ...],
+        build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value],
+    ) -> ir.Function:
+        """A private function of the module, built on first use."""
+        return self.unit.subroutine(name, result, parameters, build)
+
+    def table(self, name: str) -> ir.Value:
+        """A pointer to a special-function table's bits."""
+        entry = at(self.view.entry, self.view.pointer("tables"), 8 * self.unit.table_number(name))
+        return self.view.entry.load(entry, typ=POINTER)
+
+    # --- pointers already checked in this block -----------------------------------------------------------------------
+
+    def proven_pointer(self, address: Address, count: int) -> ir.Value | None:
+        """A host pointer that needs no check."""
+        return self.proven.pointers.get((address, count))
+
+    def known_pointer(self, key: object) -> ir.Value | None:
+        """A host pointer that an access in this block has already checked."""
+        return self._pointers.get(key)
+
+    def remember_pointer(self, key: object, pointer: ir.Value) -> None:
+        """Keeps a checked host pointer for the rest of this block, unless only some threads come here."""
+        if not self._guarded:
+            self._pointers[key] = pointer
+
+    def forget_pointers(self) -> None:
+        """Control has come from elsewhere: nothing checked before holds."""
+        self._pointers.clear()
+
+    def array_region(self, address: ir.Value) -> Region:
+        """The region that an address points into, looked up here."""
+        return self.view.table_region(self.builder, address)
+
+    # --- faults -------------------------------------------------------------------------------------------------------
+
+    @property
+    def fault_block(self) -> ir.Block:
+        """A block that leaves the function with the fault that was recorded."""
+        if self._fault_block is None:
+            self._fault_block = self.view.entry.function.append_basic_block("fault")
+            builder, self.builder = self.builder, ir.IRBuilder(self._fault_block)
+            self.exits.fault(self)
+            self.builder = builder
+        return self._fault_block
+
+    def fail(self, kind: int, statement: Instruction | Call) -> None:
+        """Ends the block: records a fault and leaves."""
+        machine = self.view.machine
+        set_field(self.builder, machine, "fault_kind", i64(kind))
+        set_field(self.builder, machine, "fault_site", i64(self.unit.site(statement)))
+        self.builder.branch(self.fault_block)
+
+    # --- control ------------------------------------------------------------------------------------------------------
+
+    def lower(self, start: ir.IRBuilder) -> None:
+        """Lowers the body, from where `start` stands."""
+        self._blocks.clear()
+        start.branch(self._block(0))
+        self._lower_pending()
+
+    def resume(self, index: int) -> None:
+        """Lowers once more what follows the wait at statement `index`; `exits.wait` says where it goes."""
+        self._blocks.clear()
+        self.block_number = self.flow.block_at(index)
+        self.forget_pointers()
+        # What the statement does before it waits has been done: built again in a block that is never entered.
+        self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("before"))
+        self.index = index
+        self._dispatch(self.flow.statements[index])  # type: ignore[arg-type]  # a label does not wait
+        self._lower_block(self.block_number, index + 1)
+        self._lower_pending()
+
+    def abandon(self) -> None:
+        """The thread has left: what the statement at hand still builds goes to a block that is never entered."""
+        self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("never"))
+        self._abandoned = True
+
+    def _block(self, number: int) -> ir.Block:
+        """The LLVM block of a block of the flow, built when it is first wanted."""
+        if number not in self._blocks:
+            self._blocks[number] = self.view.entry.function.append_basic_block(f"b{number}")
+            self._pending.append(number)
+        return self._blocks[number]
+
+    def _lower_pending(self) -> None:
+        while self._pending:
+            number = min(self._pending)
+            self._pending.remove(number)
+            self.builder = ir.IRBuilder(self._blocks[number])
+            self.block_number = number
+            self.forget_pointers()
+            self._lower_block(number, self.flow.blocks[number].start)
+
+    def _lower_block(self, number: int, start: int) -> None:
+        block = self.flow.blocks[number]
+        for self.index in range(start, block.end):
+            self._statement(self.flow.statements[self.index])
+            if self._abandoned:
+                self._abandoned = False
+                self.builder.unreachable()
+            if self.builder.block.is_terminated:
+                return
+        if number + 1 < len(self.flow.blocks):
+            self.builder.branch(self.edge(number + 1))
+        else:
+            self.exits.finish(self)
+
+    def current(self) -> Instruction:
+        """The statement at hand; a call as an instruction without operands."""
+        statement = self.flow.statements[self.index]
+        if isinstance(statement, Instruction):
+            return statement
+        line, source = (statement.ptx_line, getattr(statement, "source", None))
+        return Instruction("call", (), (), None, line, source)
+
+    def _statement(self, statement: Statement) -> None:
+        if isinstance(statement, Label):
+            return
+        if isinstance(statement, Instruction) and statement.opcode in ("bra", "brx"):
+            self._dispatch(statement)
+            return
+        if statement.guard is None:
+            self._dispatch(statement)
+            return
+        body = self.builder.append_basic_block("guarded")
+        after = self.builder.append_basic_block("after")
+        self.builder.cbranch(self.guard_value(statement), body, after)
+        self.builder = ir.IRBuilder(body)
+        self._guarded = True
+        self._dispatch(statement)
+        self._guarded = False
+        if self._abandoned:
+            self._abandoned = False
+            self.builder.unreachable()
+        if not self.builder.block.is_terminated:
+            self.builder.branch(after)
+        self.builder = ir.IRBuilder(after)
+
+    def guard_value(self, statement: Instruction | Call) -> ir.Value:
+        """Whether a guarded statement happens."""
+        guard = statement.guard
+        assert guard is not None
+        value = self.read(Register(guard.register), "pred")
+        return self.builder.not_(value) if guard.negated else value
+
+    def _dispatch(self, statement: Instruction | Call) -> None:
+        if isinstance(statement, Call):
+            lower_call(self, statement)
+            return
+        function = lowering(statement)
+        function(self, statement)
+
+    def wait(self, kind: int) -> None:
+        """Waits at the current statement; goes on when the scheduler says so."""
+        index, liveness = self.index, self.flow.liveness
+        assert liveness is not None
+        needed = liveness.needed_after[index] | frozenset(effects.reads(self.flow.statements[index]))
+        dirty = liveness.dirty_before[index]
+        self.exits.wait(
+            self, kind, AtWait(self.live_across(index), dirty, self._own(needed | liveness.saved_at(index)))
+        )
+        self.forget_pointers()
+
+    def live_across(self, index: int) -> frozenset[str]:
+        """The registers that must outlive the wait at statement `index`."""
+        assert self.flow.liveness is not None
+        after = self.flow.liveness.live_after[index]
+        return self._own(after | frozenset(effects.reads(self.flow.statements[index])))
+
+    def _own(self, names: frozenset[str]) -> frozenset[str]:
+        """Without the special registers, which need no keeping."""
+        return frozenset(name for name in names if name in self._declared or name == CARRY)
+
+    def edge(self, target: int) -> ir.Block:
+        """The LLVM block to branch to for block `target`; where the edge may spin, one that yields first."""
+        if (self.block_number, target) not in self.flow.spins:
+            return self._block(target)
+        block = self.builder.append_basic_block("yield")
+        builder, self.builder = self.builder, ir.IRBuilder(block)
+        assert self.flow.liveness is not None
+        live = self._own(self.flow.liveness.live_in[target])
+        self.exits.wait(self, YIELD, AtWait(live, live, live))
+        self.builder.branch(self._block(target))
+        self.builder = builder
+        return block

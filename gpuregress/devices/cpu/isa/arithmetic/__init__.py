@@ -1,0 +1,1 @@
+"""Instructions that compute: integers, floats, conversions, the special-function unit."""

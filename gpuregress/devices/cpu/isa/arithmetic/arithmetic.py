@@ -1,0 +1,76 @@
+"""All instructions that compute: `TABLE` finds the family for an opcode that several families share.
+
+Which family an `add` or a `min` belongs to is told by its type; `.cc` makes it one of the carry
+chain's.
+"""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.builder.emit import Emit, Lowering
+from gpuregress.devices.cpu.builder.scalar import type_of
+from gpuregress.devices.cpu.isa.arithmetic import (
+    bitfield,
+    carry,
+    compare,
+    convert,
+    floating,
+    half,
+    integer,
+    logic,
+    video,
+    video_scalar,
+)
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import Instruction
+
+_HALF = ("f16", "f16x2", "bf16", "bf16x2")
+_INTEGER = ("u16", "s16", "u32", "s32", "u64", "s64", "u16x2", "s16x2")
+_ALONE: dict[str, Lowering] = {
+    **bitfield.TABLE,
+    **compare.TABLE,
+    **convert.TABLE,
+    **logic.TABLE,
+    **video.TABLE,
+    **video_scalar.TABLE,
+}
+
+
+def _by_type(emit: Emit, instruction: Instruction) -> None:
+    _family(instruction)[instruction.opcode](emit, instruction)
+
+
+def _family(instruction: Instruction) -> dict[str, Lowering]:
+    """The table that has the instruction.
+
+    Raises:
+        UnsupportedError: there is none: newer forms look like older ones (`add.f32x2`, `add.f32.bf16`, `min` of three),
+            and must not be taken for them.
+    """
+    type_name = type_of(instruction)
+    if "cc" in instruction.modifiers:
+        family = carry.TABLE
+    elif type_name in ("f32", "f64"):
+        family = floating.TABLE
+    elif type_name in _HALF:
+        family = half.TABLE
+    elif type_name in _INTEGER:
+        family = integer.TABLE
+    else:
+        raise unsupported(instruction, "its type is not known")
+    if instruction.opcode not in family:
+        raise unsupported(instruction)
+    floats = [word for word in instruction.modifiers if word in ("f32", "f64", *_HALF)]
+    if len(floats) > 1:
+        raise unsupported(instruction, "mixed precision is not there")
+    if instruction.opcode in ("min", "max") and len(instruction.operands) != 3:
+        raise unsupported(instruction, "it takes two operands")
+    return family
+
+
+_SHARED = {*integer.TABLE, *floating.TABLE, *half.TABLE, *carry.TABLE} - {"addc", "subc", "madc"}
+
+TABLE: dict[str, Lowering] = {
+    **_ALONE,
+    **dict.fromkeys(sorted(_SHARED), _by_type),
+    **{opcode: carry.TABLE[opcode] for opcode in ("addc", "subc", "madc")},
+}

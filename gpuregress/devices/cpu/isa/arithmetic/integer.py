@@ -1,0 +1,228 @@
+"""Integer arithmetic: add sub mul mad mul24 mad24 sad div rem abs neg min max dp4a dp2a.
+
+Division by zero and INT_MIN / -1 do not trap: the quotient and the remainder of a division by zero have all bits set
+(measured for 32 bits on an H200; the 16-bit routine ends the same way), INT_MIN / -1 is INT_MIN and leaves 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.emit import Emit, Lowering
+from gpuregress.devices.cpu.builder.scalar import (
+    I32,
+    extend,
+    halves,
+    is_signed,
+    larger,
+    pack,
+    read_all,
+    smaller,
+    type_of,
+    width,
+)
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import Instruction
+
+
+def _add(emit: Emit, instruction: Instruction) -> None:
+    _sum(emit, instruction, "add")
+
+
+def _sub(emit: Emit, instruction: Instruction) -> None:
+    _sum(emit, instruction, "sub")
+
+
+def _sum(emit: Emit, instruction: Instruction, operation: str) -> None:
+    type_name = type_of(instruction)
+    a, b = read_all(emit, instruction, type_name)
+    method = emit.builder.add if operation == "add" else emit.builder.sub
+    if type_name.endswith("x2"):
+        result = _by_halves(emit, a, b, method)
+    elif "sat" in instruction.modifiers:
+        result = emit.intrinsic(f"llvm.s{operation}.sat.{a.type}", a.type, a, b)
+    else:
+        result = method(a, b)
+    emit.write(instruction.operands[0], result, type_name)
+
+
+def _by_halves(emit: Emit, a: ir.Value, b: ir.Value, operation: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+    """Applies a 16-bit operation to the two halves of 32-bit operands."""
+    (a_low, a_high), (b_low, b_high) = halves(emit, a), halves(emit, b)
+    return pack(emit, operation(a_low, b_low), operation(a_high, b_high))
+
+
+def _product(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> tuple[ir.Value, str]:
+    """A product under `.lo`, `.hi` or `.wide`, and the type it has."""
+    builder, type_name = emit.builder, type_of(instruction)
+    if "lo" in instruction.modifiers:
+        return builder.mul(a, b), type_name
+    signed, bits = is_signed(type_name), width(type_name)
+    double = ir.IntType(2 * bits)
+    product = builder.mul(extend(emit, a, double, signed=signed), extend(emit, b, double, signed=signed))
+    if "wide" in instruction.modifiers:
+        return product, f"{type_name[0]}{2 * bits}"
+    if "hi" in instruction.modifiers:
+        return builder.trunc(builder.lshr(product, double(bits)), a.type), type_name
+    raise unsupported(instruction, "it needs .lo, .hi or .wide")
+
+
+def _mul(emit: Emit, instruction: Instruction) -> None:
+    a, b = read_all(emit, instruction, type_of(instruction))
+    result, result_type = _product(emit, instruction, a, b)
+    emit.write(instruction.operands[0], result, result_type)
+
+
+def _mad(emit: Emit, instruction: Instruction) -> None:
+    type_name = type_of(instruction)
+    a, b = (emit.read(operand, type_name) for operand in instruction.operands[1:3])
+    product, result_type = _product(emit, instruction, a, b)
+    _accumulate(emit, instruction, product, result_type)
+
+
+def _accumulate(emit: Emit, instruction: Instruction, product: ir.Value, result_type: str) -> None:
+    """Adds the third operand, saturating under `.sat`."""
+    c = emit.read(instruction.operands[3], result_type)
+    if "sat" in instruction.modifiers:
+        result = emit.intrinsic(f"llvm.sadd.sat.{c.type}", c.type, product, c)
+    else:
+        result = emit.builder.add(product, c)
+    emit.write(instruction.operands[0], result, result_type)
+
+
+def _product24(emit: Emit, instruction: Instruction) -> ir.Value:
+    """The low (`.lo`) or high (`.hi`: from bit 16) 32 bits of the 48-bit product of two 24-bit operands."""
+    builder, type_name = emit.builder, type_of(instruction)
+    signed, wide = is_signed(type_name), ir.IntType(64)
+    factors = []
+    for operand in instruction.operands[1:3]:
+        shifted = builder.shl(extend(emit, emit.read(operand, type_name), wide, signed=signed), wide(40))
+        factors.append(builder.ashr(shifted, wide(40)) if signed else builder.lshr(shifted, wide(40)))
+    product = builder.mul(*factors)
+    if "hi" in instruction.modifiers:
+        product = builder.lshr(product, wide(16))
+    return builder.trunc(product, I32)
+
+
+def _mul24(emit: Emit, instruction: Instruction) -> None:
+    emit.write(instruction.operands[0], _product24(emit, instruction), type_of(instruction))
+
+
+def _mad24(emit: Emit, instruction: Instruction) -> None:
+    _accumulate(emit, instruction, _product24(emit, instruction), type_of(instruction))
+
+
+def _sad(emit: Emit, instruction: Instruction) -> None:
+    builder, type_name = emit.builder, type_of(instruction)
+    a, b, c = read_all(emit, instruction, type_name)
+    signed = is_signed(type_name)
+    distance = builder.sub(larger(emit, a, b, signed=signed), smaller(emit, a, b, signed=signed))
+    emit.write(instruction.operands[0], builder.add(c, distance), type_name)
+
+
+def _div(emit: Emit, instruction: Instruction) -> None:
+    _quotient(emit, instruction, remainder=False)
+
+
+def _rem(emit: Emit, instruction: Instruction) -> None:
+    _quotient(emit, instruction, remainder=True)
+
+
+def _quotient(emit: Emit, instruction: Instruction, *, remainder: bool) -> None:
+    builder, type_name = emit.builder, type_of(instruction)
+    a, b = read_all(emit, instruction, type_name)
+    zero = builder.icmp_signed("==", b, b.type(0))
+    unsafe = zero
+    if is_signed(type_name):
+        lowest = builder.icmp_signed("==", a, a.type(-(1 << (a.type.width - 1))))
+        unsafe = builder.or_(zero, builder.and_(lowest, builder.icmp_signed("==", b, b.type(-1))))
+    # a / 1 = a and a % 1 = 0 are the right answers of INT_MIN / -1, so one divisor serves both unsafe cases.
+    divisor = builder.select(unsafe, b.type(1), b)
+    if is_signed(type_name):
+        result = builder.srem(a, divisor) if remainder else builder.sdiv(a, divisor)
+    else:
+        result = builder.urem(a, divisor) if remainder else builder.udiv(a, divisor)
+    emit.write(instruction.operands[0], builder.select(zero, a.type(-1), result), type_name)
+
+
+def _abs(emit: Emit, instruction: Instruction) -> None:
+    type_name = type_of(instruction)
+    (a,) = read_all(emit, instruction, type_name)
+    magnitude = larger(emit, a, emit.builder.neg(a), signed=True)
+    # Of the lowest number the negative is itself, and so is the larger of both: as the hardware has it.
+    emit.write(instruction.operands[0], magnitude, type_name)
+
+
+def _neg(emit: Emit, instruction: Instruction) -> None:
+    type_name = type_of(instruction)
+    (a,) = read_all(emit, instruction, type_name)
+    emit.write(instruction.operands[0], emit.builder.neg(a), type_name)
+
+
+def _min(emit: Emit, instruction: Instruction) -> None:
+    _extreme(emit, instruction, smaller)
+
+
+def _max(emit: Emit, instruction: Instruction) -> None:
+    _extreme(emit, instruction, larger)
+
+
+def _extreme(emit: Emit, instruction: Instruction, choose: Callable[..., ir.Value]) -> None:
+    type_name = type_of(instruction)
+    a, b = read_all(emit, instruction, type_name)
+    signed = is_signed(type_name)
+
+    def pick(x: ir.Value, y: ir.Value) -> ir.Value:
+        chosen = choose(emit, x, y, signed=signed)
+        return larger(emit, chosen, x.type(0), signed=True) if "relu" in instruction.modifiers else chosen
+
+    result = _by_halves(emit, a, b, pick) if type_name.endswith("x2") else pick(a, b)
+    emit.write(instruction.operands[0], result, type_name)
+
+
+def _part(emit: Emit, value: ir.Value, bit: int, bits: int, *, signed: bool) -> ir.Value:
+    """The field of `bits` bits at `bit`, as an i32."""
+    builder = emit.builder
+    narrow = builder.trunc(builder.lshr(value, I32(bit)), ir.IntType(bits))
+    return extend(emit, narrow, I32, signed=signed)
+
+
+def _dot(emit: Emit, instruction: Instruction, pairs: list[tuple[int, int]], a_bits: int) -> None:
+    """Adds products of fields of a (`a_bits` wide) and bytes of b, given by their first bits, to c."""
+    a_type, b_type = instruction.modifiers[-2:]
+    a, b, c = read_all(emit, instruction, "b32")
+    for a_bit, b_bit in pairs:
+        x = _part(emit, a, a_bit, a_bits, signed=is_signed(a_type))
+        y = _part(emit, b, b_bit, 8, signed=is_signed(b_type))
+        c = emit.builder.add(c, emit.builder.mul(x, y))
+    emit.write(instruction.operands[0], c, "s32" if "s" in a_type[0] + b_type[0] else "u32")
+
+
+def _dp4a(emit: Emit, instruction: Instruction) -> None:
+    _dot(emit, instruction, [(bit, bit) for bit in (0, 8, 16, 24)], 8)
+
+
+def _dp2a(emit: Emit, instruction: Instruction) -> None:
+    first = 16 if "hi" in instruction.modifiers else 0
+    _dot(emit, instruction, [(0, first), (16, first + 8)], 16)
+
+
+TABLE: dict[str, Lowering] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "mad": _mad,
+    "mul24": _mul24,
+    "mad24": _mad24,
+    "sad": _sad,
+    "div": _div,
+    "rem": _rem,
+    "abs": _abs,
+    "neg": _neg,
+    "min": _min,
+    "max": _max,
+    "dp4a": _dp4a,
+    "dp2a": _dp2a,
+}

@@ -1,0 +1,1 @@
+"""Branches, calls and special registers."""

@@ -1,0 +1,135 @@
+"""Calls: to device functions, through pointers, and to what the device itself offers.
+
+A device function is `i32 f(machine, thread, results…, parameters…)`, each result and parameter a pointer to its bytes.
+It answers RETURNED, EXITED or FAULTED; the caller passes the last two on.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.resolve import field, set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
+from gpuregress.devices.cpu.builder.unit import Unit, byte_size, where
+from gpuregress.devices.cpu.ptx.tree import Call, Operand, Symbol, Variable
+from gpuregress.devices.cpu.runtime.layout import FAULT_CALL, SYSTEM_CALLS
+from gpuregress.errors import UnsupportedError
+
+RETURNED, EXITED, FAULTED = range(3)
+MOST_CALLS = 2000
+"""Calls inside calls before it is a stack overflow. Each takes some hundred bytes of the host's own stack."""
+
+
+def lower_call(emitter: Services, call: Call) -> None:
+    """Lowers one call.
+
+    Raises:
+        UnsupportedError: the function is not there.
+    """
+    if not isinstance(call.callee, Symbol):
+        _call_pointer(emitter, call)
+    elif call.callee.name in emitter.unit.functions:
+        _call_function(emitter, call, call.callee.name)
+    elif call.callee.name in SYSTEM_CALLS:
+        _call_system(emitter, call, SYSTEM_CALLS.index(call.callee.name))
+    else:
+        raise UnsupportedError(f"the function {call.callee.name}, called at {where(call)}, is not there")
+
+
+def _memory(emitter: Services, operand: Operand, call: Call) -> ir.Value:
+    if isinstance(operand, Symbol):
+        memory = emitter.frame.param_memory(operand.name)
+        if memory is not None:
+            return memory
+    raise UnsupportedError(f"the call at {where(call)} passes {operand}: only .param variables are supported")
+
+
+def _arguments(emitter: Services, call: Call) -> list[ir.Value]:
+    places = [_memory(emitter, item, call) for item in (*call.results, *call.arguments)]
+    return [emitter.view.machine, emitter.thread.handle, *places]
+
+
+def _call_function(emitter: Services, call: Call, name: str) -> None:
+    emitter.forget_pointers()
+    _go_on(emitter, emitter.builder.call(emitter.unit.device_function(name), _arguments(emitter, call)))
+
+
+def _go_on(emitter: Services, status: ir.Value) -> None:
+    """Goes on behind a call that returned; leaves with one that did not."""
+    b = emitter.builder
+    after, left, exited = (b.append_basic_block(name) for name in ("returned", "left", "exited"))
+    b.cbranch(b.icmp_unsigned("==", status, i32(RETURNED)), after, left).set_weights([1000, 1])
+    b.position_at_end(left)
+    b.cbranch(b.icmp_unsigned("==", status, i32(EXITED)), exited, emitter.fault_block)
+    b.position_at_end(exited)
+    emitter.exits.exit(emitter)
+    emitter.builder = ir.IRBuilder(after)
+
+
+def _call_pointer(emitter: Services, call: Call) -> None:
+    emitter.forget_pointers()
+    address = emitter.read(call.callee, "u64")
+    candidates = _candidates(emitter.unit, call)
+    arguments = _arguments(emitter, call)
+    b = emitter.builder
+    nowhere, after = b.append_basic_block("nowhere"), b.append_basic_block("called")
+    switch = b.switch(address, nowhere)
+    status = ir.IRBuilder(after).phi(I32)
+    for name in candidates:
+        block = b.append_basic_block("callee")
+        switch.add_case(i64(emitter.unit.function_address(name)), block)
+        builder = ir.IRBuilder(block)
+        status.add_incoming(builder.call(emitter.unit.device_function(name), arguments), block)
+        builder.branch(after)
+    emitter.builder = ir.IRBuilder(nowhere)
+    emitter.fail(FAULT_CALL, call)
+    emitter.builder = ir.IRBuilder(after)
+    if candidates:
+        _go_on(emitter, status)
+    else:
+        emitter.builder.unreachable()
+
+
+def _candidates(unit: Unit, call: Call) -> list[str]:
+    """The functions whose address is taken and that have as many results and parameters."""
+    return [
+        name
+        for name in unit.address_taken
+        if len(unit.functions[name].results) == len(call.results)
+        and len(unit.functions[name].parameters) == len(call.arguments)
+    ]
+
+
+def _call_system(emitter: Services, call: Call, number: int) -> None:
+    """Hands the arguments, eight bytes each, to Python."""
+    b, machine = emitter.builder, emitter.view.machine
+    slots = entry_alloca(b.function, ir.ArrayType(I64, max(1, len(call.arguments))), align=8)
+    for place, operand in enumerate(call.arguments):
+        variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
+        value = _argument(b, variable, _memory(emitter, operand, call))
+        b.store(value, at(b, slots, 8 * place))
+    set_field(b, machine, "fault_site", i64(emitter.unit.site(call)))
+    # llvmlite asks the callee's pointer for the function's type, and writes `ptr` all the same.
+    type_ = ir.FunctionType(I64, (I64, POINTER, POINTER)).as_pointer()
+    function = b.inttoptr(field(b, machine, "syscall"), type_)
+    answer = b.call(function, (i64(number), slots, emitter.thread.local))
+    fine = b.icmp_unsigned("==", field(b, machine, "fault_kind"), i64(0))
+    after = b.append_basic_block("answered")
+    b.cbranch(fine, after, emitter.fault_block)
+    emitter.builder = ir.IRBuilder(after)
+    emitter.forget_pointers()
+    for operand in call.results:
+        variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
+        assert variable is not None
+        type_of = ir.IntType(8 * byte_size(variable))
+        value = answer if type_of == I64 else emitter.builder.trunc(answer, type_of)
+        emitter.builder.store(value, _memory(emitter, operand, call))
+
+
+def _argument(b: ir.IRBuilder, variable: Variable | None, memory: ir.Value) -> ir.Value:
+    assert variable is not None
+    type_ = ir.IntType(8 * byte_size(variable))
+    value = b.load(memory, typ=type_)
+    return value if type_ == I64 else b.zext(value, I64)

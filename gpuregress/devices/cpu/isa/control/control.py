@@ -1,0 +1,76 @@
+"""Branches, returns and exits. PTX ISA manual, 9.7.12 "Control Flow Instructions"."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import i32
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.tree import Instruction, Symbol
+from gpuregress.devices.cpu.runtime.layout import FAULT_BRANCH, FAULT_TRAP
+
+
+def _bra(emitter: Services, instruction: Instruction) -> None:
+    label = instruction.operands[0]
+    if not isinstance(label, Symbol) or label.name not in emitter.flow.block_of_label:
+        raise unsupported(instruction, "there is no such label")
+    number = emitter.flow.block_of_label[label.name]
+    if instruction.guard is None:
+        emitter.builder.branch(emitter.edge(number))
+        return
+    known = emitter.proven.branches.get(emitter.index)
+    if known is not None:
+        emitter.builder.branch(emitter.edge(number if known else emitter.block_number + 1))
+        return
+    target, following = emitter.edge(number), emitter.edge(emitter.block_number + 1)
+    emitter.builder.cbranch(emitter.guard_value(instruction), target, following)
+
+
+def _brx(emitter: Services, instruction: Instruction) -> None:
+    targets = emitter.flow.targets(instruction)
+    if not targets:
+        raise unsupported(instruction, "there is no such list of targets")
+    if instruction.guard is not None:
+        body = emitter.builder.append_basic_block("guarded")
+        following = emitter.edge(emitter.block_number + 1)
+        emitter.builder.cbranch(emitter.guard_value(instruction), body, following)
+        emitter.builder = ir.IRBuilder(body)
+    index = emitter.read(instruction.operands[0], "u32")
+    outside = emitter.builder.append_basic_block("outside")
+    switch = emitter.builder.switch(index, outside)
+    for number, name in enumerate(targets):
+        switch.add_case(i32(number), emitter.edge(emitter.flow.block_of_label[name]))
+    emitter.builder = ir.IRBuilder(outside)
+    emitter.fail(FAULT_BRANCH, instruction)
+
+
+def _ret(emitter: Services, instruction: Instruction) -> None:
+    del instruction
+    emitter.exits.finish(emitter)
+
+
+def _exit(emitter: Services, instruction: Instruction) -> None:
+    del instruction
+    emitter.exits.exit(emitter)
+
+
+def _trap(emitter: Services, instruction: Instruction) -> None:
+    emitter.fail(FAULT_TRAP, instruction)
+
+
+def _nothing(emitter: Services, instruction: Instruction) -> None:
+    """Hints to the hardware."""
+
+
+TABLE = {
+    "bra": _bra,
+    "brx": _brx,
+    "ret": _ret,
+    "exit": _exit,
+    "trap": _trap,
+    "brkpt": _trap,
+    "pmevent": _nothing,
+    "setmaxnreg": _nothing,
+    "griddepcontrol": _nothing,
+}

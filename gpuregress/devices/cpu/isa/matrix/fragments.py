@@ -1,0 +1,250 @@
+"""wmma: matrices in fragments whose layout is the device's own affair. PTX ISA manual, 9.7.14.4.
+
+Here a lane holds the elements that follow each other row by row: with n of them, lane 0 the first n, and so on. Where a
+fragment has room for more than the matrix, as of f16, further lanes hold it once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.emit import Build
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.types import I1, I8, I64, POINTER, convert
+from gpuregress.devices.cpu.isa.matrix.dot import Element, Term, dot, element_of
+from gpuregress.devices.cpu.isa.matrix.matrix import (
+    MULTIPLY,
+    area,
+    elements,
+    meet,
+    own_lane,
+    read_sums,
+    show,
+    write_sums,
+)
+from gpuregress.devices.cpu.isa.memory.memory import (
+    access_site,
+    address_value,
+    generic_address,
+    host_pointer,
+    slow_resolve,
+)
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
+
+_TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Rows and columns of the result, and the inner dimension."""
+
+    m: int
+    n: int
+    k: int
+
+    def of(self, matrix: str) -> tuple[int, int]:
+        """Rows and columns of `a`, `b`, or `c` and `d`."""
+        return {"a": (self.m, self.k), "b": (self.k, self.n)}.get(matrix, (self.m, self.n))
+
+
+def _shape(instruction: Instruction) -> _Shape:
+    for word in instruction.modifiers:
+        if word[:1] == "m" and word[1:2].isdigit():
+            m, rest = word[1:].split("n")
+            n, k = rest.split("k")
+            return _Shape(int(m), int(n), int(k))
+    raise unsupported(instruction, "no shape")
+
+
+def _types(instruction: Instruction) -> list[str]:
+    found = [word for word in instruction.modifiers if word in _TYPES]
+    if not found or "popc" in instruction.modifiers:
+        raise unsupported(instruction, "elements of fewer than eight bits are not there")
+    return found
+
+
+def _positions(emitter: Services, count: int, shape: tuple[int, int]) -> list[tuple[ir.Value, ir.Value]]:
+    """Row and column (i32) of each of the `count` elements that this lane holds of a matrix."""
+    b = emitter.builder
+    first = b.mul(own_lane(emitter), i32(count))
+    return [_place(b, b.add(first, i32(place)), shape) for place in range(count)]
+
+
+def _place(b: ir.IRBuilder, linear: ir.Value, shape: tuple[int, int]) -> tuple[ir.Value, ir.Value]:
+    """Row and column of an element by its number, which starts again behind the last one."""
+    within = b.urem(linear, i32(shape[0] * shape[1]))
+    return b.udiv(within, i32(shape[1])), b.urem(within, i32(shape[1]))
+
+
+def _pointers(emitter: Services, instruction: Instruction, operands: tuple[Operand, ...], count: int) -> list[Address]:
+    """The address of each element that this lane holds, in memory that is laid out as the instruction says."""
+    address, *rest = operands
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
+    matrix, size = instruction.modifiers[1], element_of(_types(instruction)[0]).bits // 8
+    shape = _shape(instruction).of(matrix)
+    by_rows = "row" in instruction.modifiers
+    b = emitter.builder
+    stride = emitter.read(rest[0], "u32") if rest else i32(shape[1] if by_rows else shape[0])
+    start = convert(b, address_value(emitter, address), I64)
+    found = []
+    for row, column in _positions(emitter, count, shape):
+        along, across = (column, row) if by_rows else (row, column)
+        offset = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
+        register = emitter.temporary("u64")
+        emitter.write(register, b.add(start, b.mul(offset, i64(size))), "u64")
+        found.append(Address(register, 0))
+    return found
+
+
+def _load(emitter: Services, instruction: Instruction) -> None:
+    """By a subroutine that looks each element up in memory: kernels hold thousands of these, and mma takes longer."""
+    target, address, *rest = instruction.operands
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
+    kind = element_of(_types(instruction)[0])
+    parts = 1 if kind.name in ("f32", "s32") else kind.parts
+    registers = elements(target)
+    matrix = instruction.modifiers[1]
+    layout = _Layout(_shape(instruction).of(matrix), "row" in instruction.modifiers, kind.bits, parts * len(registers))
+    stride = emitter.read(rest[0], "u32") if rest else i32(layout.tight_stride)
+    space = space_of(instruction)
+    site = access_site(emitter, instruction, address, space, kind.bits // 8, "read")
+    b = emitter.builder
+    out = entry_alloca(b.function, ir.ArrayType(I8, layout.count * kind.bits // 8), align=16)
+    start = generic_address(emitter, address, space)
+    arguments = (emitter.view.machine, emitter.thread.local, start, stride, own_lane(emitter), i64(site), out)
+    types = tuple(value.type for value in arguments)
+    resolve = slow_resolve(emitter, instruction, space)
+    fetch = emitter.subroutine(f"{layout.name}.{resolve.name}", I1, types, _fetching(layout, resolve))
+    after = b.append_basic_block("loaded")
+    b.cbranch(b.call(fetch, arguments), after, emitter.fault_block).set_weights([4000, 1])
+    b.position_at_end(after)
+    bits = kind.register
+    for number, register in enumerate(registers):
+        value = b.load(at(b, out, number * bits // 8), typ=ir.IntType(bits), align=bits // 8)
+        emitter.write(register, value, f"b{bits}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the elements of a fragment lie in memory.
+
+    Attributes:
+        shape: rows and columns of the matrix.
+        by_rows: whether the elements of a row follow each other.
+        bits: of an element.
+        count: elements that a lane holds.
+    """
+
+    shape: tuple[int, int]
+    by_rows: bool
+    bits: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        """The subroutine's."""
+        order = "row" if self.by_rows else "col"
+        return f"wmma.load.{self.shape[0]}x{self.shape[1]}.{order}.b{self.bits}.{self.count}"
+
+    @property
+    def tight_stride(self) -> int:
+        """Elements from one row (or column) to the next where nothing lies between."""
+        return self.shape[1] if self.by_rows else self.shape[0]
+
+    def offset(self, b: ir.IRBuilder, linear: ir.Value, stride: ir.Value) -> ir.Value:
+        """Bytes (i64) from the matrix's start to its element `linear`."""
+        row, column = _place(b, linear, self.shape)
+        along, across = (column, row) if self.by_rows else (row, column)
+        elements = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
+        return b.mul(elements, i64(self.bits // 8))
+
+
+def _fetching(layout: _Layout, resolve: ir.Function) -> Build:
+    """Builds `fetch(machine, local, start, stride, lane, site, out) → whether all elements are there`."""
+
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        machine, local, start, stride, lane, site, out = given
+        size, type_ = layout.bits // 8, ir.IntType(layout.bits)
+        body = b.append_basic_block("body")
+        b.branch(body)
+        b.position_at_end(body)
+        first = b.mul(lane, i32(layout.count))
+        with counted(b, i32(layout.count)) as number:
+            address = b.add(start, layout.offset(b, b.add(first, number), stride))
+            pointer = b.call(resolve, (machine, local, address, i64(size), site))
+            with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
+                b.ret(ir.Constant(I1, 0))
+            place = b.mul(b.zext(number, I64), i64(size))
+            b.store(b.load(pointer, typ=type_, align=size), at(b, out, place), align=size)
+        return ir.Constant(I1, 1)
+
+    return build
+
+
+def _store(emitter: Services, instruction: Instruction) -> None:
+    target, source, *rest = instruction.operands
+    kind = _types(instruction)[0]
+    size = element_of(kind).bits // 8
+    values = read_sums(emitter, kind, source)
+    for address, value in zip(_pointers(emitter, instruction, (target, *rest), len(values)), values, strict=True):
+        pointer = host_pointer(emitter, instruction, address, space_of(instruction), size, "write")
+        emitter.builder.store(value, pointer, align=size)
+    emitter.forget_pointers()
+
+
+def _multiply(emitter: Services, instruction: Instruction) -> None:
+    target, left, right, addend = instruction.operands
+    types = _types(instruction)
+    result, sources = types[0], types[1:3] if len(types) == 4 else ["f16", "f16"]
+    x, y = (element_of(name) for name in sources)
+    kind = f"b{x.register}"
+    middle = show(emitter, 0, [emitter.read(item, kind) for item in elements(left)])
+    show(emitter, middle, [emitter.read(item, kind) for item in elements(right)])
+    meet(emitter, MULTIPLY)
+    shape = _shape(instruction)
+    values = read_sums(emitter, types[-1], addend)
+    shown = area(emitter)
+    results = []
+    second, first = at(emitter.builder, shown, middle), emitter.builder.mul(own_lane(emitter), i32(len(values)))
+    name = f"wmma.m{shape.m}n{shape.n}k{shape.k}.{x.name}.{y.name}"
+    limited = "satfinite" in instruction.modifiers
+    for place, start in enumerate(values):
+        linear = emitter.builder.add(first, i32(place))
+        arguments = (start, shown, second, linear)
+        term = _term(emitter, (x, y), shape)
+        results.append(dot(emitter, name, shape.k, (result, types[-1]), term, arguments, limited=limited))
+    write_sums(emitter, result, target, results)
+
+
+def _term(emitter: Services, kinds: tuple[Element, Element], shape: _Shape) -> Term:
+    """The factors of a step of an element of D: from a row of A and a column of B."""
+    left, right = kinds
+
+    def term(step: ir.Value, a: ir.Value, b: ir.Value, linear: ir.Value) -> tuple[ir.Value, ir.Value]:
+        builder = emitter.builder
+        row, column = _place(builder, linear, (shape.m, shape.n))
+        x = left.load_bits(emitter, a, builder.add(builder.mul(row, i32(shape.k)), step))
+        y = right.load_bits(emitter, b, builder.add(builder.mul(step, i32(shape.n)), column))
+        return left.widened(emitter, x), right.widened(emitter, y)
+
+    return term
+
+
+_FORMS = {"load": _load, "store": _store, "mma": _multiply}
+
+
+def _wmma(emitter: Services, instruction: Instruction) -> None:
+    form = _FORMS.get(instruction.modifiers[0])
+    if form is None:
+        raise unsupported(instruction)
+    form(emitter, instruction)
+
+
+TABLE = {"wmma": _wmma}

@@ -1,0 +1,258 @@
+"""Matrices spread over the lanes of a warp: ldmatrix, stmatrix, movmatrix, mma. PTX ISA manual, 9.7.14.
+
+Every lane shows its registers in the warp's area of the block's context and waits for the others; then it works out its
+own part of the result from what all of them showed. `aligned` keeps lanes from going on before all have read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.context import LAYOUT, WARP
+from gpuregress.devices.cpu.builder.lane_mailbox import post
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i32, i64
+from gpuregress.devices.cpu.builder.threads import lane, linear_thread
+from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.isa.matrix.dot import Element, Term, dot, element_of, packed, unpacked
+from gpuregress.devices.cpu.isa.memory.memory import generic_address, host_pointer
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
+from gpuregress.devices.cpu.runtime.context import AREA
+
+_ALL_LANES = 0xFFFF_FFFF
+_LOAD, _STORE, _MOVE, MULTIPLY = range(96, 160, 16)
+"""The operations' numbers in a warp operation's key: see `exchange`."""
+
+
+def area(emitter: Services) -> ir.Value:
+    """A pointer to the area of the thread's warp."""
+    b = emitter.builder
+    warp = b.lshr(linear_thread(b, emitter.view, emitter.thread), i32(5))
+    return at(b, at(b, emitter.view.pointer("context"), LAYOUT["area"][0]), b.mul(b.zext(warp, I64), i64(AREA)))
+
+
+def own_lane(emitter: Services) -> ir.Value:
+    """The thread's lane, i32."""
+    return lane(emitter.builder, emitter.view, emitter.thread)
+
+
+def show(emitter: Services, start: int, values: list[ir.Value]) -> int:
+    """Puts values (of one integer type) into the warp's area, lane by lane from byte `start`; where they end."""
+    b = emitter.builder
+    step: int = values[0].type.width // 8
+    stride = step * len(values)
+    place = b.add(b.mul(b.zext(own_lane(emitter), I64), i64(stride)), i64(start))
+    own = at(b, area(emitter), place)
+    for number, value in enumerate(values):
+        b.store(value, at(b, own, step * number), align=step)
+    return start + 32 * stride
+
+
+def meet(emitter: Services, operation: int) -> None:
+    """Waits until all lanes of the warp have shown what they hold."""
+    post(emitter, operation, i32(_ALL_LANES), i64(0))
+    emitter.wait(WARP)
+
+
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """A vector's elements, or the one register."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+# --- ldmatrix, stmatrix, movmatrix ------------------------------------------------------------------------------------
+
+
+def _rows(emitter: Services, instruction: Instruction, operand: Operand, operation: int) -> ir.Value:
+    """Shows the address of the row that this lane names; gives the area, in which all lanes' addresses stand."""
+    if "m8n8" not in instruction.modifiers or "b16" not in instruction.modifiers:
+        raise unsupported(instruction, "only m8n8 matrices of b16 are there")
+    if not isinstance(operand, Address):
+        raise unsupported(instruction, "not an address")
+    show(emitter, 0, [generic_address(emitter, operand, space_of(instruction))])
+    meet(emitter, operation)
+    return area(emitter)
+
+
+def _row_pointer(
+    emitter: Services, instruction: Instruction, addresses: ir.Value, number: ir.Value, action: str
+) -> ir.Value:
+    """A checked pointer to the 16 bytes that lane `number` named."""
+    b = emitter.builder
+    register = emitter.temporary("u64")
+    slot = at(b, addresses, b.shl(b.zext(number, I64), i64(3)))
+    emitter.write(register, b.load(slot, typ=I64), "u64")
+    return host_pointer(emitter, instruction, Address(register, 0), "", 16, action)
+
+
+def _place(emitter: Services) -> tuple[ir.Value, ir.Value]:
+    """Row and first column (counted in b16) of the lane's part of an 8 by 8 matrix."""
+    b, own = emitter.builder, own_lane(emitter)
+    return b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
+
+
+def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    addresses = _rows(emitter, instruction, source, _LOAD)
+    for number, register in enumerate(elements(target)):
+        b = emitter.builder
+        row, column = _place(emitter)
+        if "trans" in instruction.modifiers:
+            value: ir.Value = i32(0)
+            for half in (0, 1):
+                named = b.add(column, i32(8 * number + half))
+                pointer = _row_pointer(emitter, instruction, addresses, named, "read")
+                b = emitter.builder
+                found = b.load(at(b, pointer, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
+                value = b.or_(value, b.shl(b.zext(found, I32), i32(16 * half)))
+        else:
+            pointer = _row_pointer(emitter, instruction, addresses, b.add(row, i32(8 * number)), "read")
+            b = emitter.builder
+            value = b.load(at(b, pointer, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
+        emitter.write(register, value, "b32")
+    emitter.forget_pointers()
+
+
+def _stmatrix(emitter: Services, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    addresses = _rows(emitter, instruction, target, _STORE)
+    for number, register in enumerate(elements(source)):
+        b = emitter.builder
+        row, column = _place(emitter)
+        value = emitter.read(register, "b32")
+        for half in (0, 1):
+            part = b.trunc(b.lshr(value, i32(16 * half)), ir.IntType(16))
+            across = "trans" in instruction.modifiers
+            named = b.add(column if across else row, i32(8 * number + (half if across else 0)))
+            place = row if across else b.add(column, i32(half))
+            pointer = _row_pointer(emitter, instruction, addresses, named, "write")
+            b = emitter.builder
+            b.store(part, at(b, pointer, b.shl(b.zext(place, I64), i64(1))), align=2)
+    emitter.forget_pointers()
+
+
+def _movmatrix(emitter: Services, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    show(emitter, 0, [emitter.read(source, "b32")])
+    meet(emitter, _MOVE)
+    b, shown = emitter.builder, area(emitter)
+    row, column = _place(emitter)
+    value: ir.Value = i32(0)
+    for half in (0, 1):
+        # Row `column + half`, column `row` of the source: two bytes each, eight of them in a row.
+        place = b.add(b.shl(b.add(column, i32(half)), i32(4)), b.shl(row, i32(1)))
+        found = b.load(at(b, shown, b.zext(place, I64)), typ=ir.IntType(16), align=2)
+        value = b.or_(value, b.shl(b.zext(found, I32), i32(16 * half)))
+    emitter.write(target, value, "b32")
+
+
+# --- mma --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """An mma: its shape and types, and how many registers of a lane hold A and B."""
+
+    rows: int
+    depth: int
+    a: Element
+    b: Element
+    result: str
+    a_registers: int
+    b_registers: int
+
+
+def _form(instruction: Instruction) -> _Form:
+    words = instruction.modifiers
+    shape = next((word for word in words if word[:1] == "m" and "k" in word and word[1:2].isdigit()), "")
+    if "sp" in words or "xor" in words or "and" in words or any("::" in word for word in words):
+        raise unsupported(instruction, "only dense products are there")
+    rows, rest = shape[1:].split("n")
+    columns, depth = rest.split("k")
+    types = [word for word in words if word in _TYPES]
+    if columns != "8" or rows not in ("8", "16") or len(types) != 4 or (shape, types[1]) == ("m8n8k4", "f16"):
+        raise unsupported(instruction, "this shape is not there")
+    left, right = (len(elements(operand)) for operand in instruction.operands[1:3])
+    return _Form(int(rows), int(depth), element_of(types[1]), element_of(types[2]), types[0], left, right)
+
+
+_TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "s32")
+
+
+def _mma(emitter: Services, instruction: Instruction) -> None:
+    form = _form(instruction)
+    target, left, right, addend = instruction.operands
+    kind = f"b{form.a.register}"
+    middle = show(emitter, 0, [emitter.read(item, kind) for item in elements(left)])
+    show(emitter, middle, [emitter.read(item, kind) for item in elements(right)])
+    meet(emitter, MULTIPLY)
+    limited, b = "satfinite" in instruction.modifiers, emitter.builder
+    shown, term = area(emitter), _term(emitter, form)
+    second, lane = at(b, shown, middle), own_lane(emitter)
+    name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
+    results = [
+        dot(
+            emitter,
+            name,
+            form.depth,
+            (form.result, form.result),
+            term,
+            (start, shown, second, lane, i32(place)),
+            limited=limited,
+        )
+        for place, start in enumerate(read_sums(emitter, form.result, addend))
+    ]
+    write_sums(emitter, form.result, target, results)
+
+
+def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
+    """A lane's elements of C."""
+    if kind == "f16":
+        return unpacked(emitter, [emitter.read(item, "b32") for item in elements(operand)])
+    return [emitter.read(item, kind) for item in elements(operand)]
+
+
+def write_sums(emitter: Services, kind: str, operand: Operand, values: list[ir.Value]) -> None:
+    """Sets a lane's elements of D."""
+    registers, type_name = elements(operand), "b32" if kind == "f16" else kind
+    found = packed(emitter, values) if kind == "f16" else values
+    for register, value in zip(registers, found, strict=True):
+        emitter.write(register, value, type_name)
+
+
+def _term(emitter: Services, form: _Form) -> Term:
+    """The factors of a step of element `place` of a lane: from a row of A and a column of B."""
+
+    def term(step: ir.Value, a: ir.Value, b: ir.Value, lane: ir.Value, place: ir.Value) -> tuple[ir.Value, ir.Value]:
+        builder = emitter.builder
+        group, inner = builder.lshr(lane, i32(2)), builder.and_(lane, i32(3))
+        row = builder.add(group, builder.shl(builder.lshr(place, i32(1)), i32(3)))
+        column = builder.add(builder.shl(inner, i32(1)), builder.and_(place, i32(1)))
+        return _of_a(emitter, form, a, row, step), _of_b(emitter, form, b, step, column)
+
+    return term
+
+
+def _of_a(emitter: Services, form: _Form, shown: ir.Value, row: ir.Value, step: ir.Value) -> ir.Value:
+    """A[row][step]: a register holds some neighbours of a row; its lane's next one eight rows below, if there are."""
+    b, parts = emitter.builder, form.a.parts
+    span = i32(4 * parts)
+    owner = b.add(b.shl(b.and_(row, i32(7)), i32(2)), b.udiv(b.urem(step, span), i32(parts)))
+    halves = form.rows // 8
+    number = b.add(b.lshr(row, i32(3)), b.mul(b.udiv(step, span), i32(halves)))
+    register = b.add(b.mul(owner, i32(form.a_registers)), number)
+    return form.a.load(emitter, shown, register, b.urem(step, i32(parts)))
+
+
+def _of_b(emitter: Services, form: _Form, shown: ir.Value, step: ir.Value, column: ir.Value) -> ir.Value:
+    b, parts = emitter.builder, form.b.parts
+    span = i32(4 * parts)
+    owner = b.add(b.shl(column, i32(2)), b.udiv(b.urem(step, span), i32(parts)))
+    register = b.add(b.mul(owner, i32(form.b_registers)), b.udiv(step, span))
+    return form.b.load(emitter, shown, register, b.urem(step, i32(parts)))
+
+
+TABLE = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix, "mma": _mma}

@@ -1,0 +1,150 @@
+"""Atomics: threads take turns on one core, so a plain read, change and write is atomic. PTX ISA manual, 9.7.13.5."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.types import llvm_type
+from gpuregress.devices.cpu.isa.arithmetic.ieee import canonical, flush, is_nan, propagate
+from gpuregress.devices.cpu.isa.memory.memory import generic_address, host_pointer
+from gpuregress.devices.cpu.isa.memory.packed import half_operation
+from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
+from gpuregress.devices.cpu.ptx.types import is_signed, size
+from gpuregress.devices.cpu.runtime.layout import REGION_SHIFT, SHARED_WINDOW
+
+_PAIRS = ("f16x2", "bf16x2")
+_OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+
+
+def _operation(instruction: Instruction) -> str:
+    for word in instruction.modifiers:
+        if word in _OPERATIONS:
+            return word
+    raise unsupported(instruction)
+
+
+def _atom(emitter: Services, instruction: Instruction) -> None:
+    _update(emitter, instruction, instruction.operands[0], instruction.operands[1], instruction.operands[2:])
+
+
+def reduce(emitter: Services, instruction: Instruction) -> None:
+    """An atomic without a result; `fences` has what is told to a barrier object afterwards."""
+    _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:2])
+
+
+def _update(
+    emitter: Services,
+    instruction: Instruction,
+    target: Operand | None,
+    address: Operand,
+    sources: tuple[Operand, ...],
+) -> None:
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
+    type_name, count = element_type(instruction), lanes(instruction)
+    space = space_of(instruction)
+    pointer = host_pointer(emitter, instruction, address, space, size(type_name) * count, "atomic access")
+    targets = target.elements if isinstance(target, Vector) else (target,) * count
+    in_global = _is_global(emitter, address, space) if type_name in ("f32", "f64") else None
+    for place in range(count):
+        values = [
+            emitter.read(item.elements[place] if isinstance(item, Vector) else item, type_name) for item in sources
+        ]
+        where = at(emitter.builder, pointer, size(type_name) * place)
+        old = emitter.builder.load(where, typ=llvm_type(type_name), align=size(type_name))
+        new = _new_value(emitter, instruction, type_name, old, values, in_global)
+        if (
+            emitter.view.clustered
+            and space in ("", "shared")
+            and type_name in _PAIRS
+            and _operation(instruction) == "add"
+        ):
+            whole = emitter.builder.add(old, values[0])
+            new = emitter.builder.select(_is_another_block_s(emitter, address, space), whole, new)
+        emitter.builder.store(new, where, align=size(type_name))
+        destination = targets[place]
+        if destination is not None:
+            emitter.write(destination, old, type_name)
+
+
+def _is_global(emitter: Services, address: Address, space: str) -> ir.Value:
+    """Whether the sum is made in global memory, whose unit has rules of its own, and not in shared memory."""
+    b = emitter.builder
+    if space:
+        return ir.Constant(ir.IntType(1), int(space == "global"))
+    number = b.lshr(generic_address(emitter, address, space), i64(REGION_SHIFT))
+    return b.icmp_unsigned("!=", number, i64(SHARED_WINDOW >> REGION_SHIFT))
+
+
+def _is_another_block_s(emitter: Services, address: Address, space: str) -> ir.Value:
+    """Whether an address is in the shared memory of another block of the cluster.
+
+    There an H200 adds a pair of halves as one whole number, against the manual (tests/conformance, clusters/packed).
+    """
+    b, generic = emitter.builder, generic_address(emitter, address, space)
+    in_shared = b.icmp_unsigned("==", b.lshr(generic, i64(REGION_SHIFT)), i64(SHARED_WINDOW >> REGION_SHIFT))
+    own = b.zext(own_rank(emitter), generic.type)
+    return b.and_(in_shared, b.icmp_unsigned("!=", rank_of(b, generic), own))
+
+
+def _new_value(
+    emitter: Services,
+    instruction: Instruction,
+    type_name: str,
+    old: ir.Value,
+    values: list[ir.Value],
+    in_global: ir.Value | None,
+) -> ir.Value:
+    b, operation, value = emitter.builder, _operation(instruction), values[0]
+    if operation == "exch":
+        return value
+    if operation == "cas":
+        return b.select(b.icmp_unsigned("==", old, value), values[1], old)
+    if operation in ("and", "or", "xor"):
+        return {"and": b.and_, "or": b.or_, "xor": b.xor}[operation](old, value)
+    if operation in ("inc", "dec"):
+        return _wrap(b, operation, old, value)
+    if type_name in ("f32", "f64"):
+        return _add_float(emitter, type_name, old, value, in_global)
+    if type_name in ("f16", "f16x2", "bf16", "bf16x2"):
+        return _halves(emitter, instruction, type_name, old, value)
+    if operation == "add":
+        return b.add(old, value)
+    compare = b.icmp_signed if is_signed(type_name) else b.icmp_unsigned
+    return b.select(compare("<" if operation == "min" else ">", old, value), old, value)
+
+
+def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir.Value:
+    zero, one = ir.Constant(old.type, 0), ir.Constant(old.type, 1)
+    if operation == "inc":
+        return b.select(b.icmp_unsigned(">=", old, limit), zero, b.add(old, one))
+    wraps = b.or_(b.icmp_unsigned("==", old, zero), b.icmp_unsigned(">", old, limit))
+    return b.select(wraps, limit, b.sub(old, one))
+
+
+def _add_float(
+    emitter: Services, type_name: str, old: ir.Value, value: ir.Value, in_global: ir.Value | None
+) -> ir.Value:
+    """In global memory f32 flushes subnormal numbers (the manual says so), and f64 leaves a NaN as it is (an H200)."""
+    b = emitter.builder
+    assert in_global is not None
+    if type_name == "f64":
+        plain = propagate(emitter, b.fadd(old, value), old, value)
+        kept = b.select(is_nan(emitter, value), value, b.select(is_nan(emitter, old), old, plain))
+        return b.select(in_global, kept, plain)
+    plain = canonical(emitter, b.fadd(old, value))
+    flushed = canonical(emitter, flush(emitter, b.fadd(flush(emitter, old), flush(emitter, value))))
+    return b.select(in_global, flushed, plain)
+
+
+def _halves(emitter: Services, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value) -> ir.Value:
+    """Packed or single half-precision add, min, max: by the half family's own instruction on each part."""
+    return half_operation(emitter, instruction, _operation(instruction), type_name, old, value)
+
+
+TABLE = {"atom": _atom}

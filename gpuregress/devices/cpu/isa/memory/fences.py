@@ -1,0 +1,184 @@
+"""Fences and asynchronous copies. Threads take turns on one core, so each sees what the ones before it wrote.
+
+A copy happens at once; what it would tell a barrier object when it is done, it tells at once, too.
+PTX ISA manual, 9.7.9.25 "Data Movement and Conversion Instructions: Asynchronous copy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, counted, i32, i64
+from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, convert
+from gpuregress.devices.cpu.isa.memory.atomics import reduce
+from gpuregress.devices.cpu.isa.memory.mbarrier import arrive_once, complete_bytes
+from gpuregress.devices.cpu.isa.memory.memory import address_value, host_pointer, store
+from gpuregress.devices.cpu.isa.warp.clusters import moved_to
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register
+from gpuregress.devices.cpu.ptx.types import size
+
+_CHUNK = 16
+"""Bytes: sizes and addresses of bulk copies are multiples of it."""
+_RANKS = 16
+"""Bits of a mask of blocks."""
+
+
+def _fence(emitter: Services, instruction: Instruction) -> None:
+    del emitter, instruction
+
+
+def _cp(emitter: Services, instruction: Instruction) -> None:
+    words = instruction.modifiers
+    if words[:1] != ("async",) or "tensor" in words:
+        raise unsupported(instruction)
+    if words[1] == "bulk":
+        _bulk(emitter, instruction)
+    elif words[1] == "mbarrier":
+        # Without .noinc the arrival that the copies' end means was announced by the instruction itself.
+        if "noinc" in words:
+            arrive_once(emitter, instruction, instruction.operands[0])
+    elif words[1] not in ("commit_group", "wait_group", "wait_all"):
+        _copy(emitter, instruction)
+
+
+def _copy(emitter: Services, instruction: Instruction) -> None:
+    to, source, count, *rest = instruction.operands
+    if not (isinstance(to, Address) and isinstance(source, Address) and isinstance(count, Integer)):
+        raise unsupported(instruction, "operands")
+    rest = [item for item in rest if not _is_policy(instruction, item)]
+    target = host_pointer(emitter, instruction, to, "shared", count.value, "write")
+    if rest:
+        _copy_some(emitter, instruction, (source, rest[0]), target, count.value)
+        return
+    origin = host_pointer(emitter, instruction, source, "global", count.value, "read")
+    whole = emitter.builder.load(origin, typ=ir.IntType(8 * count.value), align=count.value)
+    emitter.builder.store(whole, target, align=count.value)
+
+
+def _is_policy(instruction: Instruction, operand: Operand) -> bool:
+    """Whether an operand is the cache policy, which comes last and changes no value."""
+    return "L2::cache_hint" in instruction.modifiers and operand is instruction.operands[-1]
+
+
+def _copy_some(
+    emitter: Services, instruction: Instruction, source: tuple[Address, Operand], target: ir.Value, count: int
+) -> None:
+    """Copies the first bytes, as many as the fourth operand says (none if it is a true predicate), then zeros."""
+    b = emitter.builder
+    address, limit = source
+    if isinstance(limit, Register) and emitter.home(limit.name)[1] == ir.IntType(1):
+        wanted = b.select(emitter.read(limit, "pred"), i32(0), i32(count))
+    else:
+        wanted = emitter.read(limit, "u32")
+    for place in range(count):
+        b.store(ir.Constant(I8, 0), at(b, target, place))
+    some, after = b.append_basic_block("some"), b.append_basic_block("after")
+    b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), some, after)
+    b.position_at_end(some)
+    origin = host_pointer(emitter, instruction, address, "global", count, "read")
+    emitter.forget_pointers()
+    for place in range(count):
+        keep = emitter.builder.icmp_unsigned("<", i32(place), wanted)
+        byte = emitter.builder.load(at(emitter.builder, origin, place), typ=I8)
+        zero = ir.Constant(I8, 0)
+        emitter.builder.store(emitter.builder.select(keep, byte, zero), at(emitter.builder, target, place))
+    emitter.builder.branch(after)
+    emitter.builder.position_at_end(after)
+
+
+# --- cp.async.bulk ----------------------------------------------------------------------------------------------------
+
+
+def _bulk(emitter: Services, instruction: Instruction) -> None:
+    words = instruction.modifiers
+    if words[2] in ("commit_group", "wait_group", "prefetch"):
+        return
+    spaces = [word.partition("::")[0] for word in words[2:] if word.partition("::")[0] in ("shared", "global")]
+    to, source, count, *rest = instruction.operands
+    if len(spaces) != 2 or not (isinstance(to, Address) and isinstance(source, Address)) or "cp_mask" in words:
+        raise unsupported(instruction, "only copies between global and shared memory are there")
+    size = emitter.builder.zext(emitter.read(count, "u32"), I64)
+    if "multicast::cluster" in words:
+        _multicast(emitter, instruction, (to, source), size, rest)
+        return
+    _copy_chunks(emitter, instruction, (to, spaces[0]), (source, spaces[1]), size)
+    if "mbarrier::complete_tx::bytes" in words:
+        complete_bytes(emitter, instruction, rest[0], size)
+
+
+def _multicast(
+    emitter: Services, instruction: Instruction, ends: tuple[Address, Address], size: ir.Value, rest: list[Operand]
+) -> None:
+    """The copy to the same place in each block that a mask names, told to the barrier object there."""
+    b, (to, source) = emitter.builder, ends
+    gate, mask = rest[:2]
+    if not isinstance(gate, Address):
+        raise unsupported(instruction, "operands")
+    wanted = b.zext(emitter.read(mask, "u16"), I32)
+    places = [(emitter.temporary("u32"), address_value(emitter, item)) for item in (to, gate)]
+    with counted(b, i32(_RANKS)) as rank, b.if_then(b.trunc(b.lshr(wanted, rank), I1)):
+        for register, address in places:
+            emitter.write(register, moved_to(b, convert(b, address, I32), rank), "u32")
+        (target, _), (bar, _) = places
+        _copy_chunks(emitter, instruction, (Address(target), "shared"), (source, "global"), size)
+        complete_bytes(emitter, instruction, Address(bar), size)
+        emitter.forget_pointers()
+
+
+def _copy_chunks(
+    emitter: Services, instruction: Instruction, to: tuple[Address, str], source: tuple[Address, str], size: ir.Value
+) -> None:
+    """Each chunk is checked like any other access of its size."""
+    b = emitter.builder
+    here = _moving(emitter, source[0])
+    there = _moving(emitter, to[0])
+    with counted(b, b.lshr(b.add(size, i64(_CHUNK - 1)), i64(_CHUNK.bit_length() - 1))) as chunk:
+        step = b.shl(chunk, i64(_CHUNK.bit_length() - 1))
+        origin = host_pointer(emitter, instruction, here(step), source[1], _CHUNK, "read")
+        target = host_pointer(emitter, instruction, there(step), to[1], _CHUNK, "write")
+        value = b.load(origin, typ=ir.IntType(8 * _CHUNK), align=1)
+        b.store(value, target, align=1)
+    emitter.forget_pointers()
+
+
+def _moving(emitter: Services, address: Address) -> Callable[[ir.Value], Address]:
+    """Addresses so many bytes behind another."""
+    register = emitter.temporary("u64")
+    start = emitter.read(address.base, "u64")
+
+    def behind(step: ir.Value) -> Address:
+        emitter.write(register, emitter.builder.add(start, step), "u64")
+        return Address(register, address.offset)
+
+    return behind
+
+
+# --- st.async, red.async ----------------------------------------------------------------------------------------------
+
+
+def _store(emitter: Services, instruction: Instruction) -> None:
+    store(emitter, instruction)
+    _complete(emitter, instruction)
+
+
+def _reduce(emitter: Services, instruction: Instruction) -> None:
+    reduce(emitter, instruction)
+    _complete(emitter, instruction)
+
+
+def _complete(emitter: Services, instruction: Instruction) -> None:
+    """What an asynchronous store tells the barrier object that is its last operand: its bytes."""
+    if "async" not in instruction.modifiers:
+        return
+    if "mbarrier::complete_tx::bytes" not in instruction.modifiers:
+        raise unsupported(instruction)
+    count = lanes(instruction) * size(element_type(instruction))
+    complete_bytes(emitter, instruction, instruction.operands[2], i64(count))
+
+
+TABLE = {"membar": _fence, "fence": _fence, "cp": _cp, "discard": _fence, "st": _store, "red": _reduce}

@@ -1,0 +1,150 @@
+"""mbarrier objects in shared memory. PTX ISA manual, 9.7.13.15 "mbarrier".
+
+The manual leaves an object's 64 bits open. Here: bits 0-19 arrivals still missing in this phase, 20-39 arrivals that
+each phase needs, 40-62 bytes still missing in this phase, 63 the phase's parity. A state token is the object's bits.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import i64
+from gpuregress.devices.cpu.builder.types import I1, I64
+from gpuregress.devices.cpu.isa.memory.memory import host_pointer
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
+
+_COUNT = (1 << 20) - 1
+_BYTES = (1 << 23) - 1
+_PARITY = 63
+
+
+def _object(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
+    if not isinstance(operand, Address):
+        raise unsupported(instruction, "not an address")
+    return host_pointer(emitter, instruction, operand, space_of(instruction), 8, "atomic access")
+
+
+def _bits(b: ir.IRBuilder, value: ir.Value, low: int, mask: int) -> ir.Value:
+    return b.and_(b.lshr(value, i64(low)), i64(mask))
+
+
+def _put(b: ir.IRBuilder, value: ir.Value, low: int, mask: int, field: ir.Value) -> ir.Value:
+    kept = b.and_(value, i64(~(mask << low)))
+    return b.or_(kept, b.shl(b.and_(field, i64(mask)), i64(low)))
+
+
+def _init(emitter: Services, instruction: Instruction) -> None:
+    b = emitter.builder
+    pointer = _object(emitter, instruction, instruction.operands[0])
+    b = emitter.builder
+    count = b.and_(b.zext(emitter.read(instruction.operands[1], "u32"), I64), i64(_COUNT))
+    b.store(b.or_(count, b.shl(count, i64(20))), pointer, align=8)
+
+
+def _complete(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The next phase's bits where this one has all its arrivals and bytes."""
+    done = b.and_(
+        b.icmp_unsigned("==", _bits(b, value, 0, _COUNT), i64(0)),
+        b.icmp_unsigned("==", _bits(b, value, 40, _BYTES), i64(0)),
+    )
+    turned = b.xor(value, i64(1 << _PARITY))
+    return b.select(done, _put(b, turned, 0, _COUNT, _bits(b, value, 20, _COUNT)), value)
+
+
+def _arrive(emitter: Services, instruction: Instruction) -> None:
+    words = instruction.modifiers
+    if "noComplete" in words and "expect_tx" in words:
+        raise unsupported(instruction)
+    target, address, *rest = instruction.operands
+    pointer = _object(emitter, instruction, address)
+    b = emitter.builder
+    old = b.load(pointer, typ=I64, align=8)
+    expects = "expect_tx" in words
+    count = i64(1) if expects or not rest else b.zext(emitter.read(rest[0], "u32"), I64)
+    value = old
+    if expects:
+        more = b.zext(emitter.read(rest[0], "u32"), I64)
+        value = _put(b, value, 40, _BYTES, b.add(_bits(b, value, 40, _BYTES), more))
+    value = _put(b, value, 0, _COUNT, b.sub(_bits(b, value, 0, _COUNT), count))
+    if words[0] == "arrive_drop":
+        value = _put(b, value, 20, _COUNT, b.sub(_bits(b, value, 20, _COUNT), count))
+    b.store(_complete(b, value), pointer, align=8)
+    emitter.write(target, old, "b64")
+
+
+def arrive_once(emitter: Services, instruction: Instruction, address: Operand) -> None:
+    """One arrival, whose token nobody wants."""
+    pointer = _object(emitter, instruction, address)
+    b = emitter.builder
+    value = b.load(pointer, typ=I64, align=8)
+    value = _put(b, value, 0, _COUNT, b.sub(_bits(b, value, 0, _COUNT), i64(1)))
+    b.store(_complete(b, value), pointer, align=8)
+
+
+def complete_bytes(emitter: Services, instruction: Instruction, address: Operand, count: ir.Value) -> None:
+    """So many bytes (i64) of those that the phase waits for have come."""
+    pointer = _object(emitter, instruction, address)
+    b = emitter.builder
+    old = b.load(pointer, typ=I64, align=8)
+    value = _put(b, old, 40, _BYTES, b.sub(_bits(b, old, 40, _BYTES), count))
+    b.store(_complete(b, value), pointer, align=8)
+
+
+def _transaction(emitter: Services, instruction: Instruction) -> None:
+    """`expect_tx` adds bytes that the phase waits for, `complete_tx` takes them away."""
+    pointer = _object(emitter, instruction, instruction.operands[0])
+    b = emitter.builder
+    old = b.load(pointer, typ=I64, align=8)
+    count = b.zext(emitter.read(instruction.operands[1], "u32"), I64)
+    change = b.add if instruction.modifiers[0] == "expect_tx" else b.sub
+    value = _put(b, old, 40, _BYTES, change(_bits(b, old, 40, _BYTES), count))
+    b.store(_complete(b, value), pointer, align=8)
+
+
+def _wait(emitter: Services, instruction: Instruction) -> None:
+    """Asks whether a phase is over; the loop around it gives other threads a turn."""
+    target, address, phase = instruction.operands[:3]
+    pointer = _object(emitter, instruction, address)
+    b = emitter.builder
+    now = b.trunc(_bits(b, b.load(pointer, typ=I64, align=8), _PARITY, 1), I1)
+    if "parity" in instruction.modifiers:
+        then = b.trunc(emitter.read(phase, "u32"), I1)
+    else:
+        then = b.trunc(_bits(b, emitter.read(phase, "b64"), _PARITY, 1), I1)
+    emitter.write(target, b.xor(now, then), "pred")
+
+
+def _pending(emitter: Services, instruction: Instruction) -> None:
+    b = emitter.builder
+    token = emitter.read(instruction.operands[1], "b64")
+    emitter.write(instruction.operands[0], b.trunc(_bits(b, token, 0, _COUNT), ir.IntType(32)), "b32")
+
+
+def _invalidate(emitter: Services, instruction: Instruction) -> None:
+    _object(emitter, instruction, instruction.operands[0])
+
+
+_FORMS = {
+    "init": _init,
+    "inval": _invalidate,
+    "arrive": _arrive,
+    "arrive_drop": _arrive,
+    "expect_tx": _transaction,
+    "complete_tx": _transaction,
+    "test_wait": _wait,
+    "try_wait": _wait,
+    "pending_count": _pending,
+}
+
+
+def _mbarrier(emitter: Services, instruction: Instruction) -> None:
+    form = _FORMS.get(instruction.modifiers[0]) if instruction.modifiers else None
+    if form is None:
+        raise unsupported(instruction)
+    form(emitter, instruction)
+
+
+TABLE = {"mbarrier": _mbarrier}

@@ -1,0 +1,271 @@
+"""Loads and stores in every state space, each checked. PTX ISA manual, 9.7.9 "Data Movement".
+
+The check is one subtraction, one rotation and one comparison: with the offset rotated right by the access's width, an
+offset that is not a multiple of it becomes huge, so that one comparison finds what is outside and what is misaligned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.pointer_origin import Origin
+from gpuregress.devices.cpu.builder.regions import Region, local_region
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
+from gpuregress.devices.cpu.builder.unit import byte_size
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
+from gpuregress.devices.cpu.ptx.types import size
+from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, SHARED_WINDOW
+
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+_LIKELY, _UNLIKELY = 4000, 1
+
+
+def host_pointer(
+    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
+) -> ir.Value:
+    """A checked pointer to `count` bytes (a power of two, also the alignment); the thread leaves with a fault if not.
+
+    Args:
+        emitter: the function.
+        instruction: for the message.
+        address: `[base + offset]`.
+        space: "" for a generic address.
+        count: bytes.
+        action: `read`, `write` or `atomic access`.
+    """
+    version = emitter.version(address.base.name) if isinstance(address.base, Register) else 0
+    proven = emitter.proven_pointer(address, count)
+    if proven is not None:
+        return proven
+    key = (space, address, version, count, action if space == "const" else "")
+    known = emitter.known_pointer(key)
+    if known is None:
+        known = _check(emitter, instruction, address, space, count, action)
+        emitter.remember_pointer(key, known)
+    return known
+
+
+def _check(
+    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
+) -> ir.Value:
+    value = address_value(emitter, address)
+    region = guessed_region(emitter, address, space, value.type)
+    site = access_site(emitter, instruction, address, space, count, action)
+    slow_way = slow_resolve(emitter, instruction, space)
+
+    def resolve(builder: ir.IRBuilder) -> ir.Value:
+        machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)
+        return builder.call(slow_way, (machine, local, generic, i64(count), i64(site)))
+
+    if region is not None and region.base.type == value.type:
+        return _checked(emitter, value, region, count, resolve)
+    # No guess, or a 32-bit address and one that cannot be right. Only arrays of global memory are in the table.
+    if space in _WINDOWS:
+        return _resolved(emitter, resolve)
+    value = _generic(emitter.builder, value, space)
+    return _checked(emitter, value, emitter.array_region(value), count, resolve)
+
+
+def access_site(
+    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
+) -> int:
+    """The number of an access's site, by which a fault says what was done where."""
+    return emitter.unit.site(instruction, action, space, count, _origin_text(emitter.origins.of(address.base)))
+
+
+def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
+    """The function that looks an address up in its space; `ld.shared` reaches the own block's shared memory only."""
+    own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
+    return emitter.unit.resolve_own if own else emitter.unit.resolve_in(space)
+
+
+def _checked(
+    emitter: Services, value: ir.Value, region: Region, count: int, resolve: Callable[[ir.IRBuilder], ir.Value]
+) -> ir.Value:
+    """The check itself, with the slow way behind it; see the module's docstring."""
+    builder = emitter.builder
+    offset = builder.sub(value, region.base)
+    shift = ir.Constant(value.type, count.bit_length() - 1)
+    name = f"llvm.fshr.i{value.type.width}"
+    rotated = offset if count == 1 else emitter.intrinsic(name, value.type, offset, offset, shift)
+    limit = _limit(emitter, region, count, value.type)
+    fast, slow, after = (builder.append_basic_block(word) for word in ("fast", "slow", "after"))
+    branch = builder.cbranch(builder.icmp_unsigned("<", rotated, limit), fast, slow)
+    branch.set_weights([_LIKELY, _UNLIKELY])
+    quick = ir.IRBuilder(fast)
+    near = at(quick, region.host, quick.zext(offset, I64) if value.type == I32 else offset)
+    quick.branch(after)
+    cold = ir.IRBuilder(slow)
+    far = resolve(cold)
+    lost = cold.icmp_unsigned("==", far, ir.Constant(POINTER, None))
+    cold.cbranch(lost, emitter.fault_block, after).set_weights([1, 1])
+    builder.position_at_end(after)
+    pointer = builder.phi(POINTER)
+    pointer.add_incoming(near, fast)
+    pointer.add_incoming(far, slow)
+    return pointer
+
+
+def _resolved(emitter: Services, resolve: Callable[[ir.IRBuilder], ir.Value]) -> ir.Value:
+    """The slow way alone."""
+    builder = emitter.builder
+    pointer = resolve(builder)
+    lost, found = builder.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), builder.append_basic_block("found")
+    builder.cbranch(lost, emitter.fault_block, found).set_weights([_UNLIKELY, _LIKELY])
+    builder.position_at_end(found)
+    return pointer
+
+
+def _limit(emitter: Services, region: Region, count: int, type_: ir.Type) -> ir.Value:
+    view = emitter.view
+    if isinstance(region.size, ir.Constant) or region.size.parent is view.entry.block:
+        return view.limit(region, count, type_)
+    return convert(emitter.builder, emitter.builder.lshr(region.size, i64(count.bit_length() - 1)), type_)
+
+
+def address_value(emitter: Services, address: Address) -> ir.Value:
+    """The address as computed, i32 or i64, in its own space."""
+    base = address.base
+    if isinstance(base, Integer):
+        return i64(base.value + address.offset)
+    if isinstance(base, Symbol):
+        return emitter.read(Symbol(base.name, base.offset + address.offset), "u64")
+    _, declared = emitter.home(base.name)
+    type_name = f"b{max(32, width(declared))}"
+    value = emitter.read(base, type_name)
+    return emitter.builder.add(value, ir.Constant(value.type, address.offset)) if address.offset else value
+
+
+def generic_address(emitter: Services, address: Address, space: str) -> ir.Value:
+    """The address as a generic one, i64."""
+    return _generic(emitter.builder, address_value(emitter, address), space)
+
+
+def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
+    wide = builder.zext(value, I64) if value.type == I32 else value
+    return builder.add(wide, i64(_WINDOWS[space])) if space in _WINDOWS else wide
+
+
+def _origin_text(origin: Origin | None) -> str:
+    if origin is None or not origin.certain:
+        return ""
+    return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
+
+
+def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> Region | None:
+    """The region that an address most likely points into; None where there is no guess."""
+    unit, view, origin = emitter.unit, emitter.view, emitter.origins.of(address.base)
+    if origin is None:
+        return _only_shared(emitter, type_) if space == "shared" else None
+    if origin.kind == "param":
+        return view.parameter_region(origin.offset) if space in ("", "global", "const") else None
+    shared = unit.shared_key(emitter.function.name, origin.name)
+    if shared is not None:
+        return view.shared_region(shared, type_, generic=space != "shared") if space in ("", "shared") else None
+    variable = emitter.frame.variable(origin.name)
+    if variable is not None and variable.space == "local":
+        return _local(emitter, origin.name, type_, generic=space != "local")
+    return view.symbol_region(origin.name) if origin.name in unit.symbol_numbers else None
+
+
+def _only_shared(emitter: Services, type_: ir.Type) -> Region | None:
+    keys = {key for key in emitter.unit.shared if key[0] in ("", emitter.function.name)}
+    return emitter.view.shared_region(keys.pop(), type_, generic=False) if len(keys) == 1 else None
+
+
+def _local(emitter: Services, name: str, type_: ir.Type, *, generic: bool) -> Region | None:
+    variable = emitter.frame.variable(name)
+    assert variable is not None
+    builder, thread = emitter.builder, emitter.thread
+    start = builder.add(thread.stack, i64(emitter.frame.local_offsets[name]))
+    return local_region(builder, start, thread.local, byte_size(variable), type_, generic=generic)
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+
+def _param_pointer(emitter: Services, instruction: Instruction, address: Address, count: int) -> ir.Value | None:
+    """Parameters by name need no check: the assembler's own bounds hold."""
+    if not isinstance(address.base, Symbol):
+        return None
+    memory = emitter.frame.param_memory(address.base.name)
+    if memory is not None:
+        return at(emitter.builder, memory, address.offset)
+    offset = emitter.frame.parameter_offsets.get(address.base.name)
+    if offset is None:
+        raise unsupported(instruction, f"there is no parameter {address.base.name}")
+    if not 0 <= offset + address.offset <= emitter.frame.parameter_bytes - count:
+        raise unsupported(instruction, "the access is outside the parameter")
+    return at(emitter.view.entry, emitter.view.pointer("params"), offset + address.offset)
+
+
+def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, action: str) -> ir.Value:
+    if not isinstance(address, Address):
+        raise unsupported(instruction, "not an address")
+    count = lanes(instruction) * size(element_type(instruction))
+    space = space_of(instruction)
+    if space == "param":
+        found = _param_pointer(emitter, instruction, address, count)
+        if found is not None:
+            return found
+        space = ""
+    return host_pointer(emitter, instruction, address, space, count, action)
+
+
+def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:
+    address = instruction.operands[1]
+    named = isinstance(address, Address) and isinstance(address.base, Symbol)
+    if not (named and emitter.function.is_entry and space_of(instruction) == "param"):
+        return False
+    assert isinstance(address, Address)
+    assert isinstance(address.base, Symbol)
+    return address.base.name in emitter.frame.parameter_offsets
+
+
+def _load(emitter: Services, instruction: Instruction) -> None:
+    target, address = instruction.operands[:2]
+    type_name = element_type(instruction)
+    pointer = _pointer_for(emitter, instruction, address, "read")
+    constant = _is_kernel_parameter(emitter, instruction)
+    memory_type = I8 if llvm_type(type_name) == I1 else llvm_type(type_name)
+    step, total = size(type_name), lanes(instruction)
+    # A kernel's parameters never change: loaded once, in the first block.
+    builder = emitter.view.entry if constant else emitter.builder
+    targets = target.elements if isinstance(target, Vector) else (target,)
+    values = []
+    for place in range(total):
+        value = builder.load(at(builder, pointer, step * place), typ=memory_type, align=step)
+        values.append(value)
+    for item, value in zip(targets, values, strict=True):
+        emitter.write(item, value, type_name)
+
+
+def store(emitter: Services, instruction: Instruction) -> None:
+    """Stores registers; `fences` has what is told to a barrier object afterwards."""
+    address, source = instruction.operands[:2]
+    type_name = element_type(instruction)
+    pointer = _pointer_for(emitter, instruction, address, "write")
+    sources = source.elements if isinstance(source, Vector) else (source,)
+    values = [emitter.read(item, type_name) for item in sources]
+    for place, value in enumerate(values):
+        where = at(emitter.builder, pointer, size(type_name) * place)
+        emitter.builder.store(value, where, align=size(type_name))
+
+
+def _nothing(emitter: Services, instruction: Instruction) -> None:
+    """Prefetches and cache hints change no value."""
+
+
+TABLE = {
+    "ld": _load,
+    "ldu": _load,
+    "prefetch": _nothing,
+    "prefetchu": _nothing,
+    "applypriority": _nothing,
+}

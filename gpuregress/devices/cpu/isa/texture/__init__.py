@@ -1,0 +1,1 @@
+"""Texture and surface instructions."""

@@ -1,0 +1,325 @@
+"""How a texture is sampled: subroutines that a module builds on first use, in words of a texture's row.
+
+CUDA programming guide, "Texture Fetching". Coordinates are calculated in float64, in which the product of a float32
+coordinate and an extent is exact. Weights of linear filtering have 8 bits of fraction, as there; the sum of the
+weighted texels is rounded once, which the guide leaves open: linear filtering is promised within a tolerance only.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.types import F32, F64, I1, I8, I16, I32, I64, POINTER
+from gpuregress.devices.cpu.runtime.textures import LINEAR_FILTER, MODES, NORMALIZED_COORDINATES, NORMALIZED_READ, WORDS
+from gpuregress.devices.textures import FORMATS
+
+TEXEL = ir.ArrayType(I32, 4)
+"""Four channels, as the bits that registers get."""
+_EXTENTS = ("width", "height", "depth")
+_FACES = 6
+_FARTHEST = float(1 << 40)
+_Values = tuple[ir.Value, ...]
+
+
+def word(b: ir.IRBuilder, row: ir.Value, name: str, type_: ir.Type = I64) -> ir.Value:
+    """A word of a texture's row."""
+    return b.load(at(b, row, WORDS[name]), typ=type_, align=8)
+
+
+def _flag(b: ir.IRBuilder, row: ir.Value, bit: int) -> ir.Value:
+    return b.icmp_unsigned("!=", b.and_(word(b, row, "flags"), i64(bit)), i64(0))
+
+
+def sample(emitter: Services, axes: int) -> ir.Function:
+    """`(row, x, y, z: double, texel) → 0`: the texel at a place, filtered as the texture says."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, *places, out = arguments
+        _filter(emitter, b, row, _scaled(emitter, b, row, places[:axes]), out)
+        return i32(0)
+
+    return emitter.subroutine(f"texture.sample.{axes}", I32, (POINTER, F64, F64, F64, POINTER), build)
+
+
+def sample_layer(emitter: Services, axes: int) -> ir.Function:
+    """`(row, x, y: double, layer: i32, texel) → 0`: the same in one of the layers; in the last, if there is none."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, *places, layer, out = arguments
+        last = b.sub(word(b, row, "depth"), i64(1))
+        _filter(emitter, b, row, _scaled(emitter, b, row, places[:axes]), out, _at_most(b, b.zext(layer, I64), last))
+        return i32(0)
+
+    return emitter.subroutine(f"texture.sample_layer.{axes}", I32, (POINTER, F64, F64, I32, POINTER), build)
+
+
+def sample_cube(emitter: Services) -> ir.Function:
+    """`(row, x, y, z: double, cube: i32, texel) → 0`: the texel of a cube's face to which a direction points.
+
+    CUDA programming guide, "Cubemap Textures": the greatest coordinate names the face. It does not say which of two
+    equal ones is the greater: an H200 takes z before y before x, and the middle of the face for no direction at all.
+    """
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, x, y, z, cube, out = arguments
+        face, s, t, m = _face(emitter, b, x, y, z)
+        extent = b.uitofp(word(b, row, "width"), F64)
+        nowhere = b.fcmp_ordered("==", m, F64(0.0))
+        places = []
+        for place in (s, t):
+            along = b.select(nowhere, F64(0.0), b.fdiv(place, m))
+            share = b.fmul(b.fadd(along, F64(1.0)), F64(0.5))
+            share = b.select(b.fcmp_unordered("uno", share, share), F64(0.0), share)
+            places.append(b.fmul(share, extent))
+        last = b.sub(b.udiv(word(b, row, "depth"), i64(_FACES)), i64(1))
+        number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
+        _filter(emitter, b, row, places, out, number)
+        return i32(0)
+
+    return emitter.subroutine("texture.sample_cube", I32, (POINTER, F64, F64, F64, I32, POINTER), build)
+
+
+def _face(emitter: Services, b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> _Values:
+    """The face's number, and the guide's s, t and m."""
+    sizes = [_call(emitter, b, "llvm.fabs.f64", place) for place in (x, y, z)]
+    back = [b.fcmp_ordered("<", place, F64(0.0)) for place in (x, y, z)]
+    turned = [b.fneg(place) for place in (x, y, z)]
+    along_z = b.and_(b.fcmp_ordered(">=", sizes[2], sizes[0]), b.fcmp_ordered(">=", sizes[2], sizes[1]))
+    along_y = b.fcmp_ordered(">=", sizes[1], sizes[0])
+
+    def chosen(of_x: ir.Value, of_y: ir.Value, of_z: ir.Value) -> ir.Value:
+        return b.select(along_z, of_z, b.select(along_y, of_y, of_x))
+
+    numbers = [b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)]
+    s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
+    t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
+    return (chosen(*numbers), s, t, chosen(*sizes))
+
+
+def _at_most(b: ir.IRBuilder, number: ir.Value, last: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", number, last), last, number)
+
+
+def _filter(
+    emitter: Services,
+    b: ir.IRBuilder,
+    row: ir.Value,
+    scaled: list[ir.Value],
+    out: ir.Value,
+    layer: ir.Value | None = None,
+) -> None:
+    """The texel at a place in elements, or its neighbours mixed, as the texture says."""
+    with b.if_else(_flag(b, row, LINEAR_FILTER)) as (linear, point):
+        with linear:
+            _mix(emitter, b, row, scaled, out, layer)
+        with point:
+            _take(emitter, b, row, [_floor(emitter, b, place) for place in scaled], out, layer)
+
+
+def gather(emitter: Services, channel: int) -> ir.Function:
+    """`(row, x, y: double, texel) → 0`: one channel of the four texels around a place (PTX ISA, tld4)."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, x, y, out = arguments
+        # The builder stands in the first block: a slot made there by another one would move its place.
+        found = b.alloca(TEXEL)
+        found.type = POINTER
+        scaled = _scaled(emitter, b, row, [x, y])
+        first = [_floor(emitter, b, b.fsub(place, F64(0.5))) for place in scaled]
+        for place, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
+            corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
+            _take(emitter, b, row, corner, found)
+            b.store(b.load(at(b, found, 4 * channel), typ=I32), at(b, out, 4 * place))
+        return i32(0)
+
+    return emitter.subroutine(f"texture.gather.{channel}", I32, (POINTER, F64, F64, POINTER), build)
+
+
+def fetch(emitter: Services) -> ir.Function:
+    """`(row, x, y, z: i64, texel) → 0`: one texel; zeros where an index is negative."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        row, x, y, z, out = arguments
+        for place in range(4):
+            b.store(i32(0), at(b, out, 4 * place))
+        inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
+        with b.if_then(inside):
+            line = b.add(b.mul(z, word(b, row, "height")), y)
+            index = b.add(b.mul(line, word(b, row, "width")), x)
+            host = at(b, word(b, row, "host", POINTER), b.mul(index, word(b, row, "element")))
+            _channels(emitter, b, row, host, out)
+        return i32(0)
+
+    return emitter.subroutine("texture.fetch", I32, (POINTER, I64, I64, I64, POINTER), build)
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+def _scaled(emitter: Services, b: ir.IRBuilder, row: ir.Value, places: list[ir.Value]) -> list[ir.Value]:
+    """Coordinates in elements; what is no number is 0, and what is very far away is not quite so far."""
+    normalized = _flag(b, row, NORMALIZED_COORDINATES)
+    found = []
+    for place, extent in zip(places, _EXTENTS, strict=False):
+        times = b.select(normalized, b.uitofp(word(b, row, extent), F64), F64(1.0))
+        value = b.fmul(place, times)
+        value = b.select(b.fcmp_unordered("uno", value, value), F64(0.0), value)
+        value = _call(emitter, b, "llvm.minnum.f64", value, F64(_FARTHEST))
+        found.append(_call(emitter, b, "llvm.maxnum.f64", value, F64(-_FARTHEST)))
+    return found
+
+
+def _call(emitter: Services, b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
+    return b.call(emitter.unit.intrinsic(name, F64, (F64,) * len(values)), values)
+
+
+def _floor(emitter: Services, b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    return b.fptosi(_call(emitter, b, "llvm.floor.f64", value), I64)
+
+
+def _take(
+    emitter: Services,
+    b: ir.IRBuilder,
+    row: ir.Value,
+    indices: list[ir.Value],
+    out: ir.Value,
+    layer: ir.Value | None = None,
+) -> None:
+    """The texel at whole indices, after the address modes."""
+    address = _address(emitter)
+    kept = [
+        b.call(address, (word(b, row, f"mode{axis}"), index, word(b, row, _EXTENTS[axis])))
+        for axis, index in enumerate(indices)
+    ]
+    places = [*kept, *[i64(0)] * (3 - len(kept))]
+    if layer is not None:
+        places[2] = layer
+    b.call(fetch(emitter), (row, *places, out))
+
+
+def _address(emitter: Services) -> ir.Function:
+    """`(mode, index, extent) → index`: what an index outside stands for; -1: the border."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        mode, index, extent = arguments
+        last = b.sub(extent, i64(1))
+        low = b.select(b.icmp_signed("<", index, i64(0)), i64(0), index)
+        clamp = b.select(b.icmp_signed(">", low, last), last, low)
+        wrap = _modulo(b, index, extent)
+        twice = b.shl(extent, i64(1))
+        turned = _modulo(b, index, twice)
+        back = b.sub(b.sub(twice, i64(1)), turned)
+        mirror = b.select(b.icmp_signed("<", turned, extent), turned, back)
+        border = b.select(b.icmp_unsigned("<", index, extent), index, i64(-1))
+        found = clamp
+        for name, value in (("wrap", wrap), ("mirror", mirror), ("border", border)):
+            found = b.select(b.icmp_unsigned("==", mode, i64(MODES.index(name))), value, found)
+        return found
+
+    return emitter.subroutine("texture.address", I64, (I64, I64, I64), build)
+
+
+def _modulo(b: ir.IRBuilder, index: ir.Value, extent: ir.Value) -> ir.Value:
+    rest = b.srem(index, extent)
+    return b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, extent), rest)
+
+
+def _mix(
+    emitter: Services,
+    b: ir.IRBuilder,
+    row: ir.Value,
+    scaled: list[ir.Value],
+    out: ir.Value,
+    layer: ir.Value | None = None,
+) -> None:
+    """Linear filtering: the 2, 4 or 8 texels around a place, weighted; one of weight 0 is not looked at."""
+    first, weights = [], []
+    for place in scaled:
+        shifted = b.fsub(place, F64(0.5))
+        low = _call(emitter, b, "llvm.floor.f64", shifted)
+        steps = b.fadd(b.fmul(b.fsub(shifted, low), F64(256.0)), F64(0.5))
+        high = b.fmul(_call(emitter, b, "llvm.floor.f64", steps), F64(1 / 256))
+        first.append(b.fptosi(low, I64))
+        weights.append((b.fsub(F64(1.0), high), high))
+    sums = [Cell(b, F64(0.0)) for _ in range(4)]
+    found = entry_alloca(b.function, TEXEL)
+    for steps in product((0, 1), repeat=len(scaled)):
+        weight = F64(1.0)
+        for axis, step in enumerate(steps):
+            weight = b.fmul(weight, weights[axis][step])
+        with b.if_then(b.fcmp_unordered("!=", weight, F64(0.0))):
+            corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
+            _take(emitter, b, row, corner, found, layer)
+            for place, total in enumerate(sums):
+                value = b.fpext(b.load(at(b, found, 4 * place), typ=F32), F64)
+                total.set(b.fadd(total.get(), b.fmul(weight, value)))
+    for place, total in enumerate(sums):
+        b.store(b.fptrunc(total.get(), F32), at(b, out, 4 * place))
+
+
+# --- texels -----------------------------------------------------------------------------------------------------------
+
+
+def _channels(emitter: Services, b: ir.IRBuilder, row: ir.Value, host: ir.Value, out: ir.Value) -> None:
+    """Reads an element; channels that it has not are 0, the fourth 1."""
+    count, format_ = word(b, row, "channels"), word(b, row, "format")
+    normalized = _flag(b, row, NORMALIZED_READ)
+    step = b.udiv(word(b, row, "element"), count)
+    floats = b.or_(normalized, b.icmp_unsigned(">=", format_, i64(FORMATS.index("float16"))))
+    b.store(b.select(floats, i32(0x3F800000), i32(1)), at(b, out, 12))
+    for place in range(4):
+        with b.if_then(b.icmp_unsigned("<", i64(place), count)):
+            pointer = at(b, host, b.mul(step, i64(place)))
+            b.store(b.call(_channel(emitter), (pointer, format_, normalized)), at(b, out, 4 * place))
+
+
+def _channel(emitter: Services) -> ir.Function:
+    """`(pointer, format, normalized) → bits`: one number as a register gets it."""
+
+    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
+        pointer, format_, normalized = arguments
+        done = b.append_basic_block("done")
+        choice = b.switch(format_, done)
+        incoming = [(i32(0), b.block)]
+        for number, name in enumerate(FORMATS):
+            block = b.append_basic_block(name)
+            choice.add_case(i64(number), block)
+            b.position_at_end(block)
+            incoming.append((_number(b, pointer, name, normalized), b.block))
+            b.branch(done)
+        b.position_at_end(done)
+        found = b.phi(I32)
+        for value, block in incoming:
+            found.add_incoming(value, block)
+        return found
+
+    return emitter.subroutine("texture.channel", I32, (POINTER, I64, I1), build)
+
+
+def _number(b: ir.IRBuilder, pointer: ir.Value, name: str, normalized: ir.Value) -> ir.Value:
+    if name.endswith("32"):
+        return b.load(pointer, typ=I32, align=4)
+    bits = 8 if name.endswith("8") else 16
+    value = b.load(pointer, typ=I8 if bits == 8 else I16, align=bits // 8)
+    if name == "float16":
+        return _widened_half(b, value)
+    signed = not name.startswith("u")
+    whole = b.sext(value, I32) if signed else b.zext(value, I32)
+    largest = F32(float((1 << bits - signed) - 1))
+    share = b.fdiv(b.sitofp(whole, F32), largest)
+    share = b.select(b.fcmp_ordered("<", share, F32(-1.0)), F32(-1.0), share)
+    return b.select(normalized, b.bitcast(share, I32), whole)
+
+
+def _widened_half(b: ir.IRBuilder, half: ir.Value) -> ir.Value:
+    """A float16's value as a float32's bits: the exponent moves by a product with 2^112, exact for subnormals too."""
+    bits = b.zext(half, I32)
+    magnitude = b.shl(b.and_(bits, i32(0x7FFF)), i32(13))
+    moved = b.bitcast(b.fmul(b.bitcast(magnitude, F32), i32(0x77800000).bitcast(F32)), I32)
+    special = b.icmp_unsigned(">=", magnitude, i32(0x7C00 << 13))
+    value = b.select(special, b.or_(magnitude, i32(0x7F800000)), moved)
+    return b.or_(value, b.shl(b.and_(bits, i32(0x8000)), i32(16)))

@@ -1,0 +1,1 @@
+"""Instructions of a warp, a block or a cluster: shuffles, votes, barriers."""

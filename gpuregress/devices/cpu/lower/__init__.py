@@ -1,1 +1,0 @@
-"""PTX to LLVM IR, one table-driven function an opcode, by family."""

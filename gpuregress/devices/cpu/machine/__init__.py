@@ -1,1 +1,0 @@
-"""What compiled kernels run in: memory, threads, faults, printf."""

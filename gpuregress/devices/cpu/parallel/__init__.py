@@ -1,0 +1,1 @@
+"""Partition of a launch over cores: affine expressions, constraints, dependence test."""

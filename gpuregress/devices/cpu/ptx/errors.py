@@ -1,0 +1,13 @@
+"""Errors about PTX that the CPU device cannot translate."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.errors import UnsupportedError
+
+
+def unsupported(instruction: Instruction, why: str = "") -> UnsupportedError:
+    """The error for an instruction, or a form of one, that is not there."""
+    where = str(instruction.source) if instruction.source else f"PTX line {instruction.ptx_line}"
+    reason = f": {why}" if why else ""
+    return UnsupportedError(f"{instruction.mnemonic} at {where} is not supported by the cpu device{reason}")

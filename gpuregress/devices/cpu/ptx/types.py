@@ -1,0 +1,32 @@
+"""Fundamental types of PTX and their sizes. PTX ISA manual, 5.2; packed types are listed by their whole width."""
+
+from __future__ import annotations
+
+BITS = {
+    "pred": 1,
+    **dict.fromkeys(("b8", "s8", "u8", "e4m3", "e5m2"), 8),
+    **dict.fromkeys(("b16", "s16", "u16", "f16", "bf16", "e4m3x2", "e5m2x2"), 16),
+    **dict.fromkeys(("b32", "s32", "u32", "f32", "f16x2", "bf16x2", "s16x2", "u16x2", "tf32"), 32),
+    **dict.fromkeys(("b64", "s64", "u64", "f64", "f32x2"), 64),
+    "b128": 128,
+}
+"""Type → bits of a register that holds it."""
+
+
+def is_type(name: str) -> bool:
+    """Whether a modifier names a type."""
+    return name in BITS
+
+
+def size(name: str) -> int:
+    """Bytes of a type in memory.
+
+    Raises:
+        KeyError: no such type.
+    """
+    return max(1, BITS[name] // 8)
+
+
+def is_signed(name: str) -> bool:
+    """Whether widening a value of this type copies its sign."""
+    return name.startswith("s")

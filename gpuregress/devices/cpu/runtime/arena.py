@@ -1,0 +1,54 @@
+"""Memory that launches use one after the other: parameters, shared and local memory, the threads' context."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.devices.cpu.runtime.context import ROWS
+from gpuregress.devices.cpu.runtime.layout import local_stride
+from gpuregress.devices.cpu.runtime.program import KernelFacts
+
+_Bytes = npt.NDArray[np.uint8]
+_ALIGNMENT = 1024
+WARP = 32
+
+
+class Arena:
+    """Grows as launches need it."""
+
+    def __init__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Gives all of it back."""
+        self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
+        self.alone = np.zeros(1, np.uint64)
+        """Where the shared memories are of a cluster of this one block."""
+
+    def prepare(self, parameters: bytes, shared_bytes: int, facts: KernelFacts, threads: int) -> None:
+        """Makes room for one launch.
+
+        Args:
+            parameters: the kernel's parameter space.
+            shared_bytes: of the shared window.
+            facts: the kernel's.
+            threads: of a block.
+        """
+        self.parameters = _aligned(len(parameters) + 16)
+        self.parameters[: len(parameters)] = np.frombuffer(parameters, np.uint8)
+        self.shared = self.shared if len(self.shared) >= shared_bytes else _aligned(shared_bytes)
+        self.alone = np.array([self.shared.ctypes.data], np.uint64)
+        self.context = self.context if len(self.context) >= facts.context_bytes else _aligned(facts.context_bytes)
+        if facts.context_bytes:
+            # Lanes that the block does not have post nothing: an earlier launch's must not show.
+            start, step = ROWS["snap"]
+            self.context[start + step * threads : start + step * (threads + WARP)] = 0
+        needed = local_stride(facts.local_bytes) * (threads if facts.context_bytes else 1) if facts.local_bytes else 0
+        self.local = self.local if len(self.local) >= needed else _aligned(needed)
+
+
+def _aligned(size: int) -> _Bytes:
+    block = np.zeros(size + _ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % _ALIGNMENT
+    return block[start : start + size]

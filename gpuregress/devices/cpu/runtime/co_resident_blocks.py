@@ -1,0 +1,212 @@
+"""Blocks that wait for each other, the whole grid's or a cluster's: all of them are there at once, and take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime.arena import Arena
+from gpuregress.devices.cpu.runtime.context import DONE, ROWS
+from gpuregress.devices.cpu.runtime.faults import Neighbour
+from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace
+from gpuregress.devices.cpu.runtime.program import KernelFacts
+from gpuregress.records import Dim3
+
+TURNS = 64
+"""Times that a block's waiting threads are looked after before the next block has its turn."""
+_WORKSPACE_BYTES = 256
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One block on its way.
+
+    Attributes:
+        number: its linear number in the grid.
+        arena: its memory; None before it has begun.
+        held: it stands at the cluster's barrier.
+        done: all of its threads have exited.
+    """
+
+    number: int
+    arena: Arena | None = None
+    held: bool = False
+    done: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """The blocks that see each other's shared memory; one block, where a kernel asks for no clusters.
+
+    Attributes:
+        blocks: by rank.
+        shared: host pointer to each one's shared memory; 0 where it has not begun, or is done.
+        phase: how often the barrier has opened.
+    """
+
+    blocks: list[Block]
+    shared: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(init=False)
+    phase: int = 0
+
+    def __post_init__(self) -> None:
+        self.shared = np.zeros(len(self.blocks), np.uint64)
+
+    @property
+    def done(self) -> bool:
+        """Whether all blocks are."""
+        return all(block.done for block in self.blocks)
+
+    def open_barrier(self, threads: int) -> bool:
+        """Opens the barrier if every thread that has not exited has come to it; whether a block can go on.
+
+        Args:
+            threads: of a block.
+        """
+        left = [block for block in self.blocks if not block.done]
+        if not any(block.held for block in left):
+            return True
+        if all(block.arena is not None and self._all_came(block.arena, threads) for block in left):
+            self.phase += 1
+            for block in left:
+                block.held = False
+                assert block.arena is not None
+                block.arena.context[ROWS["phase"][0] :][:4].view(np.uint32)[:] = self.phase
+        return any(not block.held for block in left)
+
+    def _all_came(self, arena: Arena, threads: int) -> bool:
+        states, counts = (arena.context[ROWS[name][0] :][: 4 * threads].view(np.int32) for name in ("state", "cluster"))
+        return bool(((counts > 2 * self.phase) | (states == DONE)).all())
+
+
+class Grid:
+    """The blocks of one launch, each with memory of its own.
+
+    Args:
+        machine: the launch's; its parameters and variables serve all blocks.
+        facts: the kernel's.
+        space: where the grid's barrier is placed.
+        shared_bytes: of a block's shared window.
+        sequence: the clusters' linear numbers in the order in which they run; None for the usual one.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        facts: KernelFacts,
+        space: AddressSpace,
+        shared_bytes: int,
+        sequence: Sequence[int] | None = None,
+    ) -> None:
+        self._machine, self._facts, self._space, self._shared_bytes = machine, facts, space, shared_bytes
+        self._threads = machine.block_x * machine.block_y * machine.block_z
+        self._sequence = sequence
+        self._free: list[Arena] = []
+        self.arena = Arena()
+        """The memory of the block that runs, or ran last."""
+        self._current = Cluster([])
+
+    def run(self, call: Callable[[], int]) -> int:
+        """Lets the blocks take turns until all are done; gives the status that is not 0, if there is one.
+
+        Args:
+            call: runs the block that the machine names.
+        """
+        machine = self._machine
+        machine.turns = TURNS
+        if not self._facts.cooperative:
+            return next((status for cluster in self._clusters() if (status := self._take_turns([cluster], call))), 0)
+        workspace = self._space.allocate("the grid's barrier", _WORKSPACE_BYTES)
+        workspace.data[:] = 0
+        machine.table, machine.table_count = self._space.table.ctypes.data, len(self._space.table)
+        machine.workspace = workspace.address
+        try:
+            return self._take_turns(list(self._clusters()), call)
+        finally:
+            self._space.free(workspace.address)
+
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """The blocks of the cluster that ran last, by rank."""
+        grid = self._grid()
+        return tuple(
+            Neighbour(_place(block.number, grid), None if block.arena is None else block.arena.context, block.done)
+            for block in self._current.blocks
+        )
+
+    def _grid(self) -> Dim3:
+        return (self._machine.grid_x, self._machine.grid_y, self._machine.grid_z)
+
+    def _clusters(self) -> Iterator[Cluster]:
+        grid, sides = self._grid(), self._facts.cluster
+        counts = (grid[0] // sides[0], grid[1] // sides[1], grid[2] // sides[2])
+        ranks = [_place(rank, sides) for rank in range(sides[0] * sides[1] * sides[2])]
+        usual = range(counts[0] * counts[1] * counts[2])
+        for x, y, z in (_place(number, counts) for number in self._sequence or usual):
+            first = (x * sides[0], y * sides[1], z * sides[2])
+            yield Cluster([Block(_number(first, own, grid)) for own in ranks])
+
+    def _take_turns(self, clusters: list[Cluster], call: Callable[[], int]) -> int:
+        waiting = clusters
+        while waiting:
+            for cluster in waiting:
+                status = self._round(cluster, call)
+                if status:
+                    return status
+            waiting = [cluster for cluster in waiting if not cluster.done]
+        return 0
+
+    def _round(self, cluster: Cluster, call: Callable[[], int]) -> int:
+        """Lets each block go on that can; gives the status of a fault, or 0."""
+        self._current = cluster
+        for rank, block in enumerate(cluster.blocks):
+            if not block.done and not block.held:
+                status = self._turn(cluster, rank, call)
+                if status:
+                    return status
+        if cluster.done or cluster.open_barrier(self._threads):
+            return 0
+        self._machine.fault_kind = layout.FAULT_STUCK
+        return 1
+
+    def _turn(self, cluster: Cluster, rank: int, call: Callable[[], int]) -> int:
+        """Lets one block go on as far as it can; gives the status of a fault, or 0."""
+        block = cluster.blocks[rank]
+        self._enter(cluster, rank)
+        status = call()
+        if status == 0:
+            block.done = True
+            cluster.shared[rank] = 0
+            self._free.append(self.arena)
+        elif status == layout.HELD:
+            block.held = True
+        return 0 if status in (layout.SUSPENDED, layout.HELD) else status
+
+    def _enter(self, cluster: Cluster, rank: int) -> None:
+        machine, block = self._machine, cluster.blocks[rank]
+        machine.first_block, machine.end_block = block.number, block.number + 1
+        machine.resuming = int(block.arena is not None)
+        if block.arena is None:
+            block.arena = self._free.pop() if self._free else Arena()
+            block.arena.prepare(b"", self._shared_bytes, self._facts, self._threads)
+        self.arena = arena = block.arena
+        cluster.shared[rank] = arena.shared.ctypes.data
+        machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
+        machine.context = arena.context.ctypes.data
+        machine.cluster_rank, machine.shared_base = rank, rank << layout.CLUSTER_SHIFT
+        machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
+
+
+def _place(number: int, sides: Sequence[int]) -> Dim3:
+    """The place along x, y, z of what has a linear number."""
+    rest, x = divmod(number, sides[0])
+    z, y = divmod(rest, sides[1])
+    return (x, y, z)
+
+
+def _number(first: Dim3, own: Dim3, grid: Dim3) -> int:
+    """The linear number in the grid of the block at a place of a cluster."""
+    x, y, z = (a + b for a, b in zip(first, own, strict=True))
+    return x + grid[0] * (y + grid[1] * z)

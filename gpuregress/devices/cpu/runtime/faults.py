@@ -1,0 +1,302 @@
+"""What a kernel did wrong, in words: from the numbers that compiled code left in the machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
+from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts
+from gpuregress.devices.cpu.runtime.sites import Site
+from gpuregress.devices.cpu.runtime.textures import Textures
+from gpuregress.devices.cpu.runtime.waiting import describe_waiting
+from gpuregress.errors import KernelFault
+from gpuregress.records import SM_90, Dim3
+from gpuregress.toolchain.mangling import demangle
+
+_NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
+_LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A block of the cluster that ran last.
+
+    Attributes:
+        place: in the grid.
+        context: its threads' context; None before it has begun.
+        done: all of its threads have exited.
+    """
+
+    place: Dim3
+    context: np.ndarray[tuple[int], np.dtype[np.uint8]] | None
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a fault happened: what is needed to name things.
+
+    Attributes:
+        compiled: the program.
+        kernel: the kernel's facts.
+        name: the kernel's name.
+        space: all regions.
+        dynamic_size: bytes of dynamic shared memory.
+        block: threads along x, y, z.
+        parameters: the argument bytes as the kernel sees them.
+        context: the threads' context, for kernels in which threads wait.
+        textures: all texture and surface objects.
+        cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
+    """
+
+    compiled: Compiled
+    kernel: KernelFacts
+    name: str
+    space: AddressSpace
+    dynamic_size: int
+    block: Dim3
+    parameters: bytes
+    context: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    textures: Textures = field(default_factory=Textures)
+    cluster: tuple[Neighbour, ...] = ()
+
+
+def explain(machine: Machine, scene: Scene) -> KernelFault:
+    """The fault that the machine holds."""
+    kind = machine.fault_kind
+    if kind == layout.FAULT_DEADLOCK:
+        return _deadlock(machine, scene)
+    if kind == layout.FAULT_STUCK:
+        return _stuck(scene)
+    site = scene.compiled.sites[machine.fault_site]
+    if kind in (layout.FAULT_ACCESS, layout.FAULT_FAR):
+        return _access(machine, scene, site)
+    if kind == layout.FAULT_TEXTURE:
+        return _no_texture(machine, scene, site)
+    if kind == layout.FAULT_SURFACE:
+        return _surface(machine, scene, site)
+    words = {
+        layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
+        layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
+        layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
+        layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
+        layout.FAULT_BARRIER: ("illegal-instruction", f"{site.mnemonic}: {_NO_BARRIER}"),
+        layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
+    }
+    name, text = words[kind]
+    return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
+
+
+def thread_of(machine: Machine) -> str:
+    """`thread (232,0,0) of block (3,0,0)`."""
+    tid = (machine.fault_tid_x, machine.fault_tid_y, machine.fault_tid_z)
+    return f"thread ({tid[0]},{tid[1]},{tid[2]}) of {_block(machine)}"
+
+
+def _block(machine: Machine) -> str:
+    return f"block ({machine.fault_ctaid_x},{machine.fault_ctaid_y},{machine.fault_ctaid_z})"
+
+
+# --- accesses ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What an address was meant for: a name, its bytes, the bytes of an element, and where the access starts in it.
+
+    `rank` is that of the block whose shared memory it is in, where a kernel has clusters.
+    """
+
+    name: str
+    size: int
+    itemsize: int
+    offset: int
+    rank: int | None = None
+
+
+def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+    address = int(machine.fault_address)
+    what = f"{site.action} of {site.size} byte{'s' if site.size != 1 else ''}"
+    tail = f"{thread_of(machine)}, {site.where}"
+    if elsewhere := _beyond_its_space(scene, site, address):
+        return KernelFault("illegal-access", f"{what} at {elsewhere}, {tail}")
+    place = _place(scene, site, address)
+    if place is None:
+        return KernelFault("out-of-bounds", f"out-of-bounds {what} at {_nowhere(address)}, {tail}")
+    if place.rank is not None and (absent := _absent(scene, place.rank)):
+        kind, why = absent
+        return KernelFault(kind, f"{what} at {_element(place)} of block rank {place.rank}{why}, {tail}")
+    inside = 0 <= place.offset <= place.size - site.size
+    far = machine.fault_kind == layout.FAULT_FAR and place.rank != machine.cluster_rank
+    kind = "misaligned" if inside and not far else "out-of-bounds"
+    count = place.size // place.itemsize
+    whose = "" if place.rank in (None, machine.cluster_rank) else f" of block rank {place.rank}"
+    only = "; only .shared::cluster reaches it" if far else ""
+    return KernelFault(kind, f"{kind} {what} at {_element(place)}{whose} ({place.name} has {count}{only}), {tail}")
+
+
+def _absent(scene: Scene, rank: int) -> tuple[str, str] | None:
+    """Why a block's shared memory is not there: the fault's kind, and words; None where it is."""
+    count = max(1, len(scene.cluster))
+    if rank >= count:
+        return "out-of-bounds", f": the cluster has {count} block{'s' if count > 1 else ''}"
+    if scene.cluster and scene.cluster[rank].done:
+        return "illegal-access", ", which has exited: the cluster must wait for those that read it"
+    if scene.cluster and scene.cluster[rank].context is None:
+        return "illegal-access", ", which has not begun: the cluster must wait for all its blocks first"
+    return None
+
+
+def _out_of_turn(site: Site) -> str:
+    if "wait" in site.mnemonic:
+        return f"{site.mnemonic} by a thread that has not arrived at the cluster's barrier"
+    return f"{site.mnemonic} by a thread that has arrived already and not waited since"
+
+
+def _nowhere(address: int) -> str:
+    if address < 1 << 20 or address > (1 << 64) - (1 << 20):
+        return f"address {hex(address)}: a null pointer"
+    return f"address {hex(address)}: in no buffer"
+
+
+def _element(place: _Place) -> str:
+    index, rest = divmod(place.offset, place.itemsize)
+    return f"{place.name}[{index}] + {rest} byte{'s' if rest != 1 else ''}" if rest else f"{place.name}[{index}]"
+
+
+def _place(scene: Scene, site: Site, address: int) -> _Place | None:
+    window = _window(address)
+    if window == layout.SHARED_WINDOW or site.space == "shared":
+        return _shared(scene, site, address - layout.SHARED_WINDOW)
+    if window == layout.LOCAL_WINDOW or site.space == "local":
+        offset = address - layout.LOCAL_WINDOW - layout.LOCAL_START
+        return _Place("local memory", scene.kernel.local_bytes, 1, offset)
+    if window == layout.PARAM_WINDOW:
+        return _Place("the parameters", len(scene.parameters), 1, address - layout.PARAM_WINDOW)
+    region = scene.space.find(address) or _guessed(scene, site, address)
+    return (
+        None if region is None else _Place(plain(region.name), region.size, region.itemsize, offset_in(region, address))
+    )
+
+
+def _window(address: int) -> int:
+    return address >> layout.REGION_SHIFT << layout.REGION_SHIFT
+
+
+def _beyond_its_space(scene: Scene, site: Site, address: int) -> str:
+    """What an address is in whose state space is not the one that the access names; "" where it may be."""
+    windows = {layout.SHARED_WINDOW: "shared", layout.LOCAL_WINDOW: "local", layout.PARAM_WINDOW: "parameter"}
+    there = windows.get(_window(address), "") if site.space in ("global", "const") else ""
+    for window, space in windows.items():
+        if space == site.space and (region := scene.space.find(address - window)):
+            address -= window
+            there = f"{plain(region.name)}, global"
+    return there and f"address {hex(address)}: {there} memory, which {site.mnemonic} does not reach"
+
+
+def _guessed(scene: Scene, site: Site, address: int) -> Region | None:
+    """The buffer that the pointer came from, where the address itself does not tell: an index of many terabytes."""
+    kind, _, which = site.origin.partition(" ")
+    if kind == "symbol":
+        return scene.space.named(which)
+    if kind != "param" or address < 1 << layout.REGION_SHIFT:
+        return None
+    pointer = int.from_bytes(scene.parameters[int(which) : int(which) + 8], "little")
+    return scene.space.find(pointer)
+
+
+def _shared(scene: Scene, site: Site, offset: int) -> _Place | None:
+    kind, _, which = site.origin.partition(" ")
+    ranges = [(name, start, scene.dynamic_size if size < 0 else size) for name, start, size in scene.compiled.shared]
+    named = [item for item in ranges if kind == "symbol" and item[0] == which]
+    if not ranges:
+        return None
+    rank = None
+    if len(scene.cluster) > 1 or "shared::cluster" in site.mnemonic:
+        rank, offset = _in_cluster(offset)
+    # Without a guess: the variable that the address is nearest to.
+    name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
+    return _Place(plain(name), size, max(1, site.size), offset - start, rank)
+
+
+def _in_cluster(offset: int) -> tuple[int, int]:
+    """The rank and the offset in that block's memory; what lies a little before a block's memory is meant for it."""
+    step = 1 << layout.CLUSTER_SHIFT
+    rank, inside = divmod(offset + step // 2, step)
+    return rank % layout.MOST_RANKS, inside - step // 2
+
+
+def _distance(offset: int, start: int, size: int) -> int:
+    return max(start - offset, offset - (start + size), 0)
+
+
+def plain(name: str) -> str:
+    """A variable's name as the source has it: `_ZZ3redE4tile` → `tile`; others stay."""
+    match = _LOCAL_NAME.fullmatch(name)
+    if match is not None:
+        return match["rest"][: int(match["size"])]
+    if name.startswith("_Z"):
+        return demangle(name)
+    return name
+
+
+# --- textures and surfaces --------------------------------------------------------------------------------------------
+
+
+def _no_texture(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+    handle = int(machine.fault_address)
+    found = scene.textures.find(handle)
+    is_what = f"{plain(found.region.name)}, {found.what}" if found else f"{hex(handle)}, no texture or surface"
+    return KernelFault("illegal-access", f"{site.mnemonic} of {is_what}, {thread_of(machine)}, {site.where}")
+
+
+def _surface(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+    found = scene.textures.find(int(machine.fault_address))
+    assert found is not None
+    description = found.description
+    width, height, depth = description.extents
+    x, y, z = (_signed(int(getattr(machine, f"fault_{name}"))) for name in "xyz")
+    row_bytes = width * description.element_size
+    inside = 0 <= x <= row_bytes - site.size and 0 <= y < max(1, height) and 0 <= z < max(1, depth)
+    places = [f"x = byte {x}", f"y = {y}", f"z = {z}"][: description.axes]
+    extents = [f"{row_bytes} bytes", str(height), str(depth)][: description.axes]
+    if description.layered:
+        # A layer's number is an unsigned one; a negative one is meant as such.
+        places.append(f"layer = {z - (1 << 32) if z >> 31 else z}")
+        extents.append(f"{depth} layers")
+    place, shape = ", ".join(places), " x ".join(extents)
+    kind = "misaligned" if inside else "out-of-bounds"
+    name = plain(found.region.name)
+    what = f"{kind} {site.action} of {site.size} byte{'s' if site.size != 1 else ''} at {name}({place})"
+    return KernelFault(kind, f"{what} ({name} has {shape}), {thread_of(machine)}, {site.where}")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+# --- threads that wait for ever ---------------------------------------------------------------------------------------
+
+
+def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
+    lines = describe_waiting(scene.context, scene.kernel.places, scene.compiled.sites, scene.block)
+    message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
+    return KernelFault("deadlock", message, details=tuple(lines))
+
+
+def _stuck(scene: Scene) -> KernelFault:
+    blocks = [
+        f"block ({','.join(map(str, block.place))}): {'; '.join(_waiting(scene, block))}" for block in scene.cluster
+    ]
+    message = f"no thread of a cluster can go on: {', '.join(blocks)}"
+    return KernelFault("deadlock", message, details=tuple(blocks))
+
+
+def _waiting(scene: Scene, block: Neighbour) -> list[str]:
+    assert block.context is not None
+    return describe_waiting(block.context, scene.kernel.places, scene.compiled.sites, scene.block)

@@ -1,0 +1,115 @@
+"""Regions of device memory, and the table in which compiled code finds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress.devices.cpu.runtime.layout import FIRST_REGION, MAX_REGIONS, REGION_SHIFT, region_address, region_of
+from gpuregress.errors import DeviceError
+
+Bytes = npt.NDArray[np.uint8]
+_ALIGNMENT = 256
+
+
+class Region:
+    """A stretch of device memory: a buffer, a module's variable, or what a kernel allocated.
+
+    Args:
+        number: its place in the table.
+        name: what messages call it.
+        size: bytes.
+        itemsize: bytes of an element, for messages.
+        zeros: whether it holds zeros, which take no memory before they are touched; otherwise it holds anything.
+    """
+
+    def __init__(self, number: int, name: str, size: int, itemsize: int, *, zeros: bool = False) -> None:
+        self.number, self.name, self.size, self.itemsize = number, name, size, max(1, itemsize)
+        self.address = region_address(number)
+        try:
+            block = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
+        except MemoryError as error:
+            raise DeviceError(f"{name}: there is no memory for {size} bytes") from error
+        start = -block.ctypes.data % _ALIGNMENT
+        self.data: Bytes = block[start : start + size]
+        self.host = int(block.ctypes.data) + start
+
+    def write(self, data: Bytes, offset: int = 0) -> None:
+        """Copies bytes (one dimension, uint8) to the region."""
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self._check(offset, flat.size)
+        self.data[offset : offset + flat.size] = flat
+
+    def read(self, offset: int = 0, size: int | None = None) -> Bytes:
+        """Copies bytes from the region into a new array; all from `offset` on where no size is given."""
+        count = self.size - offset if size is None else size
+        self._check(offset, count)
+        return self.data[offset : offset + count].copy()
+
+    def _check(self, offset: int, count: int) -> None:
+        if offset < 0 or count < 0 or offset + count > self.size:
+            raise DeviceError(f"{self.name} has {self.size} bytes: {count} from byte {offset} on are not there")
+
+
+class AddressSpace:
+    """All regions of a device."""
+
+    def __init__(self) -> None:
+        self._regions: dict[int, Region] = {}
+        self._free: list[int] = []
+        self._next = FIRST_REGION
+        self.table = np.zeros((64, 4), np.uint64)
+
+    def allocate(self, name: str, size: int, itemsize: int = 1, *, zeros: bool = False) -> Region:
+        """A new region, its contents undefined, or zeros.
+
+        Raises:
+            DeviceError: no memory, or too many regions.
+        """
+        if not 0 <= size < 1 << (REGION_SHIFT - 2):
+            raise DeviceError(f"{name}: {size} bytes are more than an address can reach")
+        number = self._free.pop() if self._free else self._next
+        if number >= MAX_REGIONS:
+            raise DeviceError(f"{name}: there are {MAX_REGIONS} regions already")
+        region = Region(number, name, size, itemsize, zeros=zeros)
+        self._next = max(self._next, number + 1)
+        if number >= len(self.table):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+        self.table[number] = region.host, size, region.address, 0
+        self._regions[number] = region
+        return region
+
+    def free(self, address: int) -> bool:
+        """Frees the region that starts at an address; False where none does."""
+        region = self._regions.get(region_of(address))
+        if region is None or region.address != address:
+            return False
+        del self._regions[region.number]
+        self.table[region.number] = 0
+        self._free.append(region.number)
+        return True
+
+    def find(self, address: int) -> Region | None:
+        """The region whose number an address carries, whether or not it is inside."""
+        return self._regions.get(region_of(address))
+
+    def named(self, name: str) -> Region | None:
+        """The first region of this name."""
+        return next((region for region in self._regions.values() if region.name == name), None)
+
+    def clear(self) -> None:
+        """Frees all."""
+        self._regions.clear()
+        self._free.clear()
+        self._next = FIRST_REGION
+        self.table[:] = 0
+
+    @property
+    def used(self) -> int:
+        """Bytes in all regions."""
+        return sum(region.size for region in self._regions.values())
+
+
+def offset_in(region: Region, address: int) -> int:
+    """An address's distance from the region's first byte, as a signed 64-bit number; negative before it."""
+    return ((address - region.address + (1 << 63)) & (1 << 64) - 1) - (1 << 63)

@@ -1,0 +1,114 @@
+"""What kernels ask of the device itself: vprintf, __assertfail, malloc and free. Called from compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+
+from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime.layout import FAULT_HOST, LOCAL_WINDOW, SYSTEM_CALLS, Machine
+from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
+from gpuregress.devices.cpu.runtime.printf import render
+from gpuregress.errors import KernelFault
+
+OUTPUT_LIMIT = 1 << 20
+"""Bytes of printf output kept of a launch, the size of CUDA's own buffer."""
+HEAP_LIMIT = 8 << 20
+"""Bytes that kernels may hold by malloc, as CUDA's default heap."""
+
+
+class Syscalls:
+    """The calls of one launch.
+
+    Args:
+        machine: the launch's.
+        space: all regions.
+        local_bytes: of a thread's local memory.
+        heap: address → bytes of what kernels hold by malloc; outlives the launch, as the memory does.
+    """
+
+    def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int, heap: dict[int, int]) -> None:
+        self._machine, self._space, self._local_bytes, self._heap = machine, space, local_bytes, heap
+        self._local = 0
+        self._output = bytearray()
+        self._lost = 0
+        self.failure: tuple[str, str] | None = None
+        self._functions = {"vprintf": self._printf, "__assertfail": self._assert}
+        self._functions |= {"malloc": self._malloc, "free": self._free}
+        # `new` of an over-aligned type; every region starts at an address that is aligned to more than anyone asks for.
+        self._functions |= {"__cuda_syscall_aligned_malloc": self._malloc}
+        self.callback = layout.SYSCALL(self._call)
+
+    @property
+    def output(self) -> str:
+        """What was printed; says so where something was lost."""
+        text = self._output.decode("utf-8", errors="replace")
+        return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
+
+    def _call(self, number: int, arguments: int, local: int) -> int:
+        values = (ctypes.c_uint64 * 5).from_address(arguments)
+        self._local = local
+        try:
+            return self._functions[SYSTEM_CALLS[number]](values)
+        except KernelFault as fault:
+            self._fail(fault.kind, str(fault))
+        except Exception as error:  # noqa: BLE001 - an exception cannot cross compiled code
+            self._fail("crash", f"{SYSTEM_CALLS[number]}: {error}")
+        return 0
+
+    def _fail(self, kind: str, message: str) -> None:
+        self.failure = (kind, message)
+        self._machine.fault_kind = FAULT_HOST
+
+    def _printf(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        text, count = render(self._string(values[0]), values[1], self._read, self._string)
+        room = max(0, OUTPUT_LIMIT - len(self._output))
+        self._output += text[:room]
+        self._lost += max(0, len(text) - room)
+        return count
+
+    def _assert(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        expression, file, function = (self._string(values[index]).decode(errors="replace") for index in (0, 1, 3))
+        name = file.rpartition("/")[2]
+        raise KernelFault("assert", f"assertion `{expression}` failed in {function}, {name}:{values[2] & 0xFFFFFFFF}")
+
+    def _malloc(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        size = values[0]
+        if size == 0 or sum(self._heap.values()) + size > HEAP_LIMIT:
+            return 0
+        region = self._space.allocate(f"malloc'ed memory {len(self._heap) + 1}", size)
+        # The table may have grown, and so moved.
+        self._machine.table, self._machine.table_count = self._space.table.ctypes.data, len(self._space.table)
+        self._heap[region.address] = size
+        return region.address
+
+    def _free(self, values: ctypes.Array[ctypes.c_uint64]) -> int:
+        address = values[0]
+        if address == 0:
+            return 0
+        if self._heap.pop(address, None) is None:
+            raise KernelFault("illegal-access", f"free of {hex(address)}, which malloc did not give")
+        self._space.free(address)
+        return 0
+
+    # --- device memory, by generic address ----------------------------------------------------------------------------
+
+    def _read(self, address: int, size: int) -> bytes:
+        offset = address - LOCAL_WINDOW - layout.LOCAL_START
+        if 0 <= offset <= self._local_bytes - size:
+            return ctypes.string_at(self._local + address - LOCAL_WINDOW, size)
+        region = self._space.find(address)
+        start = 0 if region is None else offset_in(region, address)
+        if region is None or not 0 <= start <= region.size - size:
+            raise KernelFault(
+                "out-of-bounds", f"out-of-bounds read of {size} bytes at address {hex(address)} by printf"
+            )
+        return region.data[start : start + size].tobytes()
+
+    def _string(self, address: int) -> bytes:
+        region = self._space.find(address)
+        if region is not None and 0 <= (start := offset_in(region, address)) < region.size:
+            return region.data[start:].tobytes().partition(b"\0")[0]
+        found = bytearray()
+        while (byte := self._read(address + len(found), 1)) != b"\0":
+            found += byte
+        return bytes(found)

@@ -1,0 +1,109 @@
+"""Texture and surface objects: handles, and the table in which compiled code finds what they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuregress.devices.cpu.runtime.layout import TEXTURE_WINDOW, TEXTURE_WORDS
+from gpuregress.devices.cpu.runtime.memory import Region
+from gpuregress.devices.textures import FORMATS, TextureDescription
+
+MODES = ("clamp", "wrap", "mirror", "border")
+LINEAR_FILTER, NORMALIZED_COORDINATES, NORMALIZED_READ = 1, 2, 4
+SURFACE_KEY, LINEAR_MEMORY_KEY, LAYERED_KEY, CUBE_KEY = (1 << place for place in range(8, 12))
+WORDS = {
+    name: 8 * place
+    for place, name in enumerate(
+        ("host", "width", "height", "depth", "element", "channels", "format", "flags", "mode0", "mode1", "mode2", "key")
+    )
+}
+"""A row's words, by their first byte; `key` is what `key` gives."""
+
+
+def key(
+    axes: int, *, surface: bool = False, linear_memory: bool = False, layered: bool = False, cube: bool = False
+) -> int:
+    """What an instruction needs an object to be, as one number."""
+    kind = surface * SURFACE_KEY | linear_memory * LINEAR_MEMORY_KEY
+    return axes | kind | layered * LAYERED_KEY | cube * CUBE_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class TextureObject:
+    """A buffer and how it is read."""
+
+    region: Region
+    description: TextureDescription
+
+    @property
+    def what(self) -> str:
+        """`a texture of 2 axes`, `a layered cube texture`."""
+        sampler, layered = self.description.sampler, "layered " * self.description.layered
+        if self.description.cube:
+            return f"a {layered}cube texture"
+        if sampler.surface:
+            return f"a {layered}surface of {self._axes()}"
+        return f"a {layered}texture of {self._axes()}{' in linear memory' if sampler.memory == 'linear' else ''}"
+
+    def _axes(self) -> str:
+        axes = self.description.axes
+        return f"{axes} {'axis' if axes == 1 else 'axes'}"
+
+
+class Textures:
+    """All texture and surface objects of a device."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self.objects: list[TextureObject] = []
+        self.table = np.zeros((16, TEXTURE_WORDS), np.uint64)
+
+    def add(self, region: Region, description: TextureDescription) -> int:
+        """A new object's handle."""
+        number = len(self.objects)
+        self.objects.append(TextureObject(region, description))
+        if number >= len(self.table):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+        row = _row(region, description)
+        self.table[number, : len(row)] = row
+        return TEXTURE_WINDOW + number + 1
+
+    def find(self, handle: int) -> TextureObject | None:
+        """What a handle stands for; None if nothing."""
+        number = handle - TEXTURE_WINDOW - 1
+        return self.objects[number] if 0 <= number < len(self.objects) else None
+
+
+def _row(region: Region, description: TextureDescription) -> list[int]:
+    sampler = description.sampler
+    # CUDA programming guide, "Texture Object API": without normalized coordinates wrap and mirror are clamp.
+    modes = [
+        MODES.index(mode) if sampler.normalized or mode == "border" else MODES.index("clamp")
+        for mode in sampler.address
+    ]
+    flags = (
+        (sampler.filter == "linear") * LINEAR_FILTER
+        | sampler.normalized * NORMALIZED_COORDINATES
+        | (sampler.read == "normalized_float") * NORMALIZED_READ
+    )
+    return [
+        region.host,
+        *(max(1, extent) for extent in description.extents),
+        description.element_size,
+        description.channels,
+        FORMATS.index(description.format),
+        flags,
+        *modes,
+        key(
+            description.axes,
+            surface=sampler.surface,
+            linear_memory=sampler.memory == "linear",
+            layered=description.layered,
+            cube=description.cube,
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""How the threads of a block take turns: lockstep, passes, vectorised rows."""

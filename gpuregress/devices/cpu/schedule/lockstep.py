@@ -1,0 +1,319 @@
+"""The threads of a block in lockstep, for kernels whose threads always wait together, or never (`uniform` proves it).
+
+What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
+waits is built once for each of them, so that nobody need remember where a thread stands. Registers that vary from
+thread to thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.analysis.uniformity import Uniformity
+from gpuregress.devices.cpu.builder.context import BARRIER, LAYOUT, PLAIN_BARRIER, row
+from gpuregress.devices.cpu.builder.services import Proven, Services
+from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
+from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
+from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+from gpuregress.devices.cpu.schedule.rows import ProvenRow, plan
+
+_POSTING = frozenset(["shfl", "match", "redux"])
+"""Warp operations that read what other lanes posted."""
+
+
+@dataclass(slots=True)
+class _Region:
+    """What the threads do from one wait, or from the start, to the next waits.
+
+    Attributes:
+        number: 1, 2, …; 0 stands for the end of the block.
+        head: the LLVM block where it begins, once for all threads.
+        index: the wait's statement; -1 for the start.
+        kind: the wait's kind.
+        following: the numbers of the regions that may come next, 0 among them where threads may end.
+        shared: the registers kept across the wait that are the same in every thread, as found on entry.
+    """
+
+    number: int
+    head: ir.Block
+    index: int = -1
+    kind: int = 0
+    following: set[int] = field(default_factory=set)
+    shared: dict[str, ir.Value] = field(default_factory=dict)
+
+
+class Lockstep:
+    """The regions of one kernel.
+
+    Args:
+        body: the kernel's.
+        uniformity: what is known of its registers; None where no thread ever waits.
+    """
+
+    def __init__(self, body: Body, uniformity: Uniformity | None) -> None:
+        self.body = body
+        self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
+        self._varying = frozenset() if uniformity is None else frozenset(uniformity.varying)
+        self._waits = uniformity is not None
+        self._recipes = Recipes(body.emitter)
+        self._shared: dict[str, ir.Value] = {}
+        self._regions: dict[int, _Region] = {}
+        self._pending: list[_Region] = []
+        self._resuming = False
+        self.places: tuple[int, ...] = ()
+
+    def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
+        """Builds the regions from `b` on; control goes to `after` when all threads have exited."""
+        x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
+        self._count = self.view.entry.mul(x, self.view.entry.mul(y, z))
+        self._next = Cell(b, i32(0))
+        b.branch(self._region(-1, 0).head)
+        while self._pending:
+            self._lower(self._pending.pop(0), after)
+
+    def _region(self, index: int, kind: int) -> _Region:
+        if index not in self._regions:
+            number = len(self._regions) + 1
+            region = _Region(number, self.llvm.append_basic_block(f"region{number}"), index, kind)
+            self._regions[index] = region
+            self._pending.append(region)
+        return self._regions[index]
+
+    # --- one region ---------------------------------------------------------------------------------------------------
+
+    def _lower(self, region: _Region, after: ir.Block) -> None:
+        self._current = region
+        b = ir.IRBuilder(region.head)
+        self._meet(b, region)
+        if region.index >= 0:
+            live = self.body.emitter.live_across(region.index)
+            region.shared = {name: self._load_shared(b, name) for name in self._kept(live) if name not in self._varying}
+        number, cells, heads = self._open_rows(b)
+        done = self.llvm.append_basic_block("row_done")
+        rows = plan(self.body.emitter, self._recipes, region.index) if self.unit.schedule.proven_rows else None
+        if rows is None:
+            self._threads(b, number, cells, done)
+        else:
+            tid = {name: cell.get(b) for name, cell in cells.items()}
+            proven = rows.prove(b, lambda at, x: self.body.start_thread(at, tid | {"tid_x": x}, None))
+            proven_row, checked_row = (self.llvm.append_basic_block(name) for name in ("proven_row", "checked_row"))
+            b.cbranch(proven.holds, proven_row, checked_row)
+            self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
+            self._threads(ir.IRBuilder(checked_row), number, cells, done)
+        self._go_on(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+
+    def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
+        """Loops over z and y; gives the next thread's number, y and z, and where the loops begin."""
+        number = Cell(b, i32(0))
+        number.set(i32(0))
+        cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
+        heads: dict[str, ir.Block] = {}
+        for name, cell in cells.items():
+            cell.set(self._last(b, name) if self.unit.schedule.last_first else i32(0), b)
+            heads[name] = self.llvm.append_basic_block(name)
+            b.branch(heads[name])
+            b.position_at_end(heads[name])
+        return number, cells, heads
+
+    def _close_rows(self, b: ir.IRBuilder, cells: dict[str, Cell], heads: dict[str, ir.Block]) -> ir.IRBuilder:
+        for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
+            done = self.llvm.append_basic_block(f"{name}_done")
+            value = cells[name].get(b)
+            following = b.add(value, i32(-1 if self.unit.schedule.last_first else 1))
+            cells[name].set(following, b)
+            more = (
+                b.icmp_unsigned("!=", value, i32(0))
+                if self.unit.schedule.last_first
+                else b.icmp_unsigned("<", following, dimension(self.view, end))
+            )
+            b.cbranch(more, heads[name], done)
+            b.position_at_end(done)
+        return b
+
+    def _last(self, b: ir.IRBuilder, name: str) -> ir.Value:
+        return b.sub(dimension(self.view, name.replace("tid", "block")), i32(1))
+
+    def _threads(
+        self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
+    ) -> None:
+        """Loops over a row's threads; under what is proven of them, if anything is."""
+        emitter, body = self.body.emitter, self.body
+        tid = {name: cell.get(b) for name, cell in cells.items()}
+        first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
+        x = Cell(b, i64(0))
+        x.set(i64(0))
+        head, self._end = (self.llvm.append_basic_block(name) for name in ("thread", "next_thread"))
+        b.branch(head)
+        b.position_at_end(head)
+        step = x.get()
+        width = b.zext(dimension(self.view, "block_x"), I64)
+        wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
+        tid_x = b.trunc(wide, I32)
+        self._index = b.add(first, tid_x, flags=("nuw", "nsw"))
+        body.start_thread(b, tid | {"tid_x": tid_x}, self._index if self._waits else None)
+        emitter.proven = Proven() if row is None else row.of_thread(b, wide)
+        self._lower_thread(b)
+        b = ir.IRBuilder(self._end)
+        following = b.add(step, i64(1), flags=("nuw", "nsw"))
+        x.set(following, b)
+        if not self.unit.schedule.last_first:
+            number.set(b.add(self._index, i32(1), flags=("nuw", "nsw")), b)
+        b.cbranch(b.icmp_unsigned("<", following, width), head, done)
+
+    def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
+        x, y = (dimension(self.view, name) for name in ("block_x", "block_y"))
+        return b.mul(x, b.add(tid["tid_y"], b.mul(tid["tid_z"], y)))
+
+    def _lower_thread(self, b: ir.IRBuilder) -> None:
+        emitter, region = self.body.emitter, self._current
+        self._start = b
+        if region.index < 0:
+            emitter.clear_registers(b)
+            emitter.lower(b)
+        else:
+            self._resuming = True
+            emitter.resume(region.index)
+
+    def _go_on(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
+        heads = {item.number: item.head for item in self._regions.values()}
+        following = {number: heads.get(number, after) for number in sorted(region.following)}
+        if len(following) == 1:
+            b.branch(next(iter(following.values())))
+            return
+        # Every thread has said the same.
+        switch = b.switch(self._next.get(b), following.pop(0, after))
+        for number, head in following.items():
+            switch.add_case(i32(number), head)
+
+    def _leave(self, emitter: Services, number: int) -> None:
+        self._current.following.add(number)
+        self._next.set(i32(number), emitter.builder)
+        emitter.builder.branch(self._end)
+
+    def finish(self, emitter: Services) -> None:
+        """The thread is done."""
+        self._leave(emitter, 0)
+
+    # --- registers across a wait --------------------------------------------------------------------------------------
+
+    def _kept(self, live: frozenset[str]) -> list[str]:
+        return sorted(name for name in live if name not in self._recipes)
+
+    def _shared_slot(self, name: str) -> ir.Value:
+        if name not in self._shared:
+            self._shared[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
+        return self._shared[name]
+
+    def _load_shared(self, b: ir.IRBuilder, name: str) -> ir.Value:
+        return b.load(self._shared_slot(name), typ=self.body.emitter.home(name)[1])
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Keeps what lives and goes to the next thread; or, in the region behind the wait, brings it back."""
+        if self._resuming:
+            self._resuming = False
+            emitter.builder.unreachable()
+            emitter.builder = self._start
+            self._restore(emitter, registers.live)
+            return
+        for name in self._kept(registers.live):
+            if name in registers.dirty:
+                self._save(emitter, name)
+        self._leave(emitter, self._region(emitter.index, kind).number)
+        emitter.abandon()
+
+    def _save(self, emitter: Services, name: str) -> None:
+        b = emitter.builder
+        slot, type_ = emitter.home(name)
+        value = b.load(slot, typ=type_)
+        if name in self._varying:
+            self.body.slots.save(b, self.view.pointer("context"), self._index, name, value)
+        else:
+            b.store(value, self._shared_slot(name))
+
+    def _restore(self, emitter: Services, live: frozenset[str]) -> None:
+        b, context = emitter.builder, self.view.pointer("context")
+        for name in self._kept(live):
+            slot, type_ = emitter.home(name)
+            value = self._current.shared.get(name)
+            if value is None:
+                value = self.body.slots.restore(b, context, self._index, name, type_)
+            b.store(value, slot)
+        self._recipes.make(emitter, live)
+
+    # --- what the threads tell each other -----------------------------------------------------------------------------
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Puts a value into the thread's element of a row; what it waits for need not be said."""
+        if name != "key":
+            emitter.builder.store(value, row(emitter.builder, self.view.pointer("context"), name, self._index))
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """`group`: the lanes (or number of threads) that met; `ballot`: those (or how many) that posted nonzero."""
+        b = emitter.builder
+        if name == "group":
+            return self._count if self._current.kind == BARRIER else self._lanes(b)
+        if self._current.kind == BARRIER:
+            return self._votes.get(b)
+        return b.load(row(b, self.view.pointer("context"), name, self._index), typ=LAYOUT[name][1])
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """What a lane of the thread's warp has posted."""
+        b = emitter.builder
+        thread = b.or_(b.and_(self._index, i32(~31)), lane)
+        return b.load(row(b, self.view.pointer("context"), "snap", thread), typ=I64)
+
+    def _lanes(self, b: ir.IRBuilder) -> ir.Value:
+        """The lanes that the thread's warp has, as bits."""
+        left = b.sub(self._count, b.and_(self._index, i32(~31)))
+        some = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
+        return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
+
+    def _meet(self, b: ir.IRBuilder, region: _Region) -> None:
+        """What happens between the threads when all of them have come to the wait."""
+        if region.index < 0 or region.kind >= PLAIN_BARRIER:
+            return
+        context = self.view.pointer("context")
+        opcode = getattr(self.body.emitter.flow.statements[region.index], "opcode", "")
+        if region.kind == BARRIER:
+            self._count_votes(b)
+        elif opcode == "vote":
+            b.call(self._ballots(), (context, self._count))
+        elif opcode in _POSTING:
+            copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
+            posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
+            b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))
+
+    def _count_votes(self, b: ir.IRBuilder) -> None:
+        self._votes = Cell(b, i32(0))
+        self._votes.set(i32(0), b)
+        with counted(b, self._count) as thread:
+            posted = b.load(row(b, self.view.pointer("context"), "post", thread), typ=I64)
+            self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
+
+    def _ballots(self) -> ir.Function:
+        """The module's `ballots(context, threads)`: who of each warp posted nonzero, into each lane's row."""
+        found = self.unit.module.globals.get("ballots")
+        if found is not None:
+            return found
+        function = ir.Function(self.unit.module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
+        function.linkage = "internal"
+        context, threads = function.args
+        b = open_function(function)
+        ballot = Cell(b, i32(0))
+        with counted(b, b.lshr(b.add(threads, i32(31)), i32(5))) as warp:
+            base = b.shl(warp, i32(5))
+            left = b.sub(threads, base)
+            lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+            ballot.set(i32(0), b)
+            with counted(b, lanes) as lane:
+                posted = b.load(row(b, context, "post", b.add(base, lane)), typ=I64)
+                ballot.either(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
+            with counted(b, lanes) as lane:
+                b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
+        b.ret_void()
+        return function

@@ -1,0 +1,228 @@
+"""The passes over a block's threads, for kernels whose threads may wait at different places.
+
+In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
+whole block, the next pass begins at once; otherwise the scheduler decides who may go on.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.builder.context import LAYOUT, PLAIN_BARRIER, YIELD, row
+from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
+from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, DONE, FIXED_BYTES
+from gpuregress.devices.cpu.runtime.layout import FAULT_DEADLOCK, HELD, SUSPENDED
+from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+from gpuregress.devices.cpu.schedule.scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
+
+
+class Passes:
+    """The passes over a block's threads, for kernels in which threads wait.
+
+    Args:
+        body: the kernel's.
+    """
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
+        self.context = body.view.pointer("context")
+        self.places: list[int] = []
+        self.kinds: list[int] = []
+        self.resumes: list[ir.Block] = []
+        self.recipes = Recipes(body.emitter)
+
+    def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
+        """Builds the passes from `b` on; control goes to `after` when all threads have exited."""
+        view = self.view
+        x, y, z = (dimension(view, name) for name in ("block_x", "block_y", "block_z"))
+        self.count = view.entry.mul(x, view.entry.mul(y, z))
+        self.live = Cell(b, self.count)
+        if self.body.takes_turns:
+            self._reset_or_resume(b)
+        else:
+            self._reset(b)
+        self.flip, self.arrived = Cell(b, i32(0)), Cell(b, i32(0))
+        pass_head, thread_head = (self.llvm.append_basic_block(name) for name in ("pass", "thread"))
+        b.branch(pass_head)
+        b.position_at_end(pass_head)
+        self.arrived.set(i32(0), b)
+        self.tid = {f"tid_{axis}": Cell(b, self._first(b, axis)) for axis in "xyz"}
+        number = Cell(b, b.sub(self.count, i32(1)) if self.unit.schedule.last_first else i32(0))
+        b.branch(thread_head)
+        b.position_at_end(thread_head)
+        self.index = number.get()
+        self.next_thread = self.llvm.append_basic_block("next_thread")
+        self._step(b)
+        self._advance(ir.IRBuilder(self.next_thread), number, thread_head, pass_head, after)
+
+    def _first(self, b: ir.IRBuilder, axis: str) -> ir.Value:
+        """The coordinate of the thread that is first to have its turn."""
+        return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)
+
+    def _reset(self, b: ir.IRBuilder) -> None:
+        fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
+        no = ir.Constant(ir.IntType(1), 0)
+        states = b.shl(b.zext(self.count, I64), i64(2))
+        b.call(fill, (self.context, ir.Constant(I8, 0), states, no))
+        counters = LAYOUT["arrived"][0]
+        end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
+        b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(end - counters), no))
+        # What a lane posted last in another block is nothing to this one: which one ran before may be open.
+        snaps = b.shl(b.zext(self.count, I64), i64(3))
+        b.call(fill, (row(b, self.context, "snap", i32(0)), ir.Constant(I8, 0), snaps, no))
+
+    def _reset_or_resume(self, b: ir.IRBuilder) -> None:
+        self.turns = Cell(b, i64(0))
+        with b.if_else(b.icmp_unsigned("==", self.view.field("resuming"), i64(0))) as (first, again):
+            with first:
+                self._reset(b)
+                self.live.set(self.count, b)
+            with again:
+                self.live.set(b.load(row(b, self.context, "left", i32(0)), typ=I32), b)
+
+    def _take_turn(self, b: ir.IRBuilder, pass_head: ir.Block) -> None:
+        """Another pass, or back to the caller, so that the next block can have its turn."""
+        self.turns.add(i64(1), b)
+        most = self.view.field("turns")
+        over = b.icmp_unsigned(">=", self.turns.get(b), most)
+        limited = b.icmp_unsigned("!=", most, i64(0))
+        suspend = self.llvm.append_basic_block("suspend")
+        b.cbranch(b.and_(over, limited), suspend, pass_head)
+        self._leave(ir.IRBuilder(suspend), SUSPENDED)
+
+    def _leave(self, b: ir.IRBuilder, answer: int) -> None:
+        """Back to the caller, who will come again."""
+        b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
+        b.ret(i32(answer))
+
+    def _step(self, b: ir.IRBuilder) -> None:
+        body = self.body
+        body.start_thread(b, {name: cell.get() for name, cell in self.tid.items()}, self.index)
+        state = b.xor(b.load(row(b, self.context, "state", self.index), typ=I32), self.flip.get(b))
+        self.finish_block = self.llvm.append_basic_block("thread_end")
+        start = self.llvm.append_basic_block("start")
+        switch = b.switch(state, self.next_thread)
+        switch.add_case(i32(0), start)
+        b = ir.IRBuilder(start)
+        body.emitter.clear_registers(b)
+        body.emitter.lower(b)
+        for number, block in enumerate(self.resumes, 1):
+            switch.add_case(i32(number), block)
+        self._end_thread(ir.IRBuilder(self.finish_block))
+
+    def _end_thread(self, b: ir.IRBuilder) -> None:
+        b.store(i32(DONE), row(b, self.context, "state", self.index))
+        self.live.add(i32(-1), b)
+        b.branch(self.next_thread)
+
+    def _advance(
+        self, b: ir.IRBuilder, number: Cell, thread_head: ir.Block, pass_head: ir.Block, after: ir.Block
+    ) -> None:
+        following = b.add(self.index, self._forward())
+        number.set(following, b)
+        self._advance_tid(b, "xyz")
+        end = self.llvm.append_basic_block("pass_end")
+        # Below 0, a number is a large one.
+        b.cbranch(b.icmp_unsigned("<", following, self.count), thread_head, end)
+        b.position_at_end(end)
+        quick, slow = self.llvm.append_basic_block("all_arrived"), self.llvm.append_basic_block("schedule")
+        done = self.llvm.append_basic_block("not_done")
+        live = self.live.get(b)
+        b.cbranch(b.icmp_unsigned("==", live, i32(0)), after, done)
+        b.position_at_end(done)
+        b.cbranch(b.icmp_unsigned("==", self.arrived.get(b), live), quick, slow)
+        b.position_at_end(quick)
+        self.flip.set(i32(-1), b)
+        b.branch(pass_head)
+        self._schedule(ir.IRBuilder(slow), pass_head, after)
+
+    def _forward(self) -> ir.Constant:
+        return i32(-1 if self.unit.schedule.last_first else 1)
+
+    def _advance_tid(self, b: ir.IRBuilder, axes: str) -> None:
+        axis, further = axes[0], axes[1:]
+        cell, side = self.tid[f"tid_{axis}"], dimension(self.view, f"block_{axis}")
+        value = b.add(cell.get(b), self._forward())
+        cell.set(value, b)
+        if further:
+            with b.if_then(b.icmp_unsigned(">=", value, side)):
+                cell.set(self._first(b, axis), b)
+                self._advance_tid(b, further)
+
+    def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:
+        module = self.unit.module
+        scheduler = build_scheduler(module, clustered=self.body.clustered)
+        data = bytes([0, *self.kinds])
+        kinds = ir.GlobalVariable(module, ir.ArrayType(I8, len(data)), f"kinds.{self.body.symbol}")
+        kinds.global_constant, kinds.linkage = True, "internal"
+        kinds.initializer = ir.Constant(kinds.value_type, bytearray(data))
+        answer = b.call(scheduler, (self.context, kinds, self.count))
+        self.flip.set(i32(0), b)
+        stuck = self.llvm.append_basic_block("stuck")
+        switch = b.switch(answer, stuck)
+        next_pass = pass_head
+        if self.body.takes_turns:
+            next_pass = self.llvm.append_basic_block("turn")
+            self._take_turn(ir.IRBuilder(next_pass), pass_head)
+        switch.add_case(i32(GO_ON), next_pass)
+        switch.add_case(i32(ALL_DONE), after)
+        if self.body.clustered:
+            held = self.llvm.append_basic_block("held")
+            self._leave(ir.IRBuilder(held), HELD)
+            switch.add_case(i32(BEHIND_CLUSTER), held)
+        b.position_at_end(stuck)
+        set_field(b, self.view.machine, "fault_kind", i64(FAULT_DEADLOCK))
+        for axis in "xyz":
+            value = b.zext(self.body.block[f"ctaid_{axis}"], I64)
+            set_field(b, self.view.machine, f"fault_ctaid_{axis}", value)
+        b.ret(i32(DEADLOCK))
+
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """Saves what lives and has changed, leaves the pass, and goes on in a new block with what is needed there."""
+        body, b = self.body, emitter.builder
+        place = len(self.resumes) + 1
+        for name in sorted(registers.live & registers.dirty):
+            if name not in self.recipes:
+                slot, type_ = emitter.home(name)
+                body.slots.save(b, self.context, self.index, name, b.load(slot, typ=type_))
+        state = place if kind == YIELD else ~place
+        b.store(i32(state), row(b, self.context, "state", self.index))
+        if kind == PLAIN_BARRIER:
+            self.arrived.add(i32(1), b)
+        b.branch(self.next_thread)
+        resume = self.llvm.append_basic_block(f"resume{place}")
+        self.resumes.append(resume)
+        self.kinds.append(kind)
+        self.places.append(self.unit.site(emitter.current()))
+        emitter.builder = ir.IRBuilder(resume)
+        for name in sorted(registers.needed):
+            if name not in self.recipes:
+                slot, type_ = emitter.home(name)
+                value = body.slots.restore(emitter.builder, self.context, self.index, name, type_)
+                emitter.builder.store(value, slot)
+        self.recipes.make(emitter, registers.needed)
+
+    def finish(self, emitter: Services) -> None:
+        """The thread is done."""
+        emitter.builder.branch(self.finish_block)
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Puts a value into the thread's element of a row of its context."""
+        emitter.builder.store(value, row(emitter.builder, self.context, name, self.index))
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """The thread's element of a row of its context."""
+        return emitter.builder.load(row(emitter.builder, self.context, name, self.index), typ=LAYOUT[name][1])
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """What a lane of the thread's warp has posted."""
+        b = emitter.builder
+        thread = b.or_(b.and_(self.index, i32(~31)), lane)
+        return b.load(row(b, self.context, "snap", thread), typ=I64)

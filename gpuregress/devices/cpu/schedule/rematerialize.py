@@ -1,0 +1,107 @@
+"""Values cheaper to work out again than to keep while a thread waits: parameters, thread numbers, addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.control_flow import single_definitions
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.isa.opcodes import lowering
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
+
+_CHEAP = frozenset(["mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "cvta", "cvt"])
+_VARYING = ("%tid.", "%laneid", "%lanemask")
+_MOST_VARYING = 3
+"""Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
+
+
+class Recipes:
+    """The registers of a kernel that can be made again, and how.
+
+    Args:
+        emitter: the kernel's.
+    """
+
+    def __init__(self, emitter: Services) -> None:
+        self._kernel_parameters = set(emitter.frame.parameter_offsets)
+        self._definitions = single_definitions(emitter.flow.statements)
+        self._costs: dict[str, int | None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        cost = self._cost(name)
+        return cost is not None and cost <= _MOST_VARYING
+
+    def make(self, emitter: Services, live: frozenset[str]) -> None:
+        """Works the live ones out again where the emitter stands."""
+        self.make_all(emitter, [name for name in sorted(live) if name in self])
+
+    def make_all(self, emitter: Services, names: Iterable[str]) -> None:
+        """Works registers of `all_definitions` out where the emitter stands, however long that takes."""
+        made: set[str] = set()
+        for name in names:
+            self._make(emitter, name, made)
+
+    def all_definitions(self) -> dict[str, Instruction]:
+        """What sets the registers that can be made again, cheap or not."""
+        return {name: item for name, item in self._definitions.items() if self._cost(name) is not None}
+
+    def predicates(self) -> dict[str, Instruction]:
+        """What sets the predicates that one instruction alone sets."""
+        return {
+            name: item
+            for name, item in self._definitions.items()
+            if item.modifiers[-1:] == ("pred",) or item.opcode == "setp"
+        }
+
+    def _make(self, emitter: Services, name: str, made: set[str]) -> None:
+        if name in made:
+            return
+        instruction = self._definitions[name]
+        for other in effects.reads(instruction):
+            if other in self._definitions:
+                self._make(emitter, other, made)
+        made.add(name)
+        lowering(instruction)(emitter, instruction)
+
+    def _cost(self, name: str) -> int | None:
+        """Instructions that depend on the thread; None where it cannot be made again."""
+        if name not in self._costs:
+            self._costs[name] = None
+            self._costs[name] = self._cost_of(self._definitions.get(name))
+        return self._costs[name]
+
+    def _cost_of(self, instruction: Instruction | None) -> int | None:
+        if instruction is None or not self._is_simple(instruction):
+            return None
+        total, varies = 0, False
+        for operand in instruction.operands[1:]:
+            if isinstance(operand, Register):
+                cost = self._operand_cost(operand.name)
+                if cost is None:
+                    return None
+                total += cost
+                varies = varies or cost > 0 or operand.name.startswith(_VARYING)
+        return total + varies
+
+    def _operand_cost(self, name: str) -> int | None:
+        if name in self._definitions:
+            return self._cost(name)
+        special = name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid.", "%laneid", "%lanemask"))
+        return 0 if special else None
+
+    def _is_simple(self, instruction: Instruction) -> bool:
+        if instruction.opcode == "ld":
+            return self._is_parameter(instruction.operands[1]) and len(instruction.modifiers) == 2
+        if instruction.opcode not in _CHEAP or "cc" in instruction.modifiers:
+            return False
+        if instruction.opcode == "cvt" and any(
+            word.startswith(("f", "bf", "e")) for word in instruction.modifiers[-2:]
+        ):
+            return False
+        return all(isinstance(item, Register | Integer | Symbol) for item in instruction.operands)
+
+    def _is_parameter(self, operand: Operand) -> bool:
+        if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+            return False
+        return operand.base.name in self._kernel_parameters

@@ -1,0 +1,312 @@
+"""Rows of threads, side by side along x, for which no access need be checked.
+
+Where a region has no loop and each of its addresses grows by a constant from thread to thread, the accesses of a row's
+first and last thread say whether all in between are inside. Where they are, and each guard that compares such a value
+(`if (i < n)`) lets the whole row pass, the row runs a copy of the code without checks, which LLVM can vectorise. All
+other rows run the checked code, which also finds the faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.strides import Stride, Strides
+from gpuregress.devices.cpu.builder.services import Proven, Services
+from gpuregress.devices.cpu.builder.structured import at, i32, i64
+from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.types import I1, I32, I64
+from gpuregress.devices.cpu.isa.memory.memory import address_value, guessed_region
+from gpuregress.devices.cpu.ptx.memory_access import SPACES, element_type, lanes, space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Symbol
+from gpuregress.devices.cpu.ptx.types import is_signed, size
+from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+
+SHORTEST_ROW = 16
+"""Threads along x from which on proving a row costs less than checking it."""
+_LARGEST_STEP = 1 << 20
+"""Bytes between neighbours: so few that 1,024 threads cannot go round even 32-bit addresses."""
+_ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
+_EQUAL = {"eq": "==", "ne": "!="}
+_INTEGERS = ("s32", "u32", "b32", "s64", "u64", "b64")
+_ALLOWED = frozenset((
+    "mov", "add", "sub", "mul", "mad", "fma", "div", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl",
+    "shr", "setp", "selp", "cvt", "cvta", "lop3", "bfe", "bfi", "sqrt", "rcp", "ld", "st", "bra", "ret", "exit", "bar",
+    "barrier",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    address: Address
+    space: str
+    count: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenRow:
+    """What `Rows.prove` finds.
+
+    Attributes:
+        holds: whether nothing need be checked in this row, i1.
+        accesses: each access with a host pointer to where the row's first thread makes it.
+        branches: guarded branch → whether it is taken.
+    """
+
+    holds: ir.Value
+    accesses: tuple[tuple[_Access, ir.Value], ...]
+    branches: dict[int, bool]
+
+    def of_thread(self, b: ir.IRBuilder, tid_x: ir.Value) -> Proven:
+        """What holds of one of the row's threads; `tid_x` is an i64."""
+        pointers = {
+            (item.address, item.count): at(b, first, b.mul(tid_x, i64(item.step))) if item.step else first
+            for item, first in self.accesses
+        }
+        return Proven(pointers, self.branches)
+
+
+@dataclass(slots=True)
+class Rows:
+    """What must hold in a row of one region; made by `plan`."""
+
+    emitter: Services
+    recipes: Recipes
+    strides: Strides
+    definitions: dict[str, Instruction]
+    predicates: dict[str, Instruction]
+    accesses: dict[tuple[Address, int], _Access] = field(default_factory=dict)
+    branches: dict[int, bool] = field(default_factory=dict)
+    leaves: dict[str, Instruction] = field(default_factory=dict)
+    guards: list[tuple[str, bool]] = field(default_factory=list)
+    widened: set[tuple[str, bool]] = field(default_factory=set)
+    ordered: set[tuple[str, bool]] = field(default_factory=set)
+
+    # --- looking at the code ------------------------------------------------------------------------------------------
+
+    def walk(self, number: int, start: int) -> bool:
+        """Whether the code from a statement on to the next waits can be proven at all."""
+        flow = self.emitter.flow
+        pending, seen = [(number, start)], {number}
+        while pending:
+            number, start = pending.pop()
+            for index in range(start, flow.blocks[number].end):
+                if not self._admits(index):
+                    return False
+                if index in flow.waits:
+                    break
+            else:
+                following = self._following(number)
+                if any(item <= number for item in following):
+                    return False
+                pending += [(item, flow.blocks[item].start) for item in following if item not in seen]
+                seen.update(following)
+        return bool(self.accesses)
+
+    def _admits(self, index: int) -> bool:
+        statement = self.emitter.flow.statements[index]
+        if isinstance(statement, Label):
+            return True
+        if not isinstance(statement, Instruction) or statement.opcode not in _ALLOWED:
+            return False
+        if statement.guard is not None and statement.opcode != "bra":
+            return False
+        return statement.opcode not in ("ld", "st") or self._admits_access(statement)
+
+    def _admits_access(self, instruction: Instruction) -> bool:
+        address = instruction.operands[1 if instruction.opcode == "ld" else 0]
+        space = space_of(instruction)
+        if not isinstance(address, Address) or "volatile" in instruction.modifiers:
+            return False
+        if space == "param":
+            base = address.base
+            return isinstance(base, Symbol) and base.name in self.emitter.frame.parameter_offsets
+        if space not in SPACES or space == "local":
+            return False
+        stride = self.strides.of(address.base)
+        count = lanes(instruction) * size(element_type(instruction))
+        if stride is None or abs(stride.step) >= _LARGEST_STEP or stride.step % count:
+            return False
+        if not self._has_region(address, space):
+            return False
+        known = self.accesses.get((address, count))
+        if known is not None and known.space != space:
+            return False
+        self.accesses[(address, count)] = _Access(address, space, count, stride.step)
+        self.widened |= stride.widened
+        return True
+
+    def _has_region(self, address: Address, space: str) -> bool:
+        """Whether `guessed_region` has an answer that is known before the threads run."""
+        origin, unit = self.emitter.origins.of(address.base), self.emitter.unit
+        if origin is None:
+            return False
+        if origin.kind == "param":
+            return space in ("", "global", "const")
+        shared = unit.shared_key(self.emitter.function.name, origin.name)
+        return shared is not None if space == "shared" else shared is None and origin.name in unit.symbol_numbers
+
+    def _following(self, number: int) -> list[int]:
+        flow = self.emitter.flow
+        block = flow.blocks[number]
+        index = block.end - 1
+        last = flow.statements[index] if block.end > block.start else None
+        if not isinstance(last, Instruction) or last.opcode != "bra" or last.guard is None:
+            return block.successors
+        known = dict(self.leaves), set(self.widened), set(self.ordered)
+        if not self._is_even(last.guard.register):
+            self.leaves, self.widened, self.ordered = known
+            return block.successors
+        target, beyond = flow.block_of_label[flow.targets(last)[0]], number + 1
+        # The way with more memory in it is the one that is worth proving.
+        taken = self._accesses_behind(target) > self._accesses_behind(beyond)
+        self.branches[index] = taken
+        self.guards.append((last.guard.register, taken != last.guard.negated))
+        return [target if taken else beyond]
+
+    def _accesses_behind(self, number: int) -> int:
+        flow, total = self.emitter.flow, 0
+        pending, seen = [number], {number}
+        while pending:
+            block = flow.blocks[pending.pop()]
+            total += sum(
+                getattr(flow.statements[at], "opcode", "") in ("ld", "st") for at in range(block.start, block.end)
+            )
+            pending += [item for item in block.successors if item not in seen]
+            seen.update(block.successors)
+        return total
+
+    def _is_even(self, name: str) -> bool:
+        """Whether a predicate changes at most once along a row, so far as what it compares goes."""
+        instruction = self.predicates.get(name)
+        if instruction is None:
+            return False
+        if instruction.opcode in ("and", "or", "not", "xor"):
+            return all(isinstance(item, Register) and self._is_even(item.name) for item in instruction.operands[1:])
+        if instruction.opcode != "setp" or len(instruction.operands) != 3 or len(instruction.modifiers) != 2:
+            return False
+        order, type_name = instruction.modifiers
+        strides = [self.strides.of(item) for item in instruction.operands[1:]]
+        known: list[Stride] = [item for item in strides if item is not None]
+        if len(known) < 2 or type_name not in _INTEGERS or order not in {*_ORDERS, *_EQUAL}:
+            return False
+        moving = [item.step != 0 for item in known]
+        if all(moving) or (any(moving) and order in _EQUAL):
+            return False
+        self.leaves[name] = instruction
+        for operand, stride, moves in zip(instruction.operands[1:], known, moving, strict=True):
+            self.widened |= stride.widened
+            if moves and isinstance(operand, Register):
+                wraps = self.widened if type_name.endswith("32") else self.ordered
+                wraps.add((operand.name, is_signed(type_name)))
+            if abs(stride.step) >= _LARGEST_STEP:
+                return False
+        return True
+
+    # --- what is checked when the kernel runs -------------------------------------------------------------------------
+
+    def prove(self, b: ir.IRBuilder, become: Callable[[ir.IRBuilder, ir.Value], None]) -> ProvenRow:
+        """Builds the checks for one row; `become(builder, tid_x)` makes the emitter speak for one of its threads."""
+        emitter = self.emitter
+        before, emitter.builder = emitter.builder, b
+        length = dimension(emitter.view, "block_x")
+        last = b.sub(length, i32(1))
+        become(b, i32(0))
+        first_values = self._values()
+        become(b, last)
+        last_values = self._values()
+        span = b.zext(last, I64)
+        holds = [b.icmp_unsigned(">=", length, i32(SHORTEST_ROW))]
+        for name, signed in sorted(self.widened):
+            extend = b.sext if signed else b.zext
+            grown = b.sub(extend(last_values[name], I64), extend(first_values[name], I64))
+            stride = self.strides.of(Register(name))
+            assert stride is not None
+            holds.append(b.icmp_unsigned("==", grown, b.mul(span, i64(stride.step))))
+        holds += [
+            self._in_order(name, first_values[name], last_values[name], signed) for name, signed in sorted(self.ordered)
+        ]
+        holds += [b.icmp_unsigned("==", first_values[name], last_values[name]) for name in self.leaves]
+        for name, wanted in self.guards:
+            value = self._predicate(name, first_values)
+            holds.append(value if wanted else b.not_(value))
+        accesses = []
+        for key, item in self.accesses.items():
+            inside_first, pointer = self._inside(item, first_values[key])
+            inside_last, _ = self._inside(item, last_values[key])
+            holds += [inside_first, inside_last]
+            accesses.append((item, pointer))
+        answer: ir.Value = ir.Constant(I1, 1)
+        for part in holds:
+            answer = b.and_(answer, part)
+        emitter.builder = before
+        return ProvenRow(answer, tuple(accesses), self.branches)
+
+    def _in_order(self, name: str, first: ir.Value, last: ir.Value, signed: bool) -> ir.Value:  # noqa: FBT001 - a pair's
+        """That a 64-bit value, which grows by less than 2^30 in a row, does not wrap in it."""
+        stride = self.strides.of(Register(name))
+        assert stride is not None
+        b = self.emitter.builder
+        compare = b.icmp_signed if signed else b.icmp_unsigned
+        return compare(">=" if stride.step > 0 else "<=", last, first)
+
+    def _values(self) -> dict[object, ir.Value]:
+        """What one thread computes: of widened registers, comparisons and addresses."""
+        emitter = self.emitter
+        compared = [item for leaf in self.leaves.values() for item in leaf.operands[1:]]
+        named = [name for name, _ in sorted(self.widened)]
+        named += [item.name for item in compared if isinstance(item, Register)]
+        named += [key[0].base.name for key in self.accesses if isinstance(key[0].base, Register)]
+        self.recipes.make_all(emitter, [name for name in dict.fromkeys(named) if name in self.definitions])
+        values: dict[object, ir.Value] = {}
+        for name, _ in self.widened:
+            values[name] = emitter.read(Register(name), "b32")
+        for name, _ in self.ordered:
+            values[name] = emitter.read(Register(name), "b64")
+        for name, leaf in self.leaves.items():
+            values[name] = self._compare(leaf)
+        for key, item in self.accesses.items():
+            values[key] = address_value(emitter, item.address)
+        return values
+
+    def _compare(self, leaf: Instruction) -> ir.Value:
+        order, type_name = leaf.modifiers
+        left, right = (self.emitter.read(item, type_name) for item in leaf.operands[1:])
+        signed = is_signed(type_name) and order in ("lt", "le", "gt", "ge")
+        compare = self.emitter.builder.icmp_signed if signed else self.emitter.builder.icmp_unsigned
+        return compare(_ORDERS.get(order) or _EQUAL[order], left, right)
+
+    def _predicate(self, name: str, values: dict[object, ir.Value]) -> ir.Value:
+        if name in self.leaves:
+            return values[name]
+        b, instruction = self.emitter.builder, self.predicates[name]
+        parts = [self._predicate(item.name, values) for item in instruction.operands[1:] if isinstance(item, Register)]
+        if instruction.opcode == "not":
+            return b.not_(parts[0])
+        return {"and": b.and_, "or": b.or_, "xor": b.xor}[instruction.opcode](parts[0], parts[1])
+
+    def _inside(self, item: _Access, value: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Whether an access is inside its region and aligned, and a host pointer to it."""
+        emitter, b = self.emitter, self.emitter.builder
+        region = guessed_region(emitter, item.address, item.space, value.type)
+        assert region is not None
+        offset = b.sub(value, region.base)
+        shift = ir.Constant(value.type, item.count.bit_length() - 1)
+        rotated = emitter.intrinsic(f"llvm.fshr.i{value.type.width}", value.type, offset, offset, shift)
+        inside = b.icmp_unsigned("<", rotated, emitter.view.limit(region, item.count, value.type))
+        return inside, at(b, region.host, b.zext(offset, I64) if value.type == I32 else offset)
+
+
+def plan(emitter: Services, recipes: Recipes, index: int) -> Rows | None:
+    """What must hold in a row of the region that starts behind statement `index` (-1: at the start).
+
+    Returns:
+        None where no row of it can be proven.
+    """
+    definitions = recipes.all_definitions()
+    rows = Rows(emitter, recipes, Strides(definitions), definitions, recipes.predicates())
+    number = 0 if index < 0 else emitter.flow.block_at(index)
+    return rows if rows.walk(number, index + 1) else None

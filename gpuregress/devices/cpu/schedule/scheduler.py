@@ -1,0 +1,270 @@
+"""Decides which waiting threads of a block may go on: barriers, warp operations. Built as LLVM code, one for a module.
+
+It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.13):
+
+* A barrier without a count opens when every thread that has not exited waits at its number; one with a count opens when
+  that many have come, where the exited lanes of a warp that takes part count as come.
+* A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
+  mask.
+* A cluster's barrier opens when every thread of its blocks that has not exited has come (`devices.cpu.turns` knows).
+* `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.context import ARRIVE, BARRIER, CLUSTER, CONVERGE, PLAIN_BARRIER, WARP, row
+from gpuregress.devices.cpu.builder.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
+from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
+from gpuregress.devices.cpu.runtime.context import DONE
+from gpuregress.devices.cpu.runtime.layout import BARRIERS
+
+GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER = range(4)
+"""What the scheduler answers; BEHIND_CLUSTER: nobody can go on before the cluster's barrier opens."""
+
+
+def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Function:
+    """The module's `schedule(context, kinds, threads) → GO_ON …`; `kinds` has a byte for each place.
+
+    Args:
+        module: where it is built, once.
+        clustered: for the blocks of clusters.
+    """
+    name = "schedule.cluster" if clustered else "schedule"
+    found: ir.Function | None = module.globals.get(name)
+    if found is not None:
+        return found
+    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    (_ClusterScheduler if clustered else _Scheduler)(function).build()
+    return function
+
+
+class _Scheduler:
+    def __init__(self, function: ir.Function) -> None:
+        self.context, self.kinds, self.threads = function.args
+        self.builder = open_function(function)
+        self.runnable = Cell(self.builder, i32(0))
+        self.live_total = Cell(self.builder, i32(0))
+        self.live, self.running = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
+        self.in_warp, self.converging = Cell(self.builder, i32(0)), Cell(self.builder, i32(0))
+        self.at_barrier = Cell(self.builder, i32(0))
+
+    def build(self) -> None:
+        b = self.builder
+        self._clear_barriers()
+        warps = b.lshr(b.add(self.threads, i32(31)), i32(5))
+        with counted(b, warps) as warp:
+            base = b.shl(warp, i32(5))
+            left = b.sub(self.threads, base)
+            lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
+            self._look_at_lanes(base, lanes)
+            self._warp_operations(base, lanes)
+            self._converge(base, lanes)
+            self._count_at_barriers(base, lanes)
+            self.runnable.either(self.running.get())
+            self.live_total.add(self._popcount(self.live.get()))
+        self._open_barriers()
+        done = b.icmp_unsigned("==", self.live_total.get(), i32(0))
+        stuck = b.icmp_unsigned("==", self.runnable.get(), i32(0))
+        b.ret(b.select(done, i32(ALL_DONE), b.select(stuck, self._stuck(), i32(GO_ON))))
+
+    def _stuck(self) -> ir.Value:
+        """The answer where no thread can go on."""
+        return i32(DEADLOCK)
+
+    # --- small pieces -------------------------------------------------------------------------------------------------
+
+    def _popcount(self, value: ir.Value) -> ir.Value:
+        return self.builder.ctpop(value)
+
+    def _bit(self, index: ir.Value) -> ir.Value:
+        return self.builder.shl(i32(1), index)
+
+    def _load(self, name: str, index: ir.Value) -> ir.Value:
+        pointer = row(self.builder, self.context, name, index)
+        return self.builder.load(pointer, typ=I64 if name in ("key", "post", "snap") else I32)
+
+    def _store(self, name: str, index: ir.Value, value: ir.Value) -> None:
+        self.builder.store(value, row(self.builder, self.context, name, index))
+
+    def _bump(self, name: str, index: ir.Value, by: ir.Value) -> None:
+        self._store(name, index, self.builder.add(self._load(name, index), by))
+
+    def _kind(self, state: ir.Value) -> ir.Value:
+        return self.builder.load(element(self.builder, self.kinds, self.builder.not_(state), I8), typ=I8)
+
+    def _is(self, kind: ir.Value, wanted: int) -> ir.Value:
+        return self.builder.icmp_unsigned("==", kind, ir.Constant(I8, wanted))
+
+    def _is_barrier(self, kind: ir.Value) -> ir.Value:
+        plain = self.builder.icmp_unsigned(">=", kind, ir.Constant(I8, PLAIN_BARRIER))
+        return self.builder.or_(plain, self._is(kind, BARRIER))
+
+    def _release(self, thread: ir.Value) -> None:
+        self._store("state", thread, self.builder.not_(self._load("state", thread)))
+
+    def _has(self, mask: ir.Value, lane: ir.Value) -> ir.Value:
+        return self.builder.trunc(self.builder.lshr(mask, lane), I1)
+
+    # --- the warp -----------------------------------------------------------------------------------------------------
+
+    def _look_at_lanes(self, base: ir.Value, lanes: ir.Value) -> None:
+        b = self.builder
+        for cell in (self.live, self.running, self.in_warp, self.converging, self.at_barrier):
+            cell.set(i32(0))
+        with counted(b, lanes) as lane:
+            thread, bit = b.add(base, lane), self._bit(lane)
+            state = self._load("state", thread)
+            with b.if_then(b.icmp_signed("!=", state, i32(DONE))):
+                self.live.either(bit)
+                with b.if_else(b.icmp_signed(">=", state, i32(0))) as (runs, waits):
+                    with runs:
+                        self.running.either(bit)
+                    with waits:
+                        self._sort_waiting(thread, bit, self._kind(state))
+
+    def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:
+        b = self.builder
+        for wanted, cell in ((WARP, self.in_warp), (CONVERGE, self.converging)):
+            cell.either(b.select(self._is(kind, wanted), bit, i32(0)))
+        self.at_barrier.either(b.select(self._is_barrier(kind), bit, i32(0)))
+        with b.if_then(b.icmp_unsigned(">=", kind, ir.Constant(I8, PLAIN_BARRIER))):
+            number = b.sub(kind, ir.Constant(I8, PLAIN_BARRIER))
+            self._store("key", thread, b.zext(number, I64))
+        with b.if_then(self._is(kind, ARRIVE)):
+            self._bump("arrived", self._barrier_number(thread), i32(1))
+            self._store("expected", self._barrier_number(thread), self._expected(thread))
+            self._release(thread)
+            self.running.either(bit)
+
+    def _warp_operations(self, base: ir.Value, lanes: ir.Value) -> None:
+        b = self.builder
+        todo = Cell(b, self.in_warp.get())
+        todo.set(self.in_warp.get())
+        match = Cell(b, i32(0))
+        with while_nonzero(b, todo) as left:
+            first = b.cttz(left, ir.Constant(I1, 1))
+            key = self._load("key", b.add(base, first))
+            match.set(i32(0))
+            with counted(b, lanes) as lane:
+                same = b.icmp_unsigned("==", self._load("key", b.add(base, lane)), key)
+                stands = b.and_(self._has(self.in_warp.get(), lane), same)
+                match.either(b.select(stands, self._bit(lane), i32(0)))
+            wanted = b.and_(b.trunc(key, I32), self.live.get())
+            missing = b.and_(wanted, b.not_(match.get()))
+            with b.if_then(b.icmp_unsigned("==", missing, i32(0))):
+                self._exchange(base, lanes, match.get())
+            todo.set(b.and_(todo.get(), b.not_(match.get())))
+
+    def _exchange(self, base: ir.Value, lanes: ir.Value, group: ir.Value) -> None:
+        b = self.builder
+        ballot = Cell(b, i32(0))
+        ballot.set(i32(0))
+        with counted(b, lanes) as lane:
+            posted = self._load("post", b.add(base, lane))
+            votes = b.and_(self._has(group, lane), b.icmp_unsigned("!=", posted, i64(0)))
+            ballot.either(b.select(votes, self._bit(lane), i32(0)))
+        with counted(b, lanes) as lane, b.if_then(self._has(group, lane)):
+            thread = b.add(base, lane)
+            self._store("snap", thread, self._load("post", thread))
+            self._store("group", thread, group)
+            self._store("ballot", thread, ballot.get())
+            self._release(thread)
+        self.running.either(group)
+
+    def _converge(self, base: ir.Value, lanes: ir.Value) -> None:
+        b = self.builder
+        idle = b.icmp_unsigned("==", self.running.get(), i32(0))
+        some = b.icmp_unsigned("!=", self.converging.get(), i32(0))
+        with b.if_then(b.and_(idle, some)):
+            first = b.cttz(self.converging.get(), ir.Constant(I1, 1))
+            place = self._load("state", b.add(base, first))
+            group = Cell(b, i32(0))
+            group.set(i32(0))
+            with counted(b, lanes) as lane:
+                same = b.icmp_signed("==", self._load("state", b.add(base, lane)), place)
+                group.either(b.select(same, self._bit(lane), i32(0)))
+            self._exchange(base, lanes, group.get())
+
+    # --- the barriers -------------------------------------------------------------------------------------------------
+
+    def _barrier_number(self, thread: ir.Value) -> ir.Value:
+        return self.builder.trunc(self._load("key", thread), I32)
+
+    def _expected(self, thread: ir.Value) -> ir.Value:
+        return self.builder.trunc(self.builder.lshr(self._load("key", thread), i64(32)), I32)
+
+    def _clear_barriers(self) -> None:
+        with counted(self.builder, i32(BARRIERS)) as number:
+            for name in ("waiting", "counted", "votes"):
+                self._store(name, number, i32(0))
+
+    def _count_at_barriers(self, base: ir.Value, lanes: ir.Value) -> None:
+        b = self.builder
+        seen = Cell(b, i32(0))
+        seen.set(i32(0))
+        exited = b.sub(i32(32), self._popcount(self.live.get()))
+        with counted(b, lanes) as lane, b.if_then(self._has(self.at_barrier.get(), lane)):
+            thread = b.add(base, lane)
+            number = self._barrier_number(thread)
+            self._bump("waiting", number, i32(1))
+            first = b.icmp_unsigned("==", b.and_(seen.get(), self._bit(number)), i32(0))
+            self._bump("counted", number, b.add(i32(1), b.select(first, exited, i32(0))))
+            seen.either(self._bit(number))
+            votes = b.icmp_unsigned("!=", self._load("post", thread), i64(0))
+            self._bump("votes", number, b.zext(votes, I32))
+            self._store("expected", number, self._expected(thread))
+
+    def _open_barriers(self) -> None:
+        b = self.builder
+        opened = Cell(b, i32(0))
+        with counted(b, i32(BARRIERS)) as number:
+            waiting, expected = self._load("waiting", number), self._load("expected", number)
+            everyone = b.icmp_unsigned("==", waiting, self.live_total.get())
+            come = b.add(self._load("counted", number), self._load("arrived", number))
+            enough = b.icmp_unsigned(">=", come, expected)
+            complete = b.select(b.icmp_unsigned("==", expected, i32(0)), everyone, enough)
+            with b.if_then(b.and_(complete, b.icmp_unsigned("!=", waiting, i32(0)))):
+                opened.either(self._bit(number))
+                self._store("arrived", number, i32(0))
+        with b.if_then(b.icmp_unsigned("!=", opened.get(), i32(0))):
+            with counted(b, self.threads) as thread:
+                self._open_for(thread, opened.get())
+            self.runnable.set(i32(1))
+
+    def _open_for(self, thread: ir.Value, opened: ir.Value) -> None:
+        b = self.builder
+        state = self._load("state", thread)
+        with b.if_then(b.icmp_signed("<", state, i32(0))), b.if_then(self._is_barrier(self._kind(state))):
+            number = self._barrier_number(thread)
+            with b.if_then(self._has(opened, number)):
+                self._store("group", thread, self._load("waiting", number))
+                self._store("ballot", thread, self._load("votes", number))
+                self._release(thread)
+
+
+class _ClusterScheduler(_Scheduler):
+    """As for any block; the threads behind a cluster's barrier that has opened go on."""
+
+    def __init__(self, function: ir.Function) -> None:
+        super().__init__(function)
+        self.at_cluster = Cell(self.builder, i32(0))
+
+    def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:
+        super()._sort_waiting(thread, bit, kind)
+        b = self.builder
+        with b.if_then(self._is(kind, CLUSTER)):
+            came_at = b.lshr(self._load("cluster", thread), i32(1))
+            with b.if_else(b.icmp_unsigned(">", self._load("phase", i32(0)), came_at)) as (opened, closed):
+                with opened:
+                    self._release(thread)
+                    self.running.either(bit)
+                with closed:
+                    self.at_cluster.set(i32(1))
+
+    def _stuck(self) -> ir.Value:
+        waits = self.builder.icmp_unsigned("!=", self.at_cluster.get(), i32(0))
+        return self.builder.select(waits, i32(BEHIND_CLUSTER), i32(DEADLOCK))

@@ -1,0 +1,1 @@
+"""An outcome held against what is expected of it."""

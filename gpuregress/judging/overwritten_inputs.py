@@ -1,0 +1,178 @@
+"""Inputs that a kernel overwrote though it must not: through a cast-away const, or against `inputs: unchanged`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpuregress import storage
+from gpuregress.errors import GpuregressError
+from gpuregress.records import Argument, Buffer, Case, Comparison, Element, Outcome, Parameter, Program
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.buffer_accesses import Accesses
+
+RULE = "every bit of the fill"
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A buffer's memory as the argument of a launch, counted from 1; the argument's place, None inside a struct."""
+
+    launch: int
+    kernel: str
+    argument: int
+    in_struct: bool
+
+
+def comparisons(case: Case, program: Program | None, outcome: Outcome) -> dict[str, Comparison]:
+    """The inputs that should still hold their fill, and do not.
+
+    Args:
+        case: what was run.
+        program: its compiled source.
+        outcome: of a case that ran to its end; `extra["overwritten"]` tells all filled buffers that changed.
+
+    Returns:
+        Buffer → a comparison that fails.
+    """
+    changed: Mapping[str, Any] = outcome.extra.get("overwritten", {})
+    if not changed or program is None:
+        return {}
+    uses = _uses(case)
+    found = {}
+    for name, change in changed.items():
+        why = _forbidden(case, program, case.buffers[name], uses.get(name, []))
+        if why:
+            found[name] = _comparison(case.buffers[name], change, why)
+    return found
+
+
+def _comparison(buffer: Buffer, change: Mapping[str, Any], why: str) -> Comparison:
+    element = _element(buffer, change)
+    where = f"[{element.index}]{'.' + element.part if element.part else ''}"
+    message = (
+        f"{change['elements']} of {change['of']} elements of this input were overwritten, the first {where}: "
+        f"{element.actual}, was {element.expected}; {why}"
+    )
+    return Comparison(
+        buffer.name,
+        "inputs",
+        RULE,
+        same=False,
+        identical=False,
+        of=change["of"],
+        differing=change["elements"],
+        changed=change["elements"],
+        worst=element,
+        first=(element,),
+        message=message,
+    )
+
+
+def _element(buffer: Buffer, change: Mapping[str, Any]) -> Element:
+    """The first element that changed, in a dump's words; of several parts the first that did."""
+    import numpy as np  # noqa: PLC0415 - where an input was overwritten only
+
+    from gpuregress import dtypes  # noqa: PLC0415 - as above
+    from gpuregress.compare import words  # noqa: PLC0415 - as above
+
+    kind = dtypes.parse(buffer.dtype)
+    was, now = (np.frombuffer(bytes.fromhex(change[side]), kind.storage) for side in ("was", "now"))
+    columns = list(zip(kind.parts, kind.columns(was), kind.columns(now), strict=True))
+    part, old, new = next((row for row in columns if row[1].tobytes() != row[2].tobytes()), columns[0])
+    return Element(change["first"], part.name, words.word(old, 0, part.scalar), words.word(new, 0, part.scalar))
+
+
+# --- what is forbidden ------------------------------------------------------------------------------------------------
+
+
+def _forbidden(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> str:
+    """Why a buffer must not change, "" where it may."""
+    is_result = buffer.name in case.dump
+    if case.settings.get("inputs") == "unchanged" and not is_result:
+        return f"the job says `inputs: unchanged` ({_named(uses)})"
+    if buffer.texture is not None and not buffer.texture.surface:
+        return f"kernels are given it as a texture ({_named(uses)})"
+    if uses and buffer.symbol is None and all(_is_const(program, use) for use in uses):
+        return f"its parameter is a pointer to const ({_named(uses)})"
+    if not is_result and _is_never_stored_to(case, program, buffer, uses):
+        return f"no kernel stores through a pointer to it ({_named(uses)})"
+    return ""
+
+
+def _is_const(program: Program, use: _Use) -> bool:
+    parameter = _parameter(program, use)
+    return parameter is not None and not use.in_struct and parameter.const
+
+
+def _is_never_stored_to(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> bool:
+    """Whether the PTX of every kernel that could reach a buffer stores nothing there."""
+    kernels = dict.fromkeys(launch.kernel for launch in case.launches)
+    found = {kernel: _accesses(program.ptx, program.entries[kernel].mangled) for kernel in kernels}
+    if any(one is None or one.writes_anywhere for one in found.values()):
+        return False
+    if buffer.symbol is not None:
+        name = program.symbols.get(buffer.symbol, buffer.symbol)
+        return not any(one is not None and name in one.written for one in found.values())
+    for use in uses:
+        accesses, parameter = found[use.kernel], _parameter(program, use)
+        if accesses is None or parameter is None:
+            return False
+        if accesses.of_parameter(use.argument, parameter.size, accesses.written):
+            return False
+    return True
+
+
+def _parameter(program: Program, use: _Use) -> Parameter | None:
+    parameters = program.entries[use.kernel].parameters
+    return parameters[use.argument] if use.argument < len(parameters) else None
+
+
+@lru_cache(maxsize=64)
+def _accesses(ptx: str, kernel: str) -> Accesses | None:
+    """What a kernel of a PTX file touches; None where that is not known."""
+    from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings, and few inputs change
+
+    if not ptx:
+        return None
+    try:
+        return buffer_accesses.of_kernel(storage.read_bytes(Path(ptx)).decode(errors="replace"), kernel)
+    except (GpuregressError, KeyError):
+        return None
+
+
+# --- who is given it --------------------------------------------------------------------------------------------------
+
+
+def _uses(case: Case) -> dict[str, list[_Use]]:
+    """The launches that are given a buffer's memory, by the name it had before the first launch: swaps are followed."""
+    holds = {name: name for name in case.buffers}
+    found: dict[str, list[_Use]] = {}
+    for number, launch in enumerate(case.launches, 1):
+        for place, argument in enumerate(launch.args):
+            for name in _buffers_of(argument):
+                use = _Use(number, launch.kernel, place, in_struct=argument.kind == "struct")
+                found.setdefault(holds[name], []).append(use)
+        for first, second in launch.swap:
+            holds[first], holds[second] = holds[second], holds[first]
+    return found
+
+
+def _buffers_of(argument: Argument) -> Iterator[str]:
+    if argument.kind == "buffer":
+        yield argument.buffer
+    for member in argument.fields:
+        yield from _buffers_of(member)
+
+
+def _named(uses: Sequence[_Use]) -> str:
+    if not uses:
+        return "no launch is given it"
+    shown = [f"launch {use.launch}: {use.kernel}" for use in uses]
+    more = f" and {len(shown) - _MOST_NAMED} more" if len(shown) > _MOST_NAMED else ""
+    return ", ".join(shown[:_MOST_NAMED]) + more

@@ -1,0 +1,75 @@
+"""`python -m gpuregress.judging.user_code_child --channel FD PLACE`: runs the user's functions for `usercode`."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import importlib
+import os
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gpuregress.errors import GpuregressError
+from gpuregress.judging import judge
+from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
+from gpuregress.workers.child import die_with_parent
+from gpuregress.workers.messages import Channel, Message
+
+_NEEDED = ("polars", "gpuregress.compare.checks", "gpuregress.compare.custom", "gpuregress.dump.reader")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serves one parent until it goes away."""
+    parser = argparse.ArgumentParser(prog="gpuregress.judging.user_code_child")
+    parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
+    parser.add_argument("place", help="what the parent calls this process")
+    options = parser.parse_args(arguments)
+    die_with_parent()
+    faulthandler.enable()
+    os.set_inheritable(options.channel, False)
+    channel = Channel(socket.socket(fileno=options.channel), serves=True)
+    for name in _NEEDED:  # loading them is not the user's time
+        importlib.import_module(name)
+    channel.send({"say": "ready"})
+    while (message := channel.receive()) is not None:
+        threads = threading.active_count()
+        reply = _reply(message)
+        is_left = threading.active_count() > threads  # what a function left running would run beside the next one
+        sys.stdout.flush()
+        channel.send({**reply, "last": is_left})
+        if is_left:
+            os._exit(0)
+    return 0
+
+
+def _reply(message: Message) -> dict[str, Any]:
+    try:
+        return {"comparison": _compare(message) if message["do"] == "compare" else _check(message)}
+    except GpuregressError as error:
+        return {"bug": str(error)}
+    except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
+        traceback.print_exc()
+        return {"bug": f"an error inside gpuregress while comparing: {type(error).__name__}: {error}"}
+
+
+def _compare(message: Message) -> Comparison:
+    now, then = from_json(Dump, message["now"]), from_json(Dump, message["then"])
+    case, rule = from_json(Case, message["case"]), from_json(Rule, message["rule"])
+    return Pair(
+        case, message["against"], Path(message["now_path"]), now, Path(message["then_path"]), then, rule
+    ).compare()
+
+
+def _check(message: Message) -> Comparison:
+    case, check = from_json(Case, message["case"]), from_json(Check, message["check"])
+    return judge.check(case, from_json(Dump, message["now"]), check)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

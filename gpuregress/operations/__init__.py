@@ -1,0 +1,1 @@
+"""The back end of each command, one module a command."""

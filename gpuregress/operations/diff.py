@@ -1,0 +1,147 @@
+"""Two revisions' dumps, wherever they are kept, held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress import plan, verdict
+from gpuregress.baselines import Store
+from gpuregress.dump import digest, names, reader
+from gpuregress.errors import NothingToDo
+from gpuregress.judging import diagnosis
+from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.project import Project
+from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Verdict, Word
+from gpuregress.session import run_folders
+
+BASELINE = "baseline"
+WIDTH = 78
+"""Signs in a line of a picture, where no screen says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What a diff found: a verdict for each case that has dumps of both revisions, and notes on those that have not."""
+
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all is the same, 1 where something differs."""
+        return verdict.exit_code(self.verdicts)
+
+
+def compare_revisions(
+    project: Project, before: str, after: str, selectors: Sequence[str] = (), *, raw: bool = False, width: int = WIDTH
+) -> Differences:
+    """Compares the dumps of two revisions.
+
+    Args:
+        project: whose baselines and runs are searched, the newest run first.
+        before: the revision that is taken as the reference; `baseline` is what is accepted.
+        after: the other one.
+        selectors: which cases; none: all.
+        raw: every bit counts, whatever the jobs' rules say.
+        width: bins of the pictures.
+
+    Raises:
+        NothingToDo: no case has dumps of both.
+        JobErrors: a job is wrong.
+        DumpError: a dump does not hold what its header says.
+    """
+    cases = plan.make(project, selectors).cases
+    found, notes = [], []
+    for case in cases:
+        old, new = _dumps(project, case, before), _dumps(project, case, after)
+        shared = [name for name in case.buffers if name in old and name in new]
+        notes += [
+            f"{case.name}: {name} has no dump of revision {after if name in old else before}"
+            for name in case.buffers
+            if (name in old) != (name in new)
+        ]
+        if shared:
+            buffers = tuple(_buffer(case, name, old[name], new[name], raw=raw, width=width) for name in shared)
+            found.append(_verdict(case, buffers, before, after))
+    if not found:
+        there = sorted({revision for case in cases for revision in _revisions(project, case)})
+        raise NothingToDo(
+            f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(there) or 'none'}"
+        )
+    return Differences(tuple(found), tuple(notes))
+
+
+def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differences:
+    """Compares two dump files, every bit.
+
+    Args:
+        before: the one that is taken as the reference.
+        after: the other one.
+        width: bins of the pictures.
+
+    Raises:
+        DumpError: one does not hold what its header says.
+        StorageError: one cannot be read.
+    """
+    source, name = Source(str(after)), after.name
+    case = Case("files", str(after), str(after), {}, source, after.name, "", 0, {}, (), (name,), {name: Rule()})
+    buffers = (_buffer(case, name, before, after, raw=True, width=width),)
+    return Differences((_verdict(case, buffers, str(before), str(after)),), ())
+
+
+def record(buffer: str, path: Path) -> Dump:
+    """A dump file as a record; its digest is the text's, so that equal digests mean equal files.
+
+    Raises:
+        DumpError: it has no header.
+        StorageError: it cannot be read.
+    """
+    header = reader.read_header(path)
+    text = digest.of_file(path)
+    return Dump(buffer, str(path), header.element_type.name, header.shape, text, text)
+
+
+def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool, width: int) -> BufferVerdict:
+    then, now = record(name, before), record(name, after)
+    pair = Pair(case, "baseline", after, now, before, then, Rule() if raw else None)
+    compared = diagnosis.compare(pair, Outcome(case.name, "done"), width)
+    word: Word = "pass" if compared.same else "differ"
+    return BufferVerdict(name, word, str(after), str(before), (compared,))
+
+
+def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after: str) -> Verdict:
+    differing = [buffer.name for buffer in buffers if buffer.word == "differ"]
+    reason = f"{', '.join(differing)}: not the same in {before} and {after}" if differing else ""
+    word: Word = "differ" if differing else "pass"
+    return Verdict(case.job, case.name, word, reason, after, before, buffers=buffers, exit_code=1 if differing else 0)
+
+
+def _dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:
+    """Buffer → its dump of a revision: in the baselines, else in the newest run that has one."""
+    store = Store(project.baselines)
+    if revision == BASELINE:
+        accepted = store.load(case.name)
+        return {name: Path(dump.path) for name, dump in accepted.dumps.items()} if accepted else {}
+    found: dict[str, Path] = {}
+    for folder in _folders(project, case):
+        for name in case.buffers:
+            path = folder / names.dump_name(name, revision)
+            if name not in found and path.is_file():
+                found[name] = path
+    return {**found, **store.find(case.name, revision)}
+
+
+def _revisions(project: Project, case: Case) -> Iterator[str]:
+    for folder in (project.baselines.joinpath(*case.name.split("/")), *_folders(project, case)):
+        if folder.is_dir():
+            for path in folder.iterdir():
+                named = names.split_name(path.name)
+                if named and path.is_file() and named[0] in case.buffers:
+                    yield named[1]
+
+
+def _folders(project: Project, case: Case) -> Iterator[Path]:
+    for run in reversed(run_folders.every(project.runs)):
+        yield run.joinpath("dumps", *case.name.split("/"))

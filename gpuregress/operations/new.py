@@ -1,0 +1,264 @@
+"""A first job for a kernel, written out of its own signature."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuregress import storage
+from gpuregress.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.project import Project
+from gpuregress.records import Entry, Source
+from gpuregress.session import compilation
+from gpuregress.toolchain import signature
+from gpuregress.toolchain.signature import CxxParameter, Declaration
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.buffer_accesses import Accesses
+
+_SPACES, _SIGNS, _BITS = ("", "std::"), ("", "u"), (8, 16, 32, 64)
+_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "__half": "float16",
+    "nv_bfloat16": "bfloat16",
+    "__nv_bfloat16": "bfloat16",
+    "bool": "bool",
+    "char": "int8",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "uchar": "uint8",
+    "short": "int16",
+    "unsigned short": "uint16",
+    "ushort": "uint16",
+    "int": "int32",
+    "signed": "int32",
+    "signed int": "int32",
+    "unsigned": "uint32",
+    "unsigned int": "uint32",
+    "uint": "uint32",
+    "long": "int64",
+    "unsigned long": "uint64",
+    "long long": "int64",
+    "unsigned long long": "uint64",
+    "size_t": "uint64",
+    "std::size_t": "uint64",
+    "ptrdiff_t": "int64",
+    **{f"{space}{sign}int{bits}_t": f"{sign}int{bits}" for space in _SPACES for sign in _SIGNS for bits in _BITS},
+}
+_INTEGERS = frozenset(f"{sign}int{bits}" for sign in _SIGNS for bits in _BITS)
+_VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
+_EXTENT = re.compile(
+    r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
+    re.IGNORECASE,
+)
+_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct)\b|[*&]")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A job that was written: its file, the kernel it launches, and the source's other kernels."""
+
+    path: Path
+    kernel: str
+    others: tuple[str, ...]
+
+
+def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
+    """Writes a job for a kernel.
+
+    Args:
+        project: where the job goes, into its configs.
+        source: the `.cu` file.
+        kernel: which of its kernels; the first where not given.
+        target: the job's file, in place of configs/NAME.yaml.
+
+    Raises:
+        UsageError: no such source or kernel, or the job's file is already there.
+        StorageError: no space, no permission.
+    """
+    declared = _declarations(source)
+    chosen = _choose(declared, kernel, source)
+    path = target if target is not None else project.configs / f"{source.stem}.yaml"
+    if path.exists():
+        raise UsageError(f"{path} is already there and is left as it is; name another file with -o")
+    others = tuple(str(one) for one in declared if one is not chosen)
+    text = "\n".join(_Writer(chosen, source, path).lines(others)) + "\n"
+    storage.write_atomic(path, text.encode())
+    return Draft(path, str(chosen), others)
+
+
+def _declarations(source: Path) -> tuple[Declaration, ...]:
+    if not source.is_file():
+        raise UsageError(f"there is no file {source}")
+    declared = signature.declarations(storage.read_bytes(source).decode("utf-8", "replace"))
+    if not declared:
+        raise UsageError(f"{source} has no __global__ function: there is nothing to launch")
+    return declared
+
+
+def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -> Declaration:
+    if kernel is None:
+        return declared[0]
+    for one in declared:
+        if kernel in (one.name, str(one), one.name.rpartition("::")[2]):
+            return one
+    raise UsageError(f"{source} has no kernel {kernel!r}; it has: {', '.join(map(str, declared))}")
+
+
+class _Writer:
+    """One job's text."""
+
+    def __init__(self, declaration: Declaration, source: Path, target: Path) -> None:
+        self._declaration = declaration
+        self._types, self._kernel = _instantiate(declaration)
+        self._source = os.path.relpath(source.absolute(), target.absolute().parent)
+        self._entry, self._accesses = _compiled(source, self._kernel)
+        self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
+        found = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)]
+        self._extents = found or ["n"]
+        self._is_flat = len(self._extents) != 2
+
+    def lines(self, others: Sequence[str]) -> Iterator[str]:
+        """The job, line by line."""
+        yield f"# A first job for {self._declaration}: hold every line against what the kernel expects."
+        yield f"source: {self._source}"
+        yield "parameters:                         # every combination is a case"
+        for extent in self._extents:
+            yield f"  {extent}: {'[1000, 4096]' if self._is_flat else '[100, 256]'}"
+        if self._is_flat:
+            yield "  block: [128, 256]"
+        yield "buffers:"
+        yield from self._buffers()
+        yield "launches:"
+        yield f"  - kernel: {self._kernel}"
+        yield from self._geometry()
+        yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
+        yield "    # shared: 4 * block              # bytes of dynamic shared memory, for an extern __shared__ array"
+        yield from self._dump()
+        yield "# compare:                          # nothing said: every bit of every output must be as accepted"
+        yield "#   NAME: {rtol: 1.0e-6, atol: 0}"
+        yield "limits: {timeout: 30}"
+        if others:
+            yield f"# The source's other kernels: {', '.join(others)}"
+
+    def _is_extent(self, name: str, one: CxxParameter) -> bool:
+        dtype = self._dtype(one) or ""
+        return dtype in _INTEGERS and _EXTENT.fullmatch(name) is not None
+
+    def _dtype(self, one: CxxParameter) -> str | None:
+        plain = " ".join(_QUALIFIERS.sub(" ", one.type).split())
+        plain = self._types.get(plain, plain)
+        return _DTYPES.get(plain) or (plain if _VECTOR.fullmatch(plain) else None)
+
+    def _buffers(self) -> Iterator[str]:
+        shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]
+        for name, one in self._named:
+            if not one.pointer:
+                continue
+            dtype = self._dtype(one)
+            unknown = "" if dtype else f"        # {one.type} is not known here: name its dtype or fields"
+            dtype = dtype or "uint8"
+            role, comment = self._role(name)
+            made = {"zeros": "zeros", "fill": _fill(dtype)}.get(role)
+            fill = f", fill: {made}" if made else ""
+            yield f"  {name}: {{dtype: {dtype}, shape: [{shape}]{fill}}}{unknown or comment}"
+
+    def _role(self, name: str) -> tuple[str, str]:
+        """Whether a buffer is to be filled (`fill`, `zeros`) or is an output (""), and a comment that says why."""
+        number = next(at for at, (known, _) in enumerate(self._named) if known == name)
+        is_const, found = self._named[number][1].const, self._accesses
+        if found is None:
+            comment = "       # an output; give it a fill if the kernel also reads it"
+            return ("fill", "") if is_const else ("", comment)
+        read, read_first, written, updated = (
+            found.of_parameter(number, 8, places)
+            for places in (found.read, found.read_first, found.written, found.updated)
+        )
+        if updated and not is_const:
+            return "zeros", "       # updated by atomic operations: what it starts from is a guess"
+        if written and read_first:
+            return "fill", "       # the kernel reads it before it writes it"
+        if found.reads_anywhere and not is_const:
+            return "fill", "       # the kernel may read it first: without a fill if it is an output"
+        if written:
+            return "", ""
+        if found.writes_anywhere and not is_const:
+            return "fill", "       # the kernel may write it: without a fill if it is an output"
+        return ("fill", "") if read or is_const else ("", "       # not used by the compiled kernel")
+
+    def _dump(self) -> Iterator[str]:
+        """Filled buffers are dumped only where the job says so."""
+        roles = {name: self._role(name)[0] for name, one in self._named if one.pointer and not one.const}
+        written = [name for name in roles if self._is_written(name)]
+        if any(roles[name] for name in written):
+            yield f"dump: [{', '.join(written)}]"
+
+    def _is_written(self, name: str) -> bool:
+        """Whether the compiled kernel may write to a buffer."""
+        number = next(at for at, (known, _) in enumerate(self._named) if known == name)
+        found = self._accesses
+        return found is None or found.writes_anywhere or found.of_parameter(number, 8, found.written)
+
+    def _geometry(self) -> Iterator[str]:
+        if self._is_flat:
+            yield f"    grid: [ceil({self._extents[0]} / block)]"
+            yield "    block: [block]"
+        else:
+            first, second = self._extents
+            yield f"    grid: [ceil({second} / 16), ceil({first} / 16)]"
+            yield "    block: [16, 16]"
+
+    def _argument(self, number: int) -> str:
+        name, one = self._named[number]
+        if one.pointer:
+            return name
+        dtype = self._dtype(one)
+        if dtype is not None and name in self._extents:
+            return f"{{{dtype}: {name}}}"
+        if dtype is not None:
+            value = "1.0" if "float" in dtype else "true" if dtype == "bool" else "1"
+            lanes = _VECTOR.fullmatch(dtype)
+            return f"{{{dtype}: [{', '.join([value] * int(dtype[-1]))}]}}" if lanes else f"{{{dtype}: {value}}}"
+        sizes = [parameter.size for parameter in self._entry.parameters] if self._entry else []
+        size = sizes[number] if number < len(sizes) else 4
+        members = ["{int32: 0}"] * (size // 4) + ["{int8: 0}"] * (size % 4)
+        return f"{{struct: [{', '.join(members)}]}}"
+
+
+def _instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
+    """Template parameter → the type or value chosen for it, and the kernel's name with them."""
+    chosen: dict[str, str] = {}
+    for text in declaration.template:
+        kind, _, default = (part.strip() for part in text.partition("="))
+        name = kind.rpartition(" ")[2]
+        is_type = kind.startswith(("typename", "class"))
+        chosen[name] = default or ("float" if is_type else "true" if kind.startswith("bool") else "128")
+    arguments = f"<{', '.join(chosen.values())}>" if chosen else ""
+    return chosen, declaration.name + arguments
+
+
+def _fill(dtype: str) -> str:
+    if dtype == "bool":
+        return "{choice: [0, 1]}"
+    return "{integers: {low: 0, high: 100}}" if "int" in dtype or "char" in dtype else "{normal: {std: 1.0}}"
+
+
+def _compiled(source: Path, kernel: str) -> tuple[Entry | None, Accesses | None]:
+    """What the compiled code tells of a kernel: its parameters, and what it reads and writes; None where unknown."""
+    from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
+
+    try:
+        program = compilation.compile_source(Source(str(source.absolute()), kernels=(kernel,)))
+        entry = program.entries.get(kernel)
+        ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
+        return entry, buffer_accesses.of_kernel(ptx, entry.mangled) if entry else None
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return None, None

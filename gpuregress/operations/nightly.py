@@ -1,0 +1,48 @@
+"""The nightly run: one at a time, and nothing may vanish unsaid."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gpuregress import storage
+from gpuregress.errors import StorageError
+from gpuregress.project import Project
+from gpuregress.records import RunSummary
+from gpuregress.session import missing_cases, session
+from gpuregress.session.missing_cases import LastNight
+from gpuregress.session.request import Machinery, Request
+
+LOCK = ".nightly.lock"
+
+
+def run(project: Project, request: Request, machinery: Machinery | None = None) -> RunSummary:
+    """Runs under the project's lock and compares the cases with those of the last nightly run.
+
+    A job that is wrong is an `error`, and the others run.
+
+    Args:
+        project: whose.
+        request: what to run.
+        machinery: for tests.
+
+    Raises:
+        RunLocked: another nightly run holds the lock.
+        GpuregressError: whatever `session.run` raises, but for JobErrors.
+    """
+    with storage.lock(project.runs / LOCK):
+        before = missing_cases.last_night(project) if request.takes_all else LastNight()
+        request = dataclasses.replace(request, kind="nightly", expected=before.cases, problem=before.problem)
+        summary = session.run(project, request, machinery=machinery)
+        if summary.interrupted or not request.takes_all:
+            return summary
+        return _recorded(project, summary, before)
+
+
+def _recorded(project: Project, summary: RunSummary, before: LastNight) -> RunSummary:
+    """The run, remembered for the next night with all that is missing and all that a broken job may have hidden."""
+    names = {verdict.case for verdict in summary.verdicts if verdict.revision}  # a broken job has none
+    try:
+        missing_cases.record_night(project, LastNight(summary.run, tuple({*names, *before.cases})))
+    except StorageError as error:
+        return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=StorageError.exit_code)
+    return summary

@@ -1,0 +1,63 @@
+"""The head of a run's launch log: device, driver, compiler, host, gpuregress and every seed."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Sequence
+
+from gpuregress import __version__, toolchain
+from gpuregress.devices.cuda import nvml
+from gpuregress.records import Case, Program
+from gpuregress.session.device_slots import Choice
+from gpuregress.workers.process import Seat
+
+_TOLD = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
+
+
+def facts(cases: Sequence[Case], choice: Choice, programs: Iterable[Program]) -> dict[str, str]:
+    """Each fact's name and text, in order.
+
+    Args:
+        cases: those that run.
+        choice: where.
+        programs: what their sources were compiled to.
+    """
+    compilers = dict.fromkeys(program.compiler for program in programs)
+    found = {
+        "gpuregress": __version__,
+        "host": f"{platform.node()}, {platform.platform()}, Python {platform.python_version()}",
+        "device": choice.name,
+        "compiler": ", ".join(compilers) or toolchain.compiler_version(),
+    }
+    if choice.kind == "cuda":
+        found |= _cards(choice.seats)
+    for case in cases:
+        found[f"seed of {case.job}"] = str(case.seed)
+        for buffer in case.buffers.values():
+            if buffer.fill is not None:
+                found[f"seed of {case.job}.{buffer.name}"] = str(buffer.fill.seed)
+    return found
+
+
+def _cards(seats: Sequence[Seat]) -> dict[str, str]:
+    """What NVIDIA's management library says of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
+    cards = nvml.cards()
+    found = {}
+    for seat in seats:
+        wanted = seat.environment.get("CUDA_VISIBLE_DEVICES", "")
+        card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
+        if card is not None:
+            found[seat.place] = ", ".join(_text(key, card[key]) for key in _TOLD if key in card)
+    return found
+
+
+def _is(uuid: str, at: int, wanted: str) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its place in PCI order, or the beginning of its UUID."""
+    return wanted == str(at) if wanted.isdigit() else bool(wanted) and uuid.startswith(wanted)
+
+
+def _text(key: str, value: str) -> str:
+    words = {"driver": "driver", "sm_clock": "SM", "memory_clock": "memory", "throttle": "clocks held back by"}
+    if key == "throttle" and value == "none":
+        return "clocks not held back"
+    return f"{words[key]} {value}" if key in words else value

@@ -1,0 +1,76 @@
+"""What a user asks a run to do. Loads nothing heavy, so that a worker can start before the rest of gpuregress does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuregress.history import Kind
+    from gpuregress.plan import Plan
+    from gpuregress.session.compilation import Compiler
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asks a run to do.
+
+    Attributes:
+        selectors: job files, job names, case names or globs; none: every job.
+        name_glob: only cases whose name matches.
+        tags: only jobs with one of these.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        jobs: workers; None: one a core or a GPU.
+        repeat: how often to run each case, in place of the jobs' own number.
+        timeout: seconds for a case, in place of the jobs' own limit.
+        fail_fast: stop after the first case that does not pass.
+        rerun_failed: only the cases that did not pass in the last run.
+        kind: `run` or `nightly`.
+        expected: the cases of the last nightly run.
+        problem: why these are not known, "" where they are.
+        poison: `twice` proves which elements were never written.
+        sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
+        block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
+    """
+
+    selectors: Sequence[str] = ()
+    name_glob: str | None = None
+    tags: Sequence[str] = ()
+    device: str = "auto"
+    jobs: int | None = None
+    repeat: int | None = None
+    timeout: float | None = None
+    fail_fast: bool = False
+    rerun_failed: bool = False
+    kind: Kind = "run"
+    expected: tuple[str, ...] = ()
+    problem: str = ""
+    poison: str | None = None
+    sanitize: str | None = None
+    block_order: str = ""
+
+    @property
+    def keeps_going(self) -> bool:
+        """Whether a wrong job is an `error` of its own and the others run: nobody is there at night to mend it."""
+        return self.kind == "nightly"
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every case of the project is asked for."""
+        return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What a run uses that a test may replace.
+
+    Attributes:
+        command: starts a worker; None: the usual one.
+        compiler: source → program; None: the toolchain's.
+        planner: None: `plan.make`.
+    """
+
+    command: Sequence[str] | None = None
+    compiler: Compiler | None = None
+    planner: Callable[..., Plan] | None = None

@@ -1,0 +1,164 @@
+"""The runs that are kept: the newest few, the last finished night, and the last run in which each case passed.
+
+Where the disk is short, the newest few are fewer; the others stay in any case, and so does a run that goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from gpuregress import history, storage
+from gpuregress.baselines import Store
+from gpuregress.errors import StorageError
+from gpuregress.project import Project
+from gpuregress.session import history_entry, journal, missing_cases, run_folders
+
+_ROOM = 64 << 20
+"""Bytes that should be free before a run, where the disk is large enough to say so."""
+_SHARE = 20
+_PLENTY = 64 << 30
+_RECENT = 3
+
+
+def retire(project: Project) -> tuple[str, ...]:
+    """Removes the runs that need not stay.
+
+    Args:
+        project: whose; its settings say how many runs are kept in any case.
+
+    Returns:
+        The names of those removed.
+
+    Raises:
+        StorageError: one cannot be removed.
+    """
+    runs = _oldest_first(project.runs)
+    keep = project.settings.keep_runs
+    if len(runs) <= keep:
+        return ()
+    spared = _spared(project, runs)
+    return tuple(_removed(folder for folder in runs[:-keep] if folder not in spared))
+
+
+def make_room(project: Project) -> tuple[str, ...]:
+    """Removes old runs while the disk is short of space for a run like the last one.
+
+    Args:
+        project: whose.
+
+    Returns:
+        A line for people, if any was removed.
+
+    Raises:
+        StorageError: one cannot be removed.
+    """
+    runs = _oldest_first(project.runs)
+    if not runs or _free(project.runs) >= _PLENTY or _free(project.runs) >= (needed := _needed(runs)):
+        return ()
+    spared = _spared(project, runs)
+    removed = []
+    for name in _removed(folder for folder in runs[:-1] if folder not in spared):
+        removed.append(name)
+        if _free(project.runs) >= needed:
+            break
+    if not removed:
+        return ()
+    count = f"{len(removed)} old run{'s were' if removed[1:] else ' was'}"
+    return (f"the disk is short of space: {count} removed",)
+
+
+def is_full(runs: Path) -> bool:
+    """Whether the disk has next to nothing left; not where somebody has removed the folder."""
+    try:
+        found = os.statvfs(runs)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < min(_ROOM, found.f_blocks * found.f_frsize // _SHARE)
+
+
+def _free(runs: Path) -> int:
+    found = os.statvfs(runs)
+    return found.f_bavail * found.f_frsize
+
+
+def _needed(runs: Sequence[Path]) -> int:
+    """Twice what the largest of the last few runs takes; at least a twentieth of the disk, or 64 MiB."""
+    found = os.statvfs(runs[-1].parent)
+    largest = max(map(_size, runs[-_RECENT:]))
+    return max(2 * largest, min(_ROOM, found.f_blocks * found.f_frsize // _SHARE))
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # a run that goes on moves its files
+                total += os.lstat(Path(place, name)).st_size
+    return total
+
+
+def _oldest_first(runs: Path) -> list[Path]:
+    """All runs; of one second have names in any order, so the one that `latest` names comes last."""
+    newest = run_folders.latest(runs)
+    return sorted(run_folders.every(runs), key=lambda folder: (folder == newest, folder.name))
+
+
+def _spared(project: Project, runs: Sequence[Path]) -> set[Path]:
+    """The last finished night, and the last run in which each case passed that is not gone.
+
+    Those of the newest runs, of the last night and with a baseline are there: a run of a few cases says nothing of
+    the others.
+    """
+    words, night = _words(project, runs), missing_cases.last_night(project)
+    still = {case for folder in runs[-project.settings.keep_runs :] for case in words[folder.name]}
+    still |= {*night.cases, *Store(project.baselines).case_names()}
+    spared = {project.runs / night.run}
+    passed: set[str] = set()
+    for folder in reversed(runs):
+        found = {case for case, word in words[folder.name].items() if word == "pass" and case in still} - passed
+        if found:
+            spared.add(folder)
+            passed |= found
+    return spared
+
+
+def _words(project: Project, runs: Sequence[Path]) -> Mapping[str, Mapping[str, str]]:
+    """Run → case → its verdict: from the history, and from the results of the runs that it lacks."""
+    found = dict(history.words(project.runs / history_entry.FILE, [folder.name for folder in runs]))
+    for folder in runs:
+        if folder.name not in found:
+            found[folder.name] = _words_of(folder)
+    return found
+
+
+def _words_of(folder: Path) -> dict[str, str]:
+    path = folder / run_folders.RESULTS
+    try:
+        cases = storage.read_json(path, "")["cases"] if path.is_file() else []
+        return {str(entry["case"]): str(entry["verdict"]) for entry in cases}
+    except (StorageError, KeyError, TypeError):
+        return {}  # damaged: nothing of it can be accepted or reported
+
+
+def _is_over(folder: Path) -> bool:
+    return (
+        journal.end_of(folder) is not None
+        or (folder / run_folders.RESULTS).is_file()
+        or run_folders.is_abandoned(folder)
+    )
+
+
+def _removed(runs: Iterable[Path]) -> Iterable[str]:
+    """Removes those that are over, one by one."""
+    for folder in runs:
+        if not _is_over(folder):
+            continue
+        try:
+            storage.remove_tree(folder)
+        except StorageError:
+            if folder.exists():  # else another run's tidying was faster
+                raise
+        yield folder.name

@@ -1,0 +1,157 @@
+"""The folders of runs: their names, `latest`, and which one a user means."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from gpuregress import storage
+from gpuregress.errors import NothingToDo, StorageError, UsageError
+from gpuregress.session import journal
+
+RESULTS = "results.json"
+LAUNCH_LOG = "launch.log"
+LATEST = "latest"
+ACCEPTING = ".accept.lock"
+"""Held in the folder of runs while baselines are written: there it is never committed."""
+_IGNORE = ".gitignore"
+_IGNORE_ALL = "*\n"
+_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+_ABANDONED_S = 24 * 3600.0
+
+
+def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> tuple[Path, journal.Writer]:
+    """Makes a run's folder, `20261120T020000Z-3f2a`, with its journal and the folder for its dumps, in one step.
+
+    Its name comes after those of all runs of the same second, so that the order of names is that of the runs.
+
+    Args:
+        runs: the project's `runs`.
+        start: the run's name → what it is to do.
+        now: UTC.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    with storage.disk_errors(runs):
+        runs.mkdir(parents=True, exist_ok=True)
+        ignore = runs / _IGNORE
+        if not ignore.exists():  # runs are no part of what a project commits
+            ignore.write_text(_IGNORE_ALL)
+    while True:
+        second = f"{now:%Y%m%dT%H%M%SZ}-"
+        last = max((int(path.name[-4:], 16) for path in every(runs) if path.name.startswith(second)), default=-1)
+        # Random, since two hosts that share the folder and begin at once should not choose the same name.
+        number = last + 1 + secrets.randbelow(0x8000 if last < 0 else 0x100)
+        if number > 0xFFFF:
+            now += timedelta(seconds=1)
+            continue
+        folder = runs / f"{second}{number:04x}"
+        with storage.scratch(runs) as unborn, storage.disk_errors(folder):
+            (unborn / "dumps").mkdir()
+            writer = journal.Writer(unborn, start(folder.name))
+            writer.move(folder)
+        return folder, writer
+
+
+def point_latest(runs: Path, folder: Path) -> None:
+    """Makes `runs/latest` name this run, in one step.
+
+    Raises:
+        StorageError: the link cannot be made, or something else has its name.
+    """
+    latest = runs / LATEST
+    if latest.exists() and not latest.is_symlink():
+        raise StorageError(
+            f"{latest} should be a link to the last run, but is a file or folder of its own; move it away"
+        )
+    temporary = runs / f"{storage.TEMPORARY_PREFIX}{secrets.token_hex(6)}"
+    with storage.disk_errors(latest):
+        temporary.symlink_to(folder.name)
+        temporary.replace(latest)
+
+
+def point_latest_if_over(runs: Path, folder: Path) -> None:
+    """Makes `runs/latest` name a run that just ended, unless a newer one goes on or was cut short.
+
+    Raises:
+        StorageError: as for `point_latest`.
+    """
+    now = latest(runs)
+    end = journal.end_of(now) if now is not None else None
+    if now != folder and (now is None or (end is not None and end.state != "cut short")):
+        point_latest(runs, folder)
+
+
+def discard(runs: Path, folder: Path, before: Path | None) -> None:
+    """Removes a run in which nothing was run; where `runs/latest` names it, it names the one before again, if any."""
+    with contextlib.suppress(StorageError, OSError):
+        if latest(runs) == folder:
+            if before is not None:
+                point_latest(runs, before)
+            else:
+                (runs / LATEST).unlink()
+        storage.remove_tree(folder)
+        if [path.name for path in runs.iterdir()] == [_IGNORE] and (runs / _IGNORE).read_text() == _IGNORE_ALL:
+            (runs / _IGNORE).unlink()
+            runs.rmdir()
+
+
+def find(runs: Path, name: str | None = None) -> Path:
+    """The folder of a run.
+
+    Args:
+        runs: the project's `runs`.
+        name: a run's name or its beginning or end, `latest`, or None for the last one.
+
+    Raises:
+        NothingToDo: there is no run yet.
+        UsageError: no run, or more than one, has that name.
+    """
+    if name in (None, LATEST):
+        newest = latest(runs) or next(reversed(every(runs)), None)
+        if newest is None:
+            raise NothingToDo(f"there is no run in {runs} yet; `gpuregress run` makes one")
+        return newest
+    candidates = [
+        folder for folder in every(runs) if name and (folder.name.startswith(name) or folder.name.endswith(name))
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        raise UsageError(f"{len(candidates)} runs are called {name!r}: {', '.join(f.name for f in candidates[-5:])}")
+    there = ", ".join(folder.name for folder in every(runs)[-5:]) or "none yet"
+    raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {there}")
+
+
+def latest(runs: Path) -> Path | None:
+    """The run that `runs/latest` names; None where it names none."""
+    with contextlib.suppress(OSError):
+        target = runs / (runs / LATEST).readlink().name
+        return target if target.is_dir() else None
+    return None
+
+
+def every(runs: Path) -> tuple[Path, ...]:
+    """All runs, finished or not, oldest first."""
+    if not runs.is_dir():
+        return ()
+    with storage.disk_errors(runs, "read"):
+        return tuple(sorted(entry for entry in runs.iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir()))
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Whether a run without results has been silent for so long that nobody works in it, and none holds its journal."""
+    with contextlib.suppress(StorageError):  # an earlier gpuregress made it, or a disk failed
+        if journal.read(folder).state == "running":
+            return False
+    with contextlib.suppress(OSError):
+        log = folder / LAUNCH_LOG
+        touched = (log if log.exists() else folder).stat().st_mtime
+        return time.time() - touched > _ABANDONED_S
+    return False

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.pointer_origin import Origin, Origins
+from gpuregress.devices.cpu.functions.inline import inlined
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Register
+
+
+def _function(text: str, name: str = "k") -> Function:
+    return next(item for item in inlined(parse(text)).functions if item.name == name)
+
+
+def _spins(loop: str) -> bool:
+    text = f""".visible .entry k(.param .u64 q) {{
+      .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;
+      ld.param.u64 %rd1, [q];
+    L: {loop}
+      @%p1 bra L;
+      ret; }}"""
+    return bool(Flow(_function(text)).spins)
+
+
+def test_loops_that_wait_for_another_thread_are_found() -> None:
+    assert _spins("ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0;")
+    assert _spins("ld.acquire.gpu.u32 %r1, [%rd1]; and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0;")
+    assert _spins("atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.s32 %p1, %r1, 0;")
+
+
+def test_loops_that_only_count_are_not() -> None:
+    assert not _spins("add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
+    assert not _spins("atom.global.add.u32 %r2, [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
+    assert not _spins("red.global.add.u32 [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
+
+
+def test_functions_that_wait_are_inlined_and_recursive_ones_are_not() -> None:
+    text = """
+    .func (.param .b32 r) waits(.param .b32 p) { .reg .b32 %r1; L: bar.sync 0; ld.param.b32 %r1, [p]; @%p1 ret; bra L; }
+    .func again() { call again; ret; }
+    .visible .entry k() { .reg .b32 %r1;
+      { .param .b32 a; .param .b32 b; call (b), waits, (a); } { .param .b32 a; .param .b32 b; call (b), waits, (a); }
+      call again; ret; }
+    """
+    function = _function(text)
+    assert function.body is not None
+    assert [item.callee.name for item in function.body if isinstance(item, Call)] == ["again"]
+    barriers = [item for item in function.body if isinstance(item, Instruction) and item.opcode == "bar"]
+    assert len(barriers) == 2
+    names = {item.name for item in function.registers}
+    assert len(names) == 3
+    assert Flow(function).needs_scheduler
+
+
+def test_origins_of_addresses() -> None:
+    text = """.shared .b32 box[4];
+    .visible .entry k(.param .u64 p, .param .u64 q, .param .u64 n) { .reg .b64 %rd<9>; .reg .b32 %r<4>;
+      ld.param.u64 %rd1, [q]; ld.param.u64 %rd7, [n]; cvta.to.global.u64 %rd2, %rd1; add.s64 %rd3, %rd7, %rd2;
+      mov.u64 %rd4, %rd3; L: add.s64 %rd4, %rd4, 8; mov.u32 %r1, box; add.s32 %r2, %r1, 12; ld.global.u64 %rd5, [%rd4];
+      bra L; }"""
+    body = _function(text).body
+    assert body is not None
+    origins = Origins(body, {"p": 0, "q": 8, "n": 16}, {"box"})
+    assert origins.of(Register("%rd4")) == Origin("param", "", 8)
+    assert origins.of(Register("%r2")) == Origin("symbol", "box")
+    assert origins.of(Register("%rd5")) is None

@@ -1,0 +1,84 @@
+"""The kernels of kernels/ on several cores: which are cut, and that their bytes are those of one core.
+
+The parts run one after the other, the last one first: what depends on their order shows every time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from gpuregress import plan, project, toolchain
+from gpuregress.devices import registry
+from gpuregress.devices.cpu.parallel import cores, partition
+from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Case
+from gpuregress.runner import run_case
+
+ROOT = Path(__file__).parents[4]
+UNCUT = dict.fromkeys(("compact", "dot", "histogram", "langdon_counter", "nearest"), "atomics in global memory")
+UNCUT |= dict.fromkeys(("langdon_no_threads", "langdon_stride"), "one block")
+UNCUT |= {"cluster": "blocks of a cluster wait for each other"}
+
+
+def _jobs() -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in plan.make(project.find(ROOT), []).cases:
+        if case.expect_fault is None:
+            found.setdefault(case.job, []).append(case)
+    return found
+
+
+JOBS = _jobs()
+
+
+def backwards(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
+    """Runs the parts in the wrong order; none must fail."""
+    for machine in reversed(machines):
+        assert function(ctypes.addressof(machine)) == 0
+    return 0, machines[0]
+
+
+def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
+    """The digests of a case's dumps, and into how many parts each launch was cut."""
+    whole, cut = partition.Cuts.parts, list[int]()
+
+    def watch(*arguments: object) -> list[tuple[int, int]]:
+        found = whole(*arguments)  # type: ignore[arg-type]  # handed through
+        cut.append(len(found))
+        return found
+
+    plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition, "SMALLEST", 1)
+        patch.setattr(partition.Cuts, "parts", watch)
+        patch.setattr(partition, "run", backwards)
+        patch.setenv(cores.VARIABLE, str(count))
+        with registry.open_device("cpu") as device:
+            log = LaunchLog(Path(folder) / "launch.log")
+            outcome = run_case(
+                device, plain, toolchain.compile(case.source), log=log, first_launch=1, dumps=folder, known={}
+            )
+    assert outcome.state == "done", outcome.message
+    return {dump.buffer: dump.digest for dump in outcome.dumps}, cut
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_cut_with_the_same_bytes(job: str) -> None:
+    for case, counts in ((JOBS[job][0], [3]), (JOBS[job][-1], [2, 3, 5])):
+        alone, cut = run(case, 1)
+        assert set(cut) == {1}
+        blocks = [launch.grid[0] * launch.grid[1] * launch.grid[2] for launch in case.launches]
+        for count in counts:
+            found, cut = run(case, count)
+            assert found == alone, f"{case.name} in {count} parts"
+            if job in UNCUT:
+                assert set(cut) == {1}
+            elif count == 2:
+                assert cut.count(1) <= blocks.count(1), f"{case.name}: a launch of several blocks is in one part"

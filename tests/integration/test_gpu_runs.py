@@ -1,0 +1,84 @@
+"""What only runs on GPUs do, seen from the session: the fake device stands in a GPU's seat."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuregress import launchlog
+from gpuregress.plan import Plan
+from gpuregress.project import Project, Settings
+from gpuregress.records import Case, RunSummary
+from gpuregress.report import junit
+from gpuregress.session import device_slots, session
+from gpuregress.session.request import Machinery, Request
+from gpuregress.workers.process import Seat
+from tests import fakes
+
+UNINITIALIZED = """\
+========= COMPUTE-SANITIZER
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at double(float *)+0x70 in /a/fake.cu:41
+=========     by thread (31,0,0) in block (1,0,0)
+========= ERROR SUMMARY: 1 error
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    choice = device_slots.Choice("cuda", "cuda:0", "", (Seat("cpu", "cuda:0", {"CUDA_VISIBLE_DEVICES": "0"}),), "sm_90")
+    monkeypatch.setattr(device_slots, "choose", lambda *_arguments: choice)
+    tool = tmp_path / "bin" / "compute-sanitizer"
+    tool.parent.mkdir()
+    log = "import sys; open(sys.argv[sys.argv.index('--log-file') + 1], 'w').write"
+    tool.write_text(f"#!{sys.executable}\n{log}({UNINITIALIZED!r})\nraise SystemExit(86)\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tool.parent))
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs", Settings())
+
+
+def run(project: Project, *cases: Case, **request: Any) -> RunSummary:
+    machinery = Machinery(
+        command=(sys.executable, "-m", "tests.fake_worker"),
+        compiler=lambda _source: fakes.program(),
+        planner=lambda *_arguments, **_options: Plan(cases, ()),
+    )
+    return session.run(project, Request(device="cuda", **request), machinery=machinery)
+
+
+def test_after_a_fault_the_case_alone_can_be_debugged(project: Project) -> None:
+    summary = run(project, fakes.case("fault"), fakes.case("double"))
+    fault, well = summary.verdicts
+    (hint,) = [note for note in fault.notes if "cuda-gdb" in note]
+    saved = Path(summary.folder) / "alone/fake/fault.json"
+    assert hint.startswith("to debug this case alone: env CUDA_VISIBLE_DEVICES=0 cuda-gdb --args ")
+    assert hint.endswith(f"-m gpuregress.workers.alone {saved}")
+    assert saved.is_file()
+    assert well.word == "new"
+    assert not [note for note in well.notes if "cuda-gdb" in note]
+
+
+def test_the_tools_findings_are_in_every_report(project: Project) -> None:
+    summary = run(project, fakes.case("double"), sanitize="initcheck")
+    (verdict,) = summary.verdicts
+    assert (verdict.word, verdict.exit_code) == ("fault", 3)
+    said = "Uninitialized __global__ memory read of size 4 bytes, thread (31,0,0) of block (1,0,0), fake.cu:41"
+    assert verdict.reason == f"uninitialized: initcheck: {said}"
+    assert f"initcheck: {said}" in verdict.notes
+    (entry,) = json.loads((Path(summary.folder) / "results.json").read_text())["cases"]
+    assert entry["sanitizer"]["findings"][0]["kind"] == "uninitialized"
+    assert said in junit.render(summary)
+
+
+def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> None:
+    timed = fakes.case("double", name="fake/timed", settings={"timing": {"warmup": 1, "samples": 2}}, repeat=2)
+    summary = run(project, timed, fakes.case("double"), poison="twice")
+    log = launchlog.read(Path(summary.folder) / "launch.log")
+    begun = [event.number for event in log.events if isinstance(event, launchlog.Begin)]
+    assert begun == list(range(1, 9))
+    assert any("the median of 2 samples" in remark for remark in summary.remarks)
+    assert any("out: 1 of 8 elements were never written: [7]" in remark for remark in summary.remarks)

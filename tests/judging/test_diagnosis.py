@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gpuregress.judging import diagnosis
+from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.launchlog import LaunchLog
+from gpuregress.records import Case, Comparison, Outcome, Rule
+from gpuregress.runner import run_case
+from tests import fakes
+
+
+def outcome(case: Case, folder: Path) -> Outcome:
+    with closing(LaunchLog(folder / "launch.log")) as log:
+        return run_case(
+            fakes.FakeDevice(), case, fakes.program(), log=log, first_launch=1, dumps=folder / "dumps", known={}
+        )
+
+
+def compared(folder: Path, now: str, then: str, rule: Rule | None = None) -> Comparison:
+    """The buffer `out` of kernel `now` against that of kernel `then`."""
+    after = outcome(fakes.case(now, name="fake/now"), folder)
+    before = outcome(fakes.case(then, name="fake/then"), folder)
+    new, old = after.dumps[0], before.dumps[0]
+    pair = Pair(fakes.case(now), "baseline", Path(new.path), new, Path(old.path), old, rule)
+    return diagnosis.compare(pair, after)
+
+
+def test_an_element_that_was_never_written_is_called_so(tmp_path: Path) -> None:
+    found = compared(tmp_path, "double", "twice")
+    assert found.differing == 1
+    assert found.findings[0].pattern == "never written"
+    assert "thread" in found.numbers["place"]
+
+
+def test_only_what_breaks_the_rule_is_diagnosed(tmp_path: Path) -> None:
+    found = compared(tmp_path, "twice_and_a_bit", "twice", Rule(rtol=0.0, atol=0.5))
+    assert (found.differing, found.changed) == (1, 8)
+    assert all("8 " not in finding.message for finding in found.findings)
+
+
+def test_what_is_the_same_gets_no_findings(tmp_path: Path) -> None:
+    found = compared(tmp_path, "twice", "twice")
+    assert found.same
+    assert not found.findings
+
+
+@pytest.mark.parametrize("rule", [Rule(order="any"), Rule(statistics={"mean": {"sigmas": 4}})])
+def test_a_rule_that_knows_no_places_gets_no_findings(tmp_path: Path, rule: Rule) -> None:
+    assert not compared(tmp_path, "double", "twice", rule).findings

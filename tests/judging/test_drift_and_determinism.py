@@ -1,0 +1,54 @@
+"""What a baseline remembers: how deterministic a case was."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.baselines import Store
+from gpuregress.judging import drift_and_determinism
+from gpuregress.operations import accept
+from gpuregress.records import Outliers, Rule
+from tests import fakes
+from tests.session.test_execution import Bench, bench, words
+
+__all__ = ["bench"]
+LOOSE = {"out": Rule(atol=1e6, rtol=0.0)}
+
+
+def test_the_class_is_recorded_and_a_change_of_it_is_a_difference(bench: Bench) -> None:
+    varying = fakes.case("count", name="fake/x", repeat=3, compare=LOOSE)
+    steady = fakes.case("twice", name="fake/x", repeat=3, compare=LOOSE)
+    assert words(bench.run(varying)) == {"fake/x": "new"}
+    accept.accept(bench.project)
+    accepted = Store(bench.project.baselines).load("fake/x")
+    assert accepted is not None
+    assert accepted.made_of.determinism == {"out": "values vary"}
+    assert words(bench.run(varying)) == {"fake/x": "pass"}
+    (verdict,) = bench.run(steady).verdicts
+    assert verdict.word == "differ"
+    assert "over 3 runs: bitwise; the baseline: values vary" in verdict.reason
+    accept.accept(bench.project)
+    assert words(bench.run(steady)) == {"fake/x": "pass"}
+    assert words(bench.run(varying)) == {"fake/x": "differ"}
+
+
+def test_a_single_run_says_nothing_of_the_class(bench: Bench) -> None:
+    bench.run(fakes.case("count", name="fake/x", repeat=2, compare=LOOSE))
+    accept.accept(bench.project)
+    assert words(bench.run(fakes.case("count", name="fake/x", compare=LOOSE))) == {"fake/x": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "watched"),
+    [
+        (Rule(), False),
+        (Rule(order="any"), False),
+        (Rule(ulp=1), True),
+        (Rule(rtol=1e-6), True),
+        (Rule(metric={"rms": 1.0}), True),
+        (Rule(rtol=0.0, atol=1.0, outliers=Outliers(0.1, 1.0)), True),
+        (Rule(statistics={"ks": 0.01}), False),
+    ],
+)
+def test_what_can_drift(rule: Rule, *, watched: bool) -> None:
+    assert drift_and_determinism.is_watched(rule) is watched

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress import plan
+from gpuregress.errors import UsageError
+from gpuregress.operations import new
+from gpuregress.project import Project
+from gpuregress.session import compilation
+
+SOURCES = {
+    "plain": 'extern "C" __global__ void f(float *out, const float *x, float a, int n) {}',
+    "template": "template <typename T, int TILE = 64> __global__ void f(T *out, const T *x, unsigned int n) {}",
+    "namespace": "namespace a { __global__ void f(double *y, size_t count) {} }",
+    "two sizes": "__global__ void f(float *out, const float *in, int width, int height) {}",
+    "three sizes": "__global__ void f(float *c, const float *a, const float *b, int m, int n, int k) {}",
+    "many types": "__global__ void f(unsigned char *o, const bool *b, const long long *l, const float4 *v, short s) {}",
+    "no size": "__global__ void f(int *out) {}",
+    "a struct": "struct P { float a; int b; char c; }; __global__ void f(float *out, P p, int n) {}",
+    "an unknown pointer": "struct P { float a; }; __global__ void f(P *out, const P *in, int n) {}",
+    "a vector by value": "__global__ void f(float4 *out, float3 v, int2 w, int n) {}",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+
+
+def source(project: Project, text: str) -> Path:
+    path = project.root / "kernels" / "mine.cu"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text + "\n")
+    return path
+
+
+@pytest.mark.parametrize("what", SOURCES)
+def test_the_job_that_is_written_passes_check(project: Project, what: str) -> None:
+    made = new.draft(project, source(project, SOURCES[what]))
+    assert made.path == project.configs / "mine.yaml"
+    cases = plan.make(project, (str(made.path),)).cases
+    assert cases
+    compiled = compilation.compile_all(cases)
+    assert not compiled.failures
+    compilation.check_arguments(cases, compiled)
+
+
+def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -> None:
+    made = new.draft(project, source(project, SOURCES["plain"]))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert case.buffers["x"].fill is not None
+    assert case.buffers["out"].fill is None
+    assert case.dump == ("out",)
+
+
+def test_the_other_kernels_are_named_and_can_be_chosen(project: Project) -> None:
+    path = source(project, f"{SOURCES['plain']}\n__global__ void g(int *out) {{}}")
+    assert new.draft(project, path).others == ("g",)
+    chosen = new.draft(project, path, kernel="g", target=project.configs / "g.yaml")
+    assert chosen.kernel == "g"
+    with pytest.raises(UsageError, match="it has: f, g"):
+        new.draft(project, path, kernel="h", target=project.configs / "h.yaml")
+
+
+def test_a_source_without_a_kernel_is_refused(project: Project) -> None:
+    with pytest.raises(UsageError, match="__global__"):
+        new.draft(project, source(project, "int f() { return 1; }"))
+
+
+ROLES = {
+    "y[i] = 2 * x[i] + y[i];": ("fill", "fill", ["y"]),
+    "y[i] = x[i];": ("", "fill", None),
+    "atomicAdd(y + (int)x[i], 1.0f);": ("zeros", "fill", ["y"]),
+    "y[i] = 0; y[i] += x[i];": ("", "fill", None),
+    "if (y[i] > 0) return; y[i] = x[i];": ("fill", "fill", ["y"]),
+}
+
+
+@pytest.mark.parametrize("body", ROLES)
+def test_what_the_compiled_kernel_reads_is_filled(project: Project, body: str) -> None:
+    """Neither parameter is const: only the PTX tells which is an input."""
+    kernel = f"__global__ void f(float *y, float *x, int n) {{ int i = threadIdx.x; if (i < n) {{ {body} }} }}"
+    made = new.draft(project, source(project, kernel))
+    case = plan.make(project, (str(made.path),)).cases[0]
+    y, x, dump = ROLES[body]
+    kinds = {"": None, "fill": "normal", "zeros": "zeros"}
+    assert {name: buffer.fill and buffer.fill.kind for name, buffer in case.buffers.items()} == {
+        "y": kinds[y],
+        "x": kinds[x],
+    }
+    assert case.dump == tuple(dump or ["y"])
+
+
+def test_without_a_compiler_the_signature_decides(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new, "_compiled", lambda *_: (None, None))
+    made = new.draft(project, source(project, SOURCES["plain"]))
+    assert "give it a fill if the kernel also reads it" in made.path.read_text()
+    case = plan.make(project, (str(made.path),)).cases[0]
+    assert (case.buffers["x"].fill is None, case.buffers["out"].fill) == (False, None)

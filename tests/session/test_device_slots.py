@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.devices import registry
+from gpuregress.errors import DeviceError, UsageError
+from gpuregress.session import device_slots
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(registry, "available", lambda: ("cpu", "cuda:0", "cuda:1"))
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "available", lambda: ("cpu",))
+
+
+def test_the_cpu_has_a_worker_a_core_or_as_many_as_asked() -> None:
+    assert len(device_slots.choose("cpu").seats) >= 1
+    assert [seat.place for seat in device_slots.choose("cpu", 3).seats] == ["cpu"] * 3
+
+
+@pytest.mark.usefixtures("gpus")
+def test_cuda_is_every_card_one_worker_each() -> None:
+    choice = device_slots.choose("cuda")
+    assert (choice.kind, choice.name) == ("cuda", "cuda:0, cuda:1")
+    assert [seat.environment["CUDA_VISIBLE_DEVICES"] for seat in choice.seats] == ["0", "1"]
+    assert {seat.device for seat in choice.seats} == {"cuda:0"}
+
+
+@pytest.mark.usefixtures("gpus")
+def test_one_card_can_be_named() -> None:
+    choice = device_slots.choose("cuda:1")
+    assert [seat.place for seat in choice.seats] == ["cuda:1"]
+
+
+@pytest.mark.usefixtures("gpus")
+def test_auto_takes_the_gpus_and_says_why() -> None:
+    choice = device_slots.choose("auto")
+    assert choice.kind == "cuda"
+    assert "2 GPUs" in choice.why
+
+
+@pytest.mark.usefixtures("gpus")
+def test_the_users_own_choice_of_cards_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-abc")
+    assert [seat.environment["CUDA_VISIBLE_DEVICES"] for seat in device_slots.choose("cuda").seats] == ["5", "GPU-abc"]
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_auto_without_a_gpu_is_the_cpu() -> None:
+    assert device_slots.choose("auto").kind == "cpu"
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("wanted", ["cuda", "cuda:0"])
+def test_a_gpu_that_is_not_there_is_an_error_that_says_what_helps(wanted: str) -> None:
+    with pytest.raises(DeviceError, match="doctor"):
+        device_slots.choose(wanted)
+
+
+@pytest.mark.parametrize("wanted", ["gpu", "cuda:", "cuda:x", "CPU", "cpu:0", ""])
+def test_a_device_of_no_such_name_is_a_usage_error(wanted: str) -> None:
+    with pytest.raises(UsageError, match="cuda"):
+        device_slots.choose(wanted)
