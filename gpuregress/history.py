@@ -143,7 +143,7 @@ class History:
             database.executemany(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (summary.run, visible(v.case), v.word, visible(v.reason), v.revision, v.seconds)
+                    (summary.run, visible(v.case), v.status, visible(v.reason), v.revision, v.seconds)
                     for v in summary.verdicts
                 ],
             )

@@ -16,11 +16,11 @@ from gpuregress.records import (
     Launch,
     MadeOf,
     Outcome,
+    Status,
     Verdict,
-    Word,
 )
 
-EXIT_CODES: dict[Word, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
+EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
 GRAVITY = (4, 3, 2, 1, 5, 0)
 """Exit codes, the gravest first."""
 
@@ -57,26 +57,26 @@ def decide(
         said = tuple(outcome.extra.get("details", ()))  # the last words of a worker that died
         return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=said)
     if outcome.fault is not None or outcome.state != "done":
-        word: Word = "timeout" if outcome.state == "timeout" else "fault"
-        return _verdict(case, outcome, word, _fault_line(outcome), baseline=baseline)
+        status: Status = "timeout" if outcome.state == "timeout" else "fault"
+        return _verdict(case, outcome, status, _fault_line(outcome), baseline=baseline)
     buffers = _buffers(case, outcome, baseline, comparisons)
     changed = changes(baseline.made_of, made_of) if baseline and made_of else ()
-    word, reason = _of_buffers(buffers, baseline)
-    is_explained = word == "differ" and _is_of_old_results(buffers)
+    status, reason = _of_buffers(buffers, baseline)
+    is_explained = status == "differ" and _is_of_old_results(buffers)
     if is_explained and baseline and made_of and _changed_inputs(baseline.made_of, made_of):
         reason = f"changed inputs, not a regression: {reason}"
     over = _over_limits(case, outcome)
-    if over and word in ("pass", "new"):
-        word, reason = "differ", over[0]
+    if over and status in ("pass", "new"):
+        status, reason = "differ", over[0]
     resources = _resources(baseline.made_of, made_of) if baseline and made_of else []
     return _verdict(
         case,
         outcome,
-        word,
+        status,
         reason,
         baseline=baseline,
         buffers=buffers,
-        changes=tuple(resources) if word == "pass" else changed,
+        changes=tuple(resources) if status == "pass" else changed,
         notes=(*_notes(baseline), *over),
     )
 
@@ -120,7 +120,7 @@ def skipped(case: Case, reason: str) -> Verdict:
 
 def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
     """The run's exit code: the gravest of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
-    codes = {verdict.exit_code for verdict in verdicts if verdict.word != "skip"} or {5}
+    codes = {verdict.exit_code for verdict in verdicts if verdict.status != "skip"} or {5}
     codes |= {1} if vanished else set()
     return next((code for code in GRAVITY if code in codes), max(codes))
 
@@ -165,8 +165,8 @@ def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Basel
     where = _expected_place(case)
     if is_kind and launch is None:
         where = where or " in a launch of the case"
-    word: Word = "timeout" if got == "timeout" else "fault"
-    return _verdict(case, outcome, word, f"expected {expected}{where}, but: {_fault_line(outcome)}", notes=notes)
+    status: Status = "timeout" if got == "timeout" else "fault"
+    return _verdict(case, outcome, status, f"expected {expected}{where}, but: {_fault_line(outcome)}", notes=notes)
 
 
 def _is_expected_place(case: Case, launch: Launch) -> bool:
@@ -205,7 +205,7 @@ def _buffers(
     return gone + tuple(
         BufferVerdict(
             name,
-            _word(comparisons.get(name, ())),
+            _status(comparisons.get(name, ())),
             dumps.get(name, ""),
             accepted.get(name, ""),
             tuple(comparisons.get(name, ())),
@@ -221,21 +221,21 @@ def _gone(accepted: Dump) -> BufferVerdict:
     return BufferVerdict(accepted.buffer, "differ", "", accepted.path, (compared,))
 
 
-def _word(comparisons: Sequence[Comparison]) -> Word:
+def _status(comparisons: Sequence[Comparison]) -> Status:
     """A buffer that only checks or repeats speak of has nothing to be compared with."""
     if any(not comparison.same for comparison in comparisons):
         return "differ"
     return "pass" if any(comparison.against in _GOLD for comparison in comparisons) else "new"
 
 
-def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> tuple[Word, str]:
-    differing = [buffer for buffer in buffers if buffer.word == "differ"]
+def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> tuple[Status, str]:
+    differing = [buffer for buffer in buffers if buffer.status == "differ"]
     if differing:
         more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
         return "differ", f"{differing[0].name}: {_what(differing[0])}{more}"
-    new = [buffer.name for buffer in buffers if buffer.word == "new"]
+    new = [buffer.name for buffer in buffers if buffer.status == "new"]
     if new:
-        passed = [buffer for buffer in buffers if buffer.word == "pass"]
+        passed = [buffer for buffer in buffers if buffer.status == "pass"]
         named = f"{', '.join(new)}: " if baseline or passed else ""
         return "new", "; ".join((f"{named}no baseline yet", *(f"{one.name}: {_as(one)}" for one in passed)))
     if not buffers:
@@ -324,7 +324,7 @@ def _over_limits(case: Case, outcome: Outcome) -> list[str]:
 def _verdict(
     case: Case,
     outcome: Outcome,
-    word: Word,
+    status: Status,
     reason: str,
     *,
     baseline: Baseline | None = None,
@@ -335,7 +335,7 @@ def _verdict(
     return Verdict(
         case.job,
         case.name,
-        word,
+        status,
         _first_line(reason),
         case.revision,
         baseline.revision if baseline else "",
@@ -343,16 +343,16 @@ def _verdict(
         buffers,
         changes,
         notes,
-        _exit_code(word, outcome),
+        _exit_code(status, outcome),
         outcome,
         _against(buffers),
     )
 
 
-def _exit_code(word: Word, outcome: Outcome) -> int:
-    """The word's; 3 where the user's own code could not be run, as for a kernel that does not compile."""
-    is_users = word == "error" and outcome.extra.get("error") == UserCodeError.__name__
-    return UserCodeError.exit_code if is_users else EXIT_CODES[word]
+def _exit_code(status: Status, outcome: Outcome) -> int:
+    """The status's; 3 where the user's own code could not be run, as for a kernel that does not compile."""
+    is_users = status == "error" and outcome.extra.get("error") == UserCodeError.__name__
+    return UserCodeError.exit_code if is_users else EXIT_CODES[status]
 
 
 def _against(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:

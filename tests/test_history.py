@@ -10,11 +10,11 @@ import pytest
 from gpuregress import history as history_room
 from gpuregress.errors import StorageError
 from gpuregress.history import History
-from gpuregress.records import RunSummary, State, Verdict, Word
+from gpuregress.records import RunSummary, State, Status, Verdict
 
 
-def summary(run: str, words: dict[str, Word], *, interrupted: bool = False) -> RunSummary:
-    verdicts = tuple(Verdict("j", case, word, seconds=0.5) for case, word in words.items())
+def summary(run: str, words: dict[str, Status], *, interrupted: bool = False) -> RunSummary:
+    verdicts = tuple(Verdict("j", case, status, seconds=0.5) for case, status in words.items())
     state: State = "interrupted" if interrupted else "finished"
     return RunSummary(run, f"/r/{run}", "cpu", f"2026-11-20T0{run[-1]}:00:00Z", 9.0, verdicts, state=state)
 
@@ -26,8 +26,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_trend_of_a_case(path: Path) -> None:
     with History(path) as history:
-        for number, word in enumerate(["pass", "differ", "pass"], 1):
-            history.add(summary(f"R{number}", {"a/n=1": word, "b": "pass"}))  # type: ignore[dict-item] # words all
+        for number, status in enumerate(["pass", "differ", "pass"], 1):
+            history.add(summary(f"R{number}", {"a/n=1": status, "b": "pass"}))  # type: ignore[dict-item] # words all
     with History(path) as history:
         found = history.results("a/*", last=2)
         assert [(r.run, r.case, r.verdict, r.seconds) for r in found] == [

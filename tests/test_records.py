@@ -22,6 +22,7 @@ from gpuregress.records import (
     Outliers,
     Rule,
     Source,
+    Verdict,
     from_json,
     to_json,
 )
@@ -124,3 +125,9 @@ def test_every_record_is_frozen_and_documented() -> None:
     for item in found:
         assert item.__doc__, item
         assert item.__dataclass_params__.frozen, item  # type: ignore[attr-defined] # typeshed leaves it out
+
+
+def test_a_status_keeps_its_key_of_the_journal() -> None:
+    verdict = Verdict("j", "j/n=1", "differ")
+    assert to_json(verdict)["word"] == "differ"
+    assert from_json(Verdict, {"job": "j", "case": "j/n=1", "word": "differ"}) == verdict

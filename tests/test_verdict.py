@@ -1,4 +1,4 @@
-"""Every word, reason and exit code of the contract, and what is said to have changed."""
+"""Every status, reason and exit code of the contract, and what is said to have changed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def against(what: str = "baseline", *, same: bool = True, message: str = "") -> 
 
 
 def said(verdict: Verdict) -> tuple[str, str, int]:
-    return verdict.word, verdict.reason, verdict.exit_code
+    return verdict.status, verdict.reason, verdict.exit_code
 
 
 def test_pass() -> None:
@@ -62,7 +62,7 @@ def test_pass() -> None:
     assert said(verdict) == ("pass", "", 0)
     assert (verdict.revision, verdict.baseline_revision, verdict.seconds) == ("1.5", "1.4", 0.5)
     assert verdict.changes == ()
-    assert [(b.name, b.word, b.dump, b.baseline) for b in verdict.buffers] == [
+    assert [(b.name, b.status, b.dump, b.baseline) for b in verdict.buffers] == [
         ("sum", "pass", "/r/sum.1.5", "/b/sum.1.4")
     ]
 
@@ -96,7 +96,7 @@ def test_changed_inputs_explain_nothing_that_this_run_shows_by_itself(by: str) -
 
 
 @pytest.mark.parametrize(
-    ("comparisons", "word"),
+    ("comparisons", "status"),
     [
         ([], "new"),
         ([against("check")], "new"),
@@ -108,10 +108,10 @@ def test_changed_inputs_explain_nothing_that_this_run_shows_by_itself(by: str) -
         ([against("reference"), against("check", same=False)], "differ"),
     ],
 )
-def test_without_a_baseline(comparisons: list[Comparison], word: str) -> None:
+def test_without_a_baseline(comparisons: list[Comparison], status: str) -> None:
     verdict = decide(make_case(), done(), None, {"sum": comparisons})
-    assert verdict.word == word
-    assert verdict.exit_code == (0 if word == "pass" else 1)
+    assert verdict.status == status
+    assert verdict.exit_code == (0 if status == "pass" else 1)
 
 
 def test_a_buffer_that_the_baseline_lacks_is_new() -> None:
@@ -127,7 +127,7 @@ def test_what_is_new_hides_no_reference_that_passed() -> None:
 
 
 def test_nothing_dumped_never_passes() -> None:
-    assert decide(make_case(dump=()), done(), None, {}).word == "new"
+    assert decide(make_case(dump=()), done(), None, {}).status == "new"
 
 
 def test_notes() -> None:
@@ -140,7 +140,7 @@ def test_notes() -> None:
 def test_an_accepted_buffer_that_is_not_dumped_differs() -> None:
     verdict = decide(make_case(), done(), make_baseline("sum", "old"), {"sum": [against()]})
     assert said(verdict) == ("differ", "old: its baseline is there, and the job no longer dumps it", 1)
-    assert [(buffer.name, buffer.word, buffer.baseline) for buffer in verdict.buffers] == [
+    assert [(buffer.name, buffer.status, buffer.baseline) for buffer in verdict.buffers] == [
         ("old", "differ", "/b/old.1.4"),
         ("sum", "pass", "/b/sum.1.4"),
     ]
@@ -169,7 +169,7 @@ def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expect", "outcome", "word"),
+    ("expect", "outcome", "status"),
     [
         ("out-of-bounds", Outcome("c", "fault", FAULT, device=CPU), "pass"),
         ("out-of-bounds", Outcome("c", "fault", Fault("illegal-access", "", position=0), device=GPU), "pass"),
@@ -189,15 +189,15 @@ def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
         ("status", Outcome("c", "done", Fault("status", "5, in a repeat")), "fault"),
     ],
 )
-def test_an_expected_fault(expect: str, outcome: Outcome, word: str) -> None:
+def test_an_expected_fault(expect: str, outcome: Outcome, status: str) -> None:
     verdict = decide(make_case(expect_fault=expect, launches=LAUNCHES), outcome, None, {})
-    assert verdict.word == word
+    assert verdict.status == status
     assert verdict.reason
-    assert verdict.exit_code == {"pass": 0, "differ": 1, "fault": 3, "timeout": 3, "error": 4}[word]
+    assert verdict.exit_code == {"pass": 0, "differ": 1, "fault": 3, "timeout": 3, "error": 4}[status]
 
 
 @pytest.mark.parametrize(
-    ("place", "word"),
+    ("place", "status"),
     [
         ({"expect_kernel": "second<1>"}, "pass"),
         ({"expect_launch": 1}, "pass"),
@@ -207,11 +207,11 @@ def test_an_expected_fault(expect: str, outcome: Outcome, word: str) -> None:
     ],
 )
 @pytest.mark.parametrize("position", [1, 2])
-def test_a_fault_is_expected_in_its_place(place: dict[str, Any], word: str, position: int) -> None:
+def test_a_fault_is_expected_in_its_place(place: dict[str, Any], status: str, position: int) -> None:
     outcome = Outcome("c", "fault", dataclasses.replace(FAULT, position=position))
     found = decide(make_case(expect_fault="out-of-bounds", launches=LAUNCHES, **place), outcome, None, {})
-    assert found.word == word
-    if word == "fault":
+    assert found.status == status
+    if status == "fault":
         assert found.reason.startswith(
             "expected out-of-bounds " + ("of first" if "expect_kernel" in place else "in launch 1")
         )
@@ -284,7 +284,7 @@ def test_a_change_of_registers_is_said_even_where_all_is_the_same() -> None:
     now = dataclasses.replace(before, resources={"k": {"registers": 40, "spill": 8}})
     baseline = dataclasses.replace(make_baseline("sum"), made_of=before)
     verdict = decide(make_case(), done(), baseline, {"sum": [against()]}, made_of=now)
-    assert (verdict.word, verdict.changes) == ("pass", ("k: registers 32 → 40", "k: spill 0 → 8"))
+    assert (verdict.status, verdict.changes) == ("pass", ("k: registers 32 → 40", "k: spill 0 → 8"))
     uncounted = dataclasses.replace(before, resources={"k": {"registers": 0, "spill": 0}})
     assert decide(make_case(), done(), baseline, {"sum": [against()]}, made_of=uncounted).changes == ()
 
@@ -294,10 +294,10 @@ def test_more_registers_than_the_job_allows_is_a_difference() -> None:
     same = {"sum": [against()]}
     used = {"k": {"registers": 80, "spill": 16}}
     verdict = decide(case, dataclasses.replace(done(), resources=used), make_baseline("sum"), same)
-    assert (verdict.word, verdict.exit_code) == ("differ", 1)
+    assert (verdict.status, verdict.exit_code) == ("differ", 1)
     assert verdict.reason == "k: 80 registers a thread; the job allows 64"
     assert "k: 16 bytes spilt; the job allows 0" in verdict.notes
     fits = dataclasses.replace(done(), resources={"k": {"registers": 64, "spill": 0}})
-    assert decide(case, fits, make_baseline("sum"), same).word == "pass"
+    assert decide(case, fits, make_baseline("sum"), same).status == "pass"
     uncounted = dataclasses.replace(done(), resources={"k": {"registers": 0, "spill": 0}})
-    assert decide(case, uncounted, make_baseline("sum"), same).word == "pass"
+    assert decide(case, uncounted, make_baseline("sum"), same).status == "pass"

@@ -64,8 +64,8 @@ def _print(found: Differences, root: Path | None) -> None:
     from gpuregress.report import difference, terminal
 
     for verdict in found.verdicts:
-        word = "same" if verdict.word == "pass" else "differ"
-        console.say(f"{word:<8} {verdict.case}", colour=terminal.colour(verdict.word))
+        status = "same" if verdict.status == "pass" else "differ"
+        console.say(f"{status:<8} {verdict.case}", colour=terminal.colour(verdict.status))
         for line in difference.screen(verdict, root):
             console.say_spans((("  ", None), *line))
     shown = found.notes if len(found.notes) <= _MOST_NOTES + 1 else found.notes[:_MOST_NOTES]

@@ -85,7 +85,7 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _run_row(run: Run) -> dict[str, Any]:
-    from gpuregress.records import WORDS
+    from gpuregress.records import STATUSES
 
     return {
         "run": run.run,
@@ -93,7 +93,7 @@ def _run_row(run: Run) -> dict[str, Any]:
         "device": run.device,
         "seconds": round(run.seconds, 2),
         "exit": run.exit_code,
-        "cases": ", ".join(f"{run.words[word]} {word}" for word in WORDS if word in run.words),
+        "cases": ", ".join(f"{run.words[status]} {status}" for status in STATUSES if status in run.words),
     }
 
 

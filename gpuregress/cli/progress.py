@@ -85,7 +85,7 @@ class Bar:
     def __call__(self, event: Event) -> None:
         """Shows one event."""
         self._move(event)
-        passed = isinstance(event, Judged) and event.verdict.word in ("pass", "skip")
+        passed = isinstance(event, Judged) and event.verdict.status in ("pass", "skip")
         line = None if passed and self._verbosity < 1 else _line(event, self._verbosity)
         if line is None:
             return
@@ -117,18 +117,18 @@ def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) ->
         for note in summary.notes:
             console.say(f"note: {note}", err=to_stderr)
         return
-    words = {verdict.word for verdict in summary.verdicts}
+    words = {verdict.status for verdict in summary.verdicts}
     if verbosity < 0:  # a lone reason stands in its case's line, and none was shown
         for verdict in summary.verdicts:
-            if verdict.word not in ("pass", "skip"):
-                console.say(terminal.case_line(verdict), err=to_stderr, colour=terminal.colour(verdict.word))
+            if verdict.status not in ("pass", "skip"):
+                console.say(terminal.case_line(verdict), err=to_stderr, colour=terminal.colour(verdict.status))
     for line in terminal.closing(summary, root=root, verbose=verbosity > 0):
         first = line.partition(" ")[0]
         console.say(line, err=to_stderr, colour=terminal.colour(first) if first in words else None)
 
 
 def _colour(event: Event) -> str | None:
-    return terminal.colour(event.verdict.word) if isinstance(event, Judged) else None
+    return terminal.colour(event.verdict.status) if isinstance(event, Judged) else None
 
 
 def _line(event: Event, verbosity: int) -> str | None:

@@ -59,7 +59,7 @@ def _list(found: Pending) -> None:
     """Three lines a case, to be piped."""
     for verdict in found.verdicts:
         name = shlex.quote(verdict.case)
-        console.say(f"{verdict.word:<8} {verdict.case}  {verdict.reason}")
+        console.say(f"{verdict.status:<8} {verdict.case}  {verdict.reason}")
         console.say(f"  gpuregress accept --run {found.run} {name}")
         console.say(f"  gpuregress reject --run {found.run} {name}")
 
@@ -90,7 +90,7 @@ def _head(verdict: Verdict) -> tuple[tuple[str, str | None], ...]:
     from gpuregress.report import terminal
 
     was = f", was {verdict.baseline_revision}" if verdict.baseline_revision else ""
-    coloured = f"{verdict.word} {verdict.case}", terminal.colour(verdict.word)
+    coloured = f"{verdict.status} {verdict.case}", terminal.colour(verdict.status)
     return coloured, (f"  revision {verdict.revision}{was}", None)
 
 

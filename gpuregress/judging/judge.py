@@ -60,7 +60,7 @@ class Judge:
         known = [
             f"{buffer.name}: known to be bad: {said}"
             for buffer in decided.buffers
-            if buffer.word == "differ"
+            if buffer.status == "differ"
             and (said := self.rejected.get((decided.case, buffer.name, digests.get(buffer.name, ""))))
         ]
         return dataclasses.replace(decided, notes=(*decided.notes, *known)) if known else decided
@@ -82,7 +82,7 @@ class Judge:
 
 def _with_what_was_written(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
     """A new case's verdict with what must be known before it is accepted, in its reason: there everybody reads it."""
-    said = write_coverage.remarks(case, outcome) if decided.word == "new" else ()
+    said = write_coverage.remarks(case, outcome) if decided.status == "new" else ()
     return dataclasses.replace(decided, reason="; ".join((decided.reason, *said))) if said else decided
 
 

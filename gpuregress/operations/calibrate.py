@@ -130,7 +130,7 @@ def calibrate(
             summary = session.run(place, request, machinery=machinery)
             if summary.interrupted:
                 raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
-            verdicts = [one for one in summary.verdicts if one.word != "skip"]
+            verdicts = [one for one in summary.verdicts if one.status != "skip"]
             for verdict in verdicts:
                 names[verdict.case] = verdict.job
                 _gather(verdict, found, types)
@@ -162,7 +162,7 @@ def _gather(
 ) -> None:
     outcome = verdict.outcome
     if outcome is None or outcome.state != "done":
-        raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.word}: {verdict.reason}")
+        raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.status}: {verdict.reason}")
     for dump in outcome.dumps:
         key = (verdict.case, dump.buffer)
         types.setdefault(key, (dump.dtype, dump.shape))

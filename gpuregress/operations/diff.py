@@ -13,7 +13,7 @@ from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.project import Project
-from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Verdict, Word
+from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.session import run_folders
 
 BASELINE = "baseline"
@@ -107,15 +107,15 @@ def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool, widt
     then, now = record(name, before), record(name, after)
     pair = Pair(case, "baseline", after, now, before, then, Rule() if raw else None)
     compared = diagnosis.compare(pair, Outcome(case.name, "done"), width)
-    word: Word = "pass" if compared.same else "differ"
-    return BufferVerdict(name, word, str(after), str(before), (compared,))
+    status: Status = "pass" if compared.same else "differ"
+    return BufferVerdict(name, status, str(after), str(before), (compared,))
 
 
 def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after: str) -> Verdict:
-    differing = [buffer.name for buffer in buffers if buffer.word == "differ"]
+    differing = [buffer.name for buffer in buffers if buffer.status == "differ"]
     reason = f"{', '.join(differing)}: not the same in {before} and {after}" if differing else ""
-    word: Word = "differ" if differing else "pass"
-    return Verdict(case.job, case.name, word, reason, after, before, buffers=buffers, exit_code=1 if differing else 0)
+    status: Status = "differ" if differing else "pass"
+    return Verdict(case.job, case.name, status, reason, after, before, buffers=buffers, exit_code=1 if differing else 0)
 
 
 def _dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:

@@ -114,7 +114,7 @@ def _rejections(verdict: Verdict, one: Ran, run: str, why: str) -> Iterator[Reje
     digests = {dump.buffer: dump.digest for dump in one.outcome.dumps}
     when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     for buffer in verdict.buffers:
-        if buffer.word in ("differ", "new") and buffer.name in digests:
+        if buffer.status in ("differ", "new") and buffer.name in digests:
             revision, who = one.case.revision, accept.who()
             yield Rejection(verdict.case, buffer.name, digests[buffer.name], revision, run, when, who, why)
 

@@ -41,7 +41,7 @@ from gpuregress.records.programs import (
     Program,
 )
 from gpuregress.records.verdicts import (
-    WORDS,
+    STATUSES,
     BufferVerdict,
     Comparison,
     Element,
@@ -49,8 +49,8 @@ from gpuregress.records.verdicts import (
     Missing,
     RunSummary,
     State,
+    Status,
     Verdict,
-    Word,
 )
 from gpuregress.records.wire import (
     from_json,
@@ -60,7 +60,7 @@ from gpuregress.records.wire import (
 __all__ = [
     "FAULT_KINDS",
     "SM_90",
-    "WORDS",
+    "STATUSES",
     "Acceptance",
     "Architecture",
     "Argument",
@@ -92,9 +92,9 @@ __all__ = [
     "RunSummary",
     "Source",
     "State",
+    "Status",
     "Texture",
     "Verdict",
-    "Word",
     "from_json",
     "to_json",
 ]

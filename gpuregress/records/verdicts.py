@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from gpuregress.records.outcomes import Outcome
 
-Word = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
+Status = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
 State = Literal["running", "finished", "interrupted", "cut short"]
 """What became of a run: `cut short` had no chance to say so itself (kill -9, a power cut)."""
-WORDS: tuple[Word, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
+STATUSES: tuple[Status, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Element:
     Attributes:
         index: row-major, counted from 0.
         part: the part's name, "" for a plain scalar.
-        expected: the baseline's word, as a dump writes it; "" where only the actual side has it.
-        actual: this run's word; "" where only the baseline has it.
+        expected: the baseline's text, as a dump writes it; "" where only the actual side has it.
+        actual: this run's text; "" where only the baseline has it.
         absolute: |actual - expected|, None where it has no meaning.
         relative: absolute / |expected|.
         ulp: steps between floats, None for integers.
@@ -98,7 +98,7 @@ class BufferVerdict:
     """A buffer's verdict and all behind it: the paths are for people, "" where there is no such file."""
 
     name: str
-    word: Word
+    status: Status = field(metadata={"key": "word"})
     dump: str = ""
     baseline: str = ""
     comparisons: tuple[Comparison, ...] = ()
@@ -111,7 +111,7 @@ class Verdict:
     Attributes:
         job: the job's name.
         case: the case's name.
-        word: the verdict.
+        status: the verdict.
         reason: one line, "" for a plain pass.
         revision: the dumps' label.
         baseline_revision: the accepted one's, "" if there is none.
@@ -126,7 +126,7 @@ class Verdict:
 
     job: str
     case: str
-    word: Word
+    status: Status = field(metadata={"key": "word"})
     reason: str = ""
     revision: str = ""
     baseline_revision: str = ""
@@ -193,6 +193,6 @@ class RunSummary:
         """Whether ^C stopped it."""
         return self.state == "interrupted"
 
-    def count(self, word: Word) -> int:
+    def count(self, status: Status) -> int:
         """How many cases ended with this verdict."""
-        return sum(verdict.word == word for verdict in self.verdicts)
+        return sum(verdict.status == status for verdict in self.verdicts)

@@ -18,8 +18,8 @@ def to_json(record: Any) -> Any:
     kind = type(record)
     if kind in _PLAIN:
         return record
-    if (names := _field_names(cast("Hashable", kind))) is not None:
-        return {name: to_json(getattr(record, name)) for name in names}
+    if (keys := _keys(cast("Hashable", kind))) is not None:
+        return {key: to_json(getattr(record, name)) for key, name in keys.items()}
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}
     if isinstance(record, list | tuple):
@@ -31,11 +31,11 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 @cache
-def _field_names(kind: Hashable) -> tuple[str, ...] | None:
-    """The fields of a record class; None for what is none."""
+def _keys(kind: Hashable) -> dict[str, str] | None:
+    """Key → field of a record class: its name, or what `field(metadata={"key": …})` says; None for other classes."""
     if not dataclasses.is_dataclass(kind):
         return None
-    return tuple(field.name for field in dataclasses.fields(kind))
+    return {field.metadata.get("key", field.name): field.name for field in dataclasses.fields(kind)}
 
 
 def from_json(kind: type[R], data: Any) -> R:
@@ -54,13 +54,15 @@ def from_json(kind: type[R], data: Any) -> R:
     unknown = data.keys() - readers.keys()
     if unknown:
         raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
-    return kind(**{name: readers[name](value) for name, value in data.items()})
+    keys = _keys(cast("Hashable", kind)) or {}
+    return kind(**{keys[key]: readers[key](value) for key, value in data.items()})
 
 
 @cache
 def _field_readers(kind: Hashable) -> dict[str, Reader]:
-    """Field → what makes its value of JSON."""
-    return {name: _reader(hint) for name, hint in typing.get_type_hints(cast("type[Any]", kind)).items()}
+    """Key → the function that reads its value from JSON."""
+    hints = typing.get_type_hints(cast("type[Any]", kind))
+    return {key: _reader(hints[name]) for key, name in (_keys(kind) or {}).items()}
 
 
 @cache

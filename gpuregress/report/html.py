@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from gpuregress.escapes import visible_html as escape
-from gpuregress.records import WORDS, RunSummary
+from gpuregress.records import STATUSES, RunSummary
 from gpuregress.report import json_report
 from gpuregress.report.figure import figure
 
@@ -30,7 +30,7 @@ p { margin: .5em 0 } .soft { color: var(--soft) } .num { text-align: right; font
 .scroll { overflow-x: auto } table { border-collapse: collapse; margin: .5em 0 } .wide { width: 100% }
 th, td { text-align: left; padding: .2em .9em .2em 0; vertical-align: top } th { color: var(--soft); font-weight: 600 }
 .wide tr { border-bottom: 1px solid var(--line) } ul { margin: .3em 0; padding-left: 1.3em } summary { cursor: pointer }
-.word { font-weight: 600 } svg.errors { display: block; max-width: 100%; border-radius: 3px; margin: .5em 0 0 }
+.status { font-weight: 600 } svg.errors { display: block; max-width: 100%; border-radius: 3px; margin: .5em 0 0 }
 """
 _FAILED = ("differ", "fault", "timeout", "error")
 _MOST_SHOWN = 8
@@ -50,9 +50,9 @@ def page(document: dict[str, Any]) -> str:
     """
     title = escape(f"gpuregress {document['run']}")
     colours = "".join(
-        f" .{word} {{ color: var(--{word}) }} .bar .{word} {{ background: var(--{word}) }}"
-        f" .case.{word} {{ color: inherit; border-color: var(--{word}) }}\n"
-        for word in WORDS
+        f" .{status} {{ color: var(--{status}) }} .bar .{status} {{ background: var(--{status}) }}"
+        f" .case.{status} {{ color: inherit; border-color: var(--{status}) }}\n"
+        for status in STATUSES
     )
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = "\n".join(_body(document))
@@ -88,7 +88,7 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
 
 def _summary(document: dict[str, Any]) -> Iterator[str]:
     words = [entry["verdict"] for entry in document["cases"]]
-    found = [(word, words.count(word)) for word in WORDS if word in words]
+    found = [(status, words.count(status)) for status in STATUSES if status in words]
     stopped = "" if document["state"] == "finished" else f"{document['state']}, "
     headline = _headline(found, len(document.get("missing", ())), document["exit_code"])
     yield f"<h1>{escape(stopped.capitalize() + headline)}</h1>"
@@ -97,7 +97,7 @@ def _summary(document: dict[str, Any]) -> Iterator[str]:
         f" · {document['seconds']:.2f} s · {escape(stopped + document['cut'])} exit code {document['exit_code']}</p>"
     )
     yield '<div class="bar">' + "".join(f'<span class="{w}" style="flex:{n}"></span>' for w, n in found) + "</div>"
-    yield '<p class="counts">' + "".join(f'<span class="{word}">{n} {word}</span>' for word, n in found) + "</p>"
+    yield '<p class="counts">' + "".join(f'<span class="{status}">{n} {status}</span>' for status, n in found) + "</p>"
 
 
 def _folded_notes(notes: Sequence[str]) -> Iterator[str]:
@@ -110,8 +110,8 @@ def _folded_notes(notes: Sequence[str]) -> Iterator[str]:
 
 def _headline(found: Sequence[tuple[str, int]], missing: int, exit_code: int) -> str:
     number = sum(count for _, count in found)
-    failed = sum(count for word, count in found if word in _FAILED)
-    fresh = sum(count for word, count in found if word == "new")
+    failed = sum(count for status, count in found if status in _FAILED)
+    fresh = sum(count for status, count in found if status == "new")
     cases = f"{number} case{'s' if number != 1 else ''}"
     gone = f"{missing} missing" if missing else ""
     if failed:
@@ -129,12 +129,12 @@ def _headline(found: Sequence[tuple[str, int]], missing: int, exit_code: int) ->
 
 
 def _case(entry: dict[str, Any]) -> Iterator[str]:
-    word = escape(entry["verdict"])
-    yield f'<div class="case {word}" id="{escape(entry["case"])}">'
+    status = escape(entry["verdict"])
+    yield f'<div class="case {status}" id="{escape(entry["case"])}">'
     revision = f"revision {escape(entry['revision'])}" + (
         f", baseline {escape(entry['baseline_revision'])}" if entry.get("baseline_revision") else ""
     )
-    yield f'<h3><span class="{word}">{word}</span> <code>{escape(entry["case"])}</code></h3>'
+    yield f'<h3><span class="{status}">{status}</span> <code>{escape(entry["case"])}</code></h3>'
     yield f'<p>{escape(entry["reason"])} <span class="soft">· {revision} · {entry["seconds"]:.3f} s</span></p>'
     yield from _list("Changed since the baseline", entry["changes"])
     yield from _lines(entry["fault"]["details"] if entry.get("fault") else ())
@@ -213,8 +213,8 @@ def _every(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     head = '<th>verdict</th><th>case</th><th>revision</th><th class="num">s</th><th>why</th>'
     yield f'<div class="scroll"><table class="wide"><tr>{head}</tr>'
     for entry in cases:
-        word = escape(entry["verdict"])
-        yield f'<tr><td class="word {word}">{word}</td><td><code>{escape(entry["case"])}</code></td>'
+        status = escape(entry["verdict"])
+        yield f'<tr><td class="status {status}">{status}</td><td><code>{escape(entry["case"])}</code></td>'
         yield f'<td>{escape(entry["revision"])}</td><td class="num">{entry["seconds"]:.3f}</td>'
         yield f"<td>{escape(entry['reason'])}</td></tr>"
     yield "</table></div>"

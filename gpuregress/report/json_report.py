@@ -42,7 +42,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
     return {
         "job": verdict.job,
         "case": verdict.case,
-        "verdict": verdict.word,
+        "verdict": verdict.status,
         "reason": verdict.reason,
         "seconds": verdict.seconds,
         "revision": verdict.revision,
@@ -93,7 +93,7 @@ def _buffer(buffer: BufferVerdict) -> dict[str, Any]:
     main = terminal.telling(buffer)
     return {
         "name": buffer.name,
-        "verdict": buffer.word,
+        "verdict": buffer.status,
         "dump": buffer.dump,
         "baseline": buffer.baseline,
         "differing": main.differing if main else 0,

@@ -66,16 +66,16 @@ def _missing(one: Missing) -> TestCase:
 
 def _case(verdict: Verdict) -> TestCase:
     case = TestCase(_clean(verdict.case), classname=_clean(verdict.job), time=verdict.seconds)
-    reason = _clean(verdict.reason or verdict.word)
-    if verdict.word in _FAILURES:
-        result = Failure(reason, verdict.word)
-    elif verdict.word == "error":
-        result = Error(reason, verdict.word)
-    elif verdict.word == "skip":
+    reason = _clean(verdict.reason or verdict.status)
+    if verdict.status in _FAILURES:
+        result = Failure(reason, verdict.status)
+    elif verdict.status == "error":
+        result = Error(reason, verdict.status)
+    elif verdict.status == "skip":
         result = Skipped(reason)
     else:
         return _with_output(case, verdict)
-    if verdict.word != "skip":
+    if verdict.status != "skip":
         result.text = _clean("\n".join(terminal.details(verdict)))
     case.result = [result]
     return _with_output(case, verdict)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from gpuregress.escapes import one_line, visible
-from gpuregress.records import WORDS, BufferVerdict, Comparison, Element, RunSummary, Verdict, Word
+from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict
 
 Entry = TypeVar("Entry")
 
-COLOURS: dict[Word, str] = {
+COLOURS: dict[Status, str] = {
     "pass": "green",
     "differ": "red",
     "new": "yellow",
@@ -32,21 +32,21 @@ FULL_TEXT = "report.txt"
 """In a run's folder: the whole report."""
 
 
-def colour(word: str) -> str | None:
+def colour(status: str) -> str | None:
     """The colour of a verdict; None for what is none."""
-    return next((colour for known, colour in COLOURS.items() if known == word), None)
+    return next((colour for known, colour in COLOURS.items() if known == status), None)
 
 
 def case_line(verdict: Verdict) -> str:
     """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
-    line = f"{verdict.word:<8} {verdict.case}  {verdict.seconds:.3f} s"
+    line = f"{verdict.status:<8} {verdict.case}  {verdict.seconds:.3f} s"
     said = verdict.reason or _passed(verdict)
     return one_line(f"{line}  {said}" if said else line)
 
 
 def _passed(verdict: Verdict) -> str:
     """What a case passed, where that is not just its baseline."""
-    if verdict.word != "pass" or verdict.against in ((), ("baseline",)):
+    if verdict.status != "pass" or verdict.against in ((), ("baseline",)):
         return ""
     names = " and ".join(f"its {name}" if name != "verify" else "verify" for name in verdict.against)
     return f"as {names}" + ("" if "baseline" in verdict.against else ", without a baseline")
@@ -60,7 +60,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         root: the project's; paths below it are shown relative to it.
         verbose: tell the details of cases that passed, too.
     """
-    troubled = [verdict for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
+    troubled = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]
     rows = [(verdict.job, row) for verdict in troubled for row in _rows(verdict)]
     if rows:
         shown_rows, more = _by_job(rows, len(rows) if verbose else _MOST_ROWS)
@@ -87,12 +87,12 @@ def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
     Not verbose: the first few, of different jobs before more of one, and none for what is only new.
     """
     quiet = () if verbose else ("pass", "skip", "new")
-    told = [(verdict, details(verdict, root)) for verdict in summary.verdicts if verdict.word not in quiet]
+    told = [(verdict, details(verdict, root)) for verdict in summary.verdicts if verdict.status not in quiet]
     told = [(verdict, lines) for verdict, lines in told if lines and lines != [verdict.reason]]
     picked, more = _by_job([(one.job, (one, lines)) for one, lines in told], len(told) if verbose else _MOST_DETAILED)
     for verdict, lines in picked:
         yield ""
-        yield f"{verdict.word} {verdict.case}"
+        yield f"{verdict.status} {verdict.case}"
         yield from (f"  {line}" for line in lines)
     if more:
         yield ""
@@ -120,8 +120,8 @@ def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
     yield counts(summary)
     where = f"{shown(summary.folder, root)}/{FULL_TEXT}"
     said = [(_job_of(one.case), line) for one in summary.missing for line in one.lines]
-    failed = [verdict for verdict in summary.verdicts if verdict.word not in ("pass", "skip")]
-    failed.sort(key=lambda verdict: (verdict.word == "new", -verdict.exit_code))
+    failed = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]
+    failed.sort(key=lambda verdict: (verdict.status == "new", -verdict.exit_code))
     said += [(verdict.job, case_line(verdict)) for verdict in failed]
     picked, more = _by_job(said, _MOST_FAILURES)
     yield from picked
@@ -162,7 +162,7 @@ def _few(names: Sequence[str]) -> str:
 
 def counts(summary: RunSummary) -> str:
     """`3 cases in 1.2 s on cpu: 1 pass, 2 differ, 1 missing (run 20261120T020000Z-3f2a)`."""
-    parts = [f"{summary.count(word)} {word}" for word in WORDS if summary.count(word)]
+    parts = [f"{summary.count(status)} {status}" for status in STATUSES if summary.count(status)]
     parts += [f"{len(summary.missing)} missing"] if summary.missing else []
     number = len(summary.verdicts)
     cases = f"{number} case{'s' if number != 1 else ''} in {summary.seconds:.2f} s on {summary.device}"
@@ -174,39 +174,39 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
     """The exact commands that make this run's new and differing dumps the baselines; none where they could not work."""
     if not summary.is_kept:
         return
-    for word, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
-        names = [verdict.case for verdict in summary.verdicts if verdict.word == word and _would_help(verdict)]
+    for status, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
+        names = [verdict.case for verdict in summary.verdicts if verdict.status == status and _would_help(verdict)]
         if not names:
             continue
         if len(names) <= _MOST_NAMED:
             yield f"{text}: gpuregress accept --run {summary.run} {shlex.join(names)}"
-        elif word == "new":
+        elif status == "new":
             yield f"{text}: gpuregress accept --run {summary.run} --new-only"
         else:
-            jobs = dict.fromkeys(verdict.job for verdict in summary.verdicts if verdict.word == word)
+            jobs = dict.fromkeys(verdict.job for verdict in summary.verdicts if verdict.status == status)
             yield f"{text}: gpuregress accept --run {summary.run} {shlex.join(jobs)}"
 
 
 def _would_help(verdict: Verdict) -> bool:
     """Whether accepting changes anything: a failed check or reference fails again, whatever the baseline is."""
     failed = [c.against for buffer in verdict.buffers for c in buffer.comparisons if not c.same]
-    return verdict.word == "new" or "baseline" in failed
+    return verdict.status == "new" or "baseline" in failed
 
 
 def details(verdict: Verdict, root: Path | None = None) -> list[str]:
     """All that is known of one case, a line each; first what else changed since its baseline."""
     lines = [f"changed since the baseline: {change}" for change in verdict.changes]
-    if verdict.reason and not any(buffer.word == "differ" for buffer in verdict.buffers):
+    if verdict.reason and not any(buffer.status == "differ" for buffer in verdict.buffers):
         lines.append(verdict.reason)
     outcome = verdict.outcome
     if outcome is not None and outcome.fault is not None:
         lines += [f"  {line}" for line in outcome.fault.details]
     for buffer in verdict.buffers:
-        if buffer.word not in ("pass", "skip"):
+        if buffer.status not in ("pass", "skip"):
             lines += _buffer_details(buffer, root)
     # The further lines of an error (a compiler's, with its caret) must stay as they are.
-    lines += [note if verdict.word == "error" else f"note: {note}" for note in verdict.notes]
-    if outcome is not None and outcome.output and verdict.word != "pass":
+    lines += [note if verdict.status == "error" else f"note: {note}" for note in verdict.notes]
+    if outcome is not None and outcome.output and verdict.status != "pass":
         lines += ["the kernels printed:", *(f"  {line}" for line in outcome.output.splitlines()[:20])]
     return lines
 
@@ -248,7 +248,7 @@ def element_text(element: Element, against: str = "baseline") -> str:
 
 def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
     for buffer in verdict.buffers:
-        if buffer.word != "differ":
+        if buffer.status != "differ":
             continue
         main = telling(buffer)
         if main is None:

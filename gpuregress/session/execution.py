@@ -234,7 +234,7 @@ class Execution:
                 else:
                     task = stream.tasks.pop(event.case)
                     found = self._remarked(judge.verdict(task.case, task.program, event), task, event)
-                    if choice.kind == "cuda" and found.word in ("fault", "timeout"):
+                    if choice.kind == "cuda" and found.status in ("fault", "timeout"):
                         found = _with_debugger(found, task, recording.folder, choice, places[event.case])
                 self._say(found, total)
                 recording.add(found, task)
@@ -260,10 +260,10 @@ class Execution:
     def _remarked(self, found: Verdict, task: Task, outcome: Outcome) -> Verdict:
         """The verdict with what was asked about the case; where its details are not shown, the run's notes tell it."""
         remarks = overrides.remarks(task.case, outcome)
-        if found.word in ("pass", "new"):
+        if found.status in ("pass", "new"):
             changed = (f"changed since the baseline: {change}" for change in found.changes)
             self.remarks += (
-                f"{found.case}: {remark}" for remark in (*remarks, *(changed if found.word == "pass" else ()))
+                f"{found.case}: {remark}" for remark in (*remarks, *(changed if found.status == "pass" else ()))
             )
         return dataclasses.replace(found, notes=(*found.notes, *remarks))
 

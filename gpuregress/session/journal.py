@@ -151,7 +151,7 @@ class Journal:
 
         A case that this run left out for its device counts as passed only where no earlier run owes it.
         """
-        words = {entry.verdict.case: entry.verdict.word for entry in self.entries}
+        words = {entry.verdict.case: entry.verdict.status for entry in self.entries}
         owed = set(self.start.owed)
         names = dict.fromkeys((*self.start.cases, *words, *self.start.owed))  # broken jobs have verdicts, too
         return tuple(n for n in names if words.get(n) != "pass" and (words.get(n) != "skip" or n in owed))

@@ -119,7 +119,7 @@ class Recording:
         except StorageError:  # the journal tries again with its next line, and at the end it counts
             self.said += _made_room(self.project)
         else:
-            if found.word == "error" and retention.is_full(self.project.runs):  # the next cases may find room
+            if found.status == "error" and retention.is_full(self.project.runs):  # the next cases may find room
                 self.said += _made_room(self.project)
 
     def leave(self, summary: RunSummary) -> RunSummary:

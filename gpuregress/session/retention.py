@@ -118,7 +118,7 @@ def _spared(project: Project, runs: Sequence[Path]) -> set[Path]:
     spared = {project.runs / night.run}
     passed: set[str] = set()
     for folder in reversed(runs):
-        found = {case for case, word in words[folder.name].items() if word == "pass" and case in still} - passed
+        found = {case for case, status in words[folder.name].items() if status == "pass" and case in still} - passed
         if found:
             spared.add(folder)
             passed |= found

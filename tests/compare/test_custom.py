@@ -20,7 +20,7 @@ def yes(expected, actual, case):
     return True
 
 def shape(expected, actual, case):
-    return expected.shape == (2, 2), f"{case} {neighbour.word}"
+    return expected.shape == (2, 2), f"{case} {neighbour.status}"
 
 def numpy_bool(expected, actual, case):
     return (expected == actual).all()

@@ -58,14 +58,14 @@ def test_after_a_fault_the_case_alone_can_be_debugged(project: Project) -> None:
     assert hint.startswith("to debug this case alone: env CUDA_VISIBLE_DEVICES=0 cuda-gdb --args ")
     assert hint.endswith(f"-m gpuregress.workers.alone {saved}")
     assert saved.is_file()
-    assert well.word == "new"
+    assert well.status == "new"
     assert not [note for note in well.notes if "cuda-gdb" in note]
 
 
 def test_the_tools_findings_are_in_every_report(project: Project) -> None:
     summary = run(project, fakes.case("double"), sanitize="initcheck")
     (verdict,) = summary.verdicts
-    assert (verdict.word, verdict.exit_code) == ("fault", 3)
+    assert (verdict.status, verdict.exit_code) == ("fault", 3)
     said = "Uninitialized __global__ memory read of size 4 bytes, thread (31,0,0) of block (1,0,0), fake.cu:41"
     assert verdict.reason == f"uninitialized: initcheck: {said}"
     assert f"initcheck: {said}" in verdict.notes

@@ -25,7 +25,7 @@ def test_the_class_is_recorded_and_a_change_of_it_is_a_difference(bench: Bench) 
     assert accepted.made_of.determinism == {"out": "values vary"}
     assert words(bench.run(varying)) == {"fake/x": "pass"}
     (verdict,) = bench.run(steady).verdicts
-    assert verdict.word == "differ"
+    assert verdict.status == "differ"
     assert "over 3 runs: bitwise; the baseline: values vary" in verdict.reason
     accept.accept(bench.project)
     assert words(bench.run(steady)) == {"fake/x": "pass"}

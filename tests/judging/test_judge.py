@@ -22,4 +22,4 @@ def test_a_gold_standard_that_was_not_computed_is_no_pass(tmp_path: Path) -> Non
     dump = writer.write(tmp_path / "out.1", array, parse(buffer.dtype), buffer.shape)
     judge = Judge(Accepted(Store(tmp_path / "baselines")))
     found = judge.verdict(case, None, Outcome(case.name, "done", dumps=(dump,)))
-    assert (found.word, found.reason) == ("differ", "out: reference: was not computed, for another one failed")
+    assert (found.status, found.reason) == ("differ", "out: reference: was not computed, for another one failed")

@@ -29,11 +29,11 @@ DIFFERENT = Comparison(
 )
 
 
-def verdict(word: str, **changes: object) -> Verdict:
+def verdict(status: str, **changes: object) -> Verdict:
     values: dict[str, object] = {
         "job": "reduce",
-        "case": f"reduce/{word}",
-        "word": word,
+        "case": f"reduce/{status}",
+        "status": status,
         "seconds": 0.25,
         "exit_code": 0,
     }

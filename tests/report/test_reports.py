@@ -86,7 +86,7 @@ def test_html_escapes_whatever_the_texts_hold(name: str, reason: str) -> None:
 
 def test_html_holds_every_case_and_nothing_from_elsewhere() -> None:
     page = html.render(summary())
-    assert all(f"reduce/{word}" in page for word in ("pass", "differ", "new", "fault", "timeout"))
+    assert all(f"reduce/{status}" in page for status in ("pass", "differ", "new", "fault", "timeout"))
     assert "the tail from element 5 on" in page
     assert not re.search(r"(src|href)=|https?://", page)
 

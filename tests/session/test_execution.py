@@ -59,7 +59,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def words(summary: RunSummary) -> dict[str, str]:
-    return {verdict.case: verdict.word for verdict in summary.verdicts}
+    return {verdict.case: verdict.status for verdict in summary.verdicts}
 
 
 def test_new_then_accepted_then_pass(bench: Bench) -> None:
@@ -96,7 +96,7 @@ def test_a_difference_names_elements_dump_and_baseline(bench: Bench) -> None:
     changed = bench.run(replace(fakes.case("double", name="fake/count"), revision="1.5"))
     assert changed.exit_code == 1
     (verdict,) = changed.verdicts
-    assert (verdict.word, verdict.revision, verdict.baseline_revision) == ("differ", "1.5", "1.4")
+    assert (verdict.status, verdict.revision, verdict.baseline_revision) == ("differ", "1.5", "1.4")
     (buffer,) = verdict.buffers
     assert buffer.comparisons[0].differing == 8
     assert Path(buffer.dump).is_file()
@@ -142,25 +142,25 @@ def test_a_variant_that_contradicts_its_kernel_is_an_error_alone(bench: Bench, k
 
 
 @pytest.mark.parametrize(
-    ("kernel", "word", "code"),
+    ("kernel", "status", "code"),
     [("fault", "fault", 3), ("crash", "fault", 3), ("sleep", "timeout", 3), ("bug", "error", 4)],
 )
-def test_what_goes_wrong_is_a_verdict(bench: Bench, kernel: str, word: str, code: int) -> None:
+def test_what_goes_wrong_is_a_verdict(bench: Bench, kernel: str, status: str, code: int) -> None:
     summary = bench.run(fakes.case(kernel, timeout=0.2), fakes.case("double"))
-    assert words(summary) == {f"fake/{kernel}": word, "fake/double": "new"}
+    assert words(summary) == {f"fake/{kernel}": status, "fake/double": "new"}
     assert summary.exit_code == code
 
 
 def test_the_last_words_of_a_worker_that_ran_out_of_memory_are_told(bench: Bench) -> None:
     summary = bench.run(fakes.case("no_memory"))
     (verdict,) = summary.verdicts
-    assert (verdict.word, summary.exit_code) == ("error", 4)
+    assert (verdict.status, summary.exit_code) == ("error", 4)
     assert "LLVM ERROR: out of memory" in verdict.notes
 
 
 def test_a_status_that_is_not_zero_is_a_fault_with_its_code(bench: Bench) -> None:
     summary = bench.run(fakes.case("status", status="out"))
-    assert summary.verdicts[0].word == "fault"
+    assert summary.verdicts[0].status == "fault"
     assert "status: out[2] = " in summary.verdicts[0].reason
 
 
@@ -170,7 +170,7 @@ def test_an_expected_fault_passes(bench: Bench) -> None:
 
 def test_a_case_for_another_device_is_skipped_aloud(bench: Bench) -> None:
     summary = bench.run(fakes.case("double", devices=("cuda",)))
-    assert summary.verdicts[0].word == "skip"
+    assert summary.verdicts[0].status == "skip"
     assert "cuda" in summary.verdicts[0].reason
     assert summary.exit_code == 5
 
@@ -227,13 +227,13 @@ def test_rerun_failed_names_the_failures_that_are_not_asked_for(bench: Bench) ->
 
 def test_repeats_that_disagree_are_a_difference(bench: Bench) -> None:
     summary = bench.run(fakes.case("count", repeat=3))
-    assert summary.verdicts[0].word == "differ"
+    assert summary.verdicts[0].status == "differ"
     assert "run 2 of 3 is not the first one" in summary.verdicts[0].reason
 
 
 def test_checks_are_judged(bench: Bench) -> None:
     summary = bench.run(fakes.case("double", checks={"out": (Check("finite"),)}))
-    assert summary.verdicts[0].word == "differ"
+    assert summary.verdicts[0].status == "differ"
     assert summary.verdicts[0].outcome is not None
     assert summary.verdicts[0].outcome.extra["unwritten"] == {"out": {"elements": 1, "of": 8, "ranges": [[7, 8]]}}
 

@@ -24,8 +24,8 @@ START = Start(1, "R", "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process
 END = End("finished", 1.5, 1, ("note",), "00")
 
 
-def entry(case: str, word: Any = "pass") -> Entry:
-    return Entry(Verdict("j", case, word))
+def entry(case: str, status: Any = "pass") -> Entry:
+    return Entry(Verdict("j", case, status))
 
 
 def written(folder: Path, *entries: Entry, end: End | None = None, start: Start = START) -> Path:
@@ -49,7 +49,7 @@ verdicts = st.builds(
     Verdict,
     job=texts,
     case=texts,
-    word=st.sampled_from(["pass", "differ", "new", "error"]),
+    status=st.sampled_from(["pass", "differ", "new", "error"]),
     reason=texts,
     seconds=numbers,
     buffers=st.lists(buffers, max_size=2).map(tuple),
@@ -82,7 +82,7 @@ def test_what_was_written_is_read_and_the_end_alone_too(tmp_path: Path) -> None:
     written(tmp_path, entry("a"), entry("b", "differ"), end=END)
     read = journal.read(tmp_path)
     assert (read.start, read.end, read.state) == (START, END, "finished")
-    assert [one.verdict.word for one in read.entries] == ["pass", "differ"]
+    assert [one.verdict.status for one in read.entries] == ["pass", "differ"]
     assert journal.end_of(tmp_path) == END
 
 

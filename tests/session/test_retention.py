@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.history import History
 from gpuregress.project import Project, Settings
-from gpuregress.records import RunSummary, Verdict, Word
+from gpuregress.records import RunSummary, Status, Verdict
 from gpuregress.session import journal, missing_cases, retention, run_folders
 from gpuregress.session.missing_cases import LastNight
 
@@ -21,7 +21,7 @@ def project(root: Path, keep: int) -> Project:
     return Project(root, root / "configs", root / "baselines", root, Settings(keep_runs=keep))
 
 
-def made(runs: Path, name: str, words: dict[str, Word] | None = None, *, finished: bool = True) -> Path:
+def made(runs: Path, name: str, words: dict[str, Status] | None = None, *, finished: bool = True) -> Path:
     folder = runs / name
     (folder / "dumps").mkdir(parents=True)
     if finished:
@@ -30,7 +30,7 @@ def made(runs: Path, name: str, words: dict[str, Word] | None = None, *, finishe
     return folder
 
 
-def runs_of(root: Path, *each: dict[str, Word]) -> list[str]:
+def runs_of(root: Path, *each: dict[str, Status]) -> list[str]:
     return [made(root, f"2026112{n}T020000Z-0000", words).name for n, words in enumerate(each)]
 
 
@@ -64,7 +64,7 @@ def test_the_last_run_counts_as_the_last_whatever_its_name_is_within_the_second(
 
 @pytest.mark.parametrize("has_history", [False, True])
 def test_the_last_passing_run_of_each_case_stays(tmp_path: Path, has_history: bool) -> None:  # noqa: FBT001
-    each: list[dict[str, Word]] = [
+    each: list[dict[str, Status]] = [
         {"a": "pass", "b": "pass", "gone": "pass"},
         {"a": "pass", "b": "pass"},
         {"a": "pass"},
