@@ -1,4 +1,7 @@
-"""^C and SIGTERM as a bell that select hears, so that a run stops between two steps and not inside one."""
+"""Stop signal of a run: ^C, SIGTERM and SIGHUP set a flag that select can wait for.
+
+So a run stops between two steps and not inside one.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,19 @@ from typing import Any, Self
 from gpuregress.errors import Interrupted
 
 
-class Bell:
-    """Rings at ^C, SIGTERM or SIGHUP; a second ^C stops Python at once. A context manager, on the main thread.
+class StopSignal:
+    """A flag that ^C, SIGTERM or SIGHUP sets; a second ^C stops Python at once.
 
-    On another thread, where Python allows no handlers, it never rings by itself.
+    A context manager, on the main thread. On another thread, where Python allows no handlers, only `set` sets it.
     """
 
     def __init__(self) -> None:
-        self.rung = False
+        self.is_set = False
         self._reader, self._writer = -1, -1
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        """Takes the signals."""
+        """Install the handlers."""
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         if threading.current_thread() is threading.main_thread():
@@ -36,28 +39,28 @@ class Bell:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Gives the signals back."""
+        """Restore the handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         os.close(self._reader)
         os.close(self._writer)
 
     def fileno(self) -> int:
-        """Readable once the bell rang."""
+        """A descriptor that becomes readable when the flag is set."""
         return self._reader
 
-    def ring(self) -> None:
-        """Asks the run to stop."""
-        self.rung = True
+    def set(self) -> None:
+        """Ask the run to stop."""
+        self.is_set = True
         with contextlib.suppress(OSError):
             os.write(self._writer, b"!")
 
     def check(self) -> None:
-        """Raises Interrupted once the bell rang."""
-        if self.rung:
+        """Raise Interrupted if the flag is set."""
+        if self.is_set:
             raise Interrupted("interrupted")
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if self.rung and number == signal.SIGINT:
+        if self.is_set and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.ring()
+        self.set()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress import storage
 from gpuregress.errors import HarnessError
-from gpuregress.interrupts import Bell
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Check, Comparison, Dump, from_json
 from gpuregress.workers.process import Seat, Worker
 from gpuregress.workers.watchdog import STARTING_S
@@ -28,11 +28,11 @@ class UserCode:
     """A process that runs the user's functions, as a context manager; started when the first of them is needed.
 
     Args:
-        bell: rings when the user asks to stop.
+        stop: set when the user asks to stop.
     """
 
-    def __init__(self, bell: Bell) -> None:
-        self._bell = bell
+    def __init__(self, stop: StopSignal) -> None:
+        self._stop = stop
         self._process: Worker | None = None
         self._held = contextlib.ExitStack()
         self._scratch: Path | None = None
@@ -51,7 +51,7 @@ class UserCode:
         """What `pair.compare()` gives, for a rule that the user's `verify` decides.
 
         Raises:
-            Interrupted: the bell rang.
+            Interrupted: the user asked to stop.
         """
         failed = Comparison(pair.now.buffer, pair.against, "verify", same=False, identical=False, of=_count(pair.now))
         paths = {"now_path": str(pair.now_path), "then_path": str(pair.then_path)}
@@ -63,7 +63,7 @@ class UserCode:
         """What a check of a dump gives.
 
         Raises:
-            Interrupted: the bell rang.
+            Interrupted: the user asked to stop.
         """
         failed = Comparison(now.buffer, "check", check.name, same=False, identical=False, of=_count(now))
         return self._ask({"do": "check", "check": check, "now": now}, case, str(check.setting), failed)
@@ -100,10 +100,10 @@ class UserCode:
         until = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(process.channel, selectors.EVENT_READ)
-            selector.register(self._bell, selectors.EVENT_READ)
+            selector.register(self._stop, selectors.EVENT_READ)
             while True:
                 ready = selector.select(max(0.0, until - time.monotonic()))
-                self._bell.check()
+                self._stop.check()
                 if not ready:
                     return None, True
                 messages, alive = process.messages()

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from gpuregress import plan, toolchain
 from gpuregress.errors import GpuregressError, JobError, JobErrors, UnknownNames
-from gpuregress.interrupts import Bell
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.events import Compiling, Listener
 from gpuregress.workers.compilers import Compilers
@@ -294,7 +294,7 @@ def compile_all(cases: Sequence[Case]) -> Compiled:
     Raises:
         Interrupted: the user asked to stop.
     """
-    with Bell() as bell, Compilers(at_once(), bell) as crew:
+    with StopSignal() as stop, Compilers(at_once(), stop) as crew:
         return Builder(crew, lambda _event: None, toolchain.find).compile(cases)
 
 
@@ -331,7 +331,7 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False) -> list[
         return program if program is None or program.cubin or not cubins else None
 
     results: dict[str, Result] = {}
-    with Bell() as bell, Compilers(at_once(), bell, cubins=cubins) as crew:
+    with StopSignal() as stop, Compilers(at_once(), stop, cubins=cubins) as crew:
         for number, source in enumerate(sources):
             try:
                 found = find(source)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gpuregress import plan, revision, toolchain, verdict
 from gpuregress.baselines import Store
 from gpuregress.errors import GpuregressError, Interrupted, JobError, JobErrors, NothingToDo, RunLocked
-from gpuregress.interrupts import Bell
+from gpuregress.interrupts import StopSignal
 from gpuregress.judging import rejections
 from gpuregress.judging.accepted import Accepted
 from gpuregress.launchlog import LaunchLog
@@ -44,14 +44,14 @@ class Execution:
         request: what to run.
         listen: told what happens.
         machinery: what a test may replace.
-        bell: rings when the user asks to stop.
+        stop: set when the user asks to stop.
     """
 
     project: Project
     request: Request
     listen: Listener
     machinery: Machinery
-    bell: Bell
+    stop: StopSignal
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -87,10 +87,10 @@ class Execution:
     def _builder(self) -> Iterator[compilation.Builder]:
         """Who compiles: processes, or what a test put in their place."""
         if self.machinery.compiler is not None:
-            yield compilation.Builder(compilation.AtOnce(self.machinery.compiler, self.bell.check), self.listen)
+            yield compilation.Builder(compilation.AtOnce(self.machinery.compiler, self.stop.check), self.listen)
             return
         toolchain.check_folder()
-        with Compilers(compilation.at_once(), self.bell) as crew:
+        with Compilers(compilation.at_once(), self.stop) as crew:
             yield compilation.Builder(crew, self.listen, toolchain.find)
 
     def _sample(
@@ -254,7 +254,7 @@ class Execution:
         from gpuregress.judging.user_code import UserCode  # noqa: PLC0415 - as above
         from gpuregress.session import history_entry, results  # noqa: PLC0415, F401 - see above
 
-        user = held.enter_context(UserCode(self.bell))
+        user = held.enter_context(UserCode(self.stop))
         return Judge(accepted, self.rejected, user)
 
     def _remarked(self, found: Verdict, task: Task, outcome: Outcome) -> Verdict:

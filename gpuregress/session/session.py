@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
-from gpuregress.interrupts import Bell
+from gpuregress.interrupts import StopSignal
 from gpuregress.session import device_slots
 from gpuregress.session.request import Machinery, Request
 from gpuregress.workers.process import Seat, Worker
@@ -32,7 +32,7 @@ class Opening:
     Args:
         request: what to run.
         machinery: what a test may replace.
-        bell: rings when the user asks to stop.
+        stop: set when the user asks to stop.
         scratch: a folder for what workers print.
 
     Raises:
@@ -40,8 +40,8 @@ class Opening:
         DeviceError: no such device.
     """
 
-    def __init__(self, request: Request, machinery: Machinery, bell: Bell, scratch: Path) -> None:
-        self._request, self._machinery, self._bell, self._scratch = request, machinery, bell, scratch
+    def __init__(self, request: Request, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
+        self._request, self._machinery, self._stop, self._scratch = request, machinery, stop, scratch
         self._first: Worker | None = None
         try:
             self._choice = self._choose()
@@ -72,8 +72,8 @@ class Opening:
 
         first, self._first = self._first, None
         command, seats_ = self._machinery.command, self._choice.seats
-        with Pool(seats_, self._scratch, command=command, bell=self._bell, first=first) as pool:
-            execution = Execution(found, self._request, listen, self._machinery, self._bell)
+        with Pool(seats_, self._scratch, command=command, stop=self._stop, first=first) as pool:
+            execution = Execution(found, self._request, listen, self._machinery, self._stop)
             return execution.execute(pool, self._choice)
 
     def close(self) -> None:
@@ -97,9 +97,9 @@ def opened(request: Request, machinery: Machinery | None = None) -> Iterator[Ope
     """
     machinery = machinery or Machinery()
     with (
-        Bell() as bell,
+        StopSignal() as stop,
         storage.scratch() as scratch,
-        contextlib.closing(Opening(request, machinery, bell, scratch)) as opening,
+        contextlib.closing(Opening(request, machinery, stop, scratch)) as opening,
     ):
         yield opening
 

@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol, Self
+from typing import IO, Self
 
 from gpuregress import errors
-from gpuregress.errors import CompileError, GpuregressError, HarnessError, Interrupted, UnknownNames
+from gpuregress.errors import CompileError, GpuregressError, HarnessError, UnknownNames
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source, from_json
 from gpuregress.workers import deaths
 from gpuregress.workers.messages import Channel, Message
@@ -37,15 +38,6 @@ _STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "LLVM_", "EDG_")
 _TAIL_BYTES = 4096
 _DYING_S = 1.0
 _CLOSING_S = 5.0
-
-
-class Bell(Protocol):
-    """Something that rings when the user asks to stop: readable by select, and True from then on."""
-
-    rung: bool
-
-    def fileno(self) -> int:
-        """A descriptor that becomes readable."""
 
 
 @dataclass(slots=True)
@@ -76,7 +68,7 @@ class Compilers:
 
     Args:
         count: how many there may be.
-        bell: rings when the user asks to stop.
+        stop: set when the user asks to stop.
         cubins: link to machine code, too.
         command: starts one, the usual one where None; the channel's descriptor is appended.
         limit_s: what one source may take, seconds.
@@ -85,22 +77,22 @@ class Compilers:
     def __init__(
         self,
         count: int,
-        bell: Bell | None = None,
+        stop: StopSignal | None = None,
         *,
         cubins: bool = False,
         command: Sequence[str] | None = None,
         limit_s: float = COMPILING_S,
     ) -> None:
         self.count = count
-        self._bell = bell
+        self._stop = stop
         self._cubins = cubins
         self._command = command or _COMMAND
         self._limit_s = limit_s
         self._waiting: deque[tuple[str, Source]] = deque()
         self._compilers: list[_Compiler] = []
         self._selector = selectors.EpollSelector()
-        if bell is not None:
-            self._selector.register(bell, selectors.EVENT_READ, None)
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, None)
 
     def __enter__(self) -> Self:
         """The compilers, without a process yet."""
@@ -140,12 +132,12 @@ class Compilers:
         """Waits until `collect` has something to say.
 
         Raises:
-            Interrupted: the bell rang.
+            Interrupted: the user asked to stop.
         """
         patience = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
         self._selector.select(patience)
-        if self._bell is not None and self._bell.rung:
-            raise Interrupted("interrupted")
+        if self._stop is not None:
+            self._stop.check()
 
     def collect(self) -> list[tuple[str, Program | GpuregressError]]:
         """What was compiled since the last time, or could not be; waits for nothing."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from gpuregress.errors import GpuregressError, Interrupted, StorageError
+from gpuregress.errors import GpuregressError, StorageError
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Outcome, from_json
 from gpuregress.workers import deaths
 from gpuregress.workers.messages import Message
@@ -63,15 +64,6 @@ class Feed(Protocol):
         """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
 
 
-class Bell(Protocol):
-    """Something that rings when the user asks to stop: readable by select, and True from then on."""
-
-    rung: bool
-
-    def fileno(self) -> int:
-        """A descriptor that becomes readable."""
-
-
 @dataclass(slots=True)
 class _Place:
     """A seat and how its last worker ended."""
@@ -90,7 +82,7 @@ class Pool:
         seats: where workers may run, one at a time on each.
         scratch: a folder for what workers print.
         command: starts a worker, the usual one where None; tests put a fake device here.
-        bell: rings when the user asks to stop.
+        stop: set when the user asks to stop.
         first: a worker of the first seat that has been started before; it ends with the pool.
     """
 
@@ -100,19 +92,19 @@ class Pool:
         scratch: Path,
         *,
         command: Sequence[str] | None = None,
-        bell: Bell | None = None,
+        stop: StopSignal | None = None,
         first: Worker | None = None,
     ) -> None:
         self._places = [_Place(seat) for seat in seats]
         self._scratch = scratch
         self._command = command
-        self._bell = bell
+        self._stop = stop
         self._started = 0
         self._waiting: deque[Task] = deque()
         self._feed: Feed | None = None
         self._selector = selectors.DefaultSelector()
-        if bell is not None:
-            self._selector.register(bell, selectors.EVENT_READ, None)
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, None)
         if first is not None:
             self._seat(self._places[0], first)
 
@@ -154,7 +146,7 @@ class Pool:
             feed: those that become ready meanwhile; its cases that cannot run are told as they are found.
 
         Raises:
-            Interrupted: the bell rang; the workers are ended.
+            Interrupted: the user asked to stop; the workers are ended.
         """
         self._waiting = deque(tasks)
         self._feed = feed
@@ -223,8 +215,8 @@ class Pool:
             deadlines.append(self._feed.deadline)
         patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
         ready = [key.data for key, _ in self._selector.select(patience)]
-        if self._bell is not None and self._bell.rung:
-            raise Interrupted("interrupted")
+        if self._stop is not None:
+            self._stop.check()
         return [place for place in ready if place is not None]
 
     def _listen(self, place: _Place) -> Iterator[Outcome]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import CompileError, HarnessError, Interrupted, UnknownNames
-from gpuregress.interrupts import Bell
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source
 from gpuregress.workers.compilers import Compilers
 
@@ -105,9 +105,9 @@ def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) 
 
 
 def test_an_interrupt_waits_for_no_compilation(tmp_path: Path) -> None:
-    with Bell() as bell:
+    with StopSignal() as stop:
         ring = f"os.kill({os.getpid()}, signal.SIGINT)\ntime.sleep(600)\n"
-        with Compilers(2, bell, command=script(tmp_path, ring)) as crew, pytest.raises(Interrupted):
+        with Compilers(2, stop, command=script(tmp_path, ring)) as crew, pytest.raises(Interrupted):
             results(crew, source(tmp_path, ""))
     assert not is_alive(int((tmp_path / "pid").read_text()))
 

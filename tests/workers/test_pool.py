@@ -16,7 +16,7 @@ import pytest
 
 from gpuregress import launchlog
 from gpuregress.errors import Interrupted
-from gpuregress.interrupts import Bell
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome
 from gpuregress.workers import watchdog
 from gpuregress.workers.pool import Begun, Pool
@@ -36,9 +36,9 @@ def tasks(folder: Path, cases: Sequence[Case]) -> list[Task]:
 
 
 @contextlib.contextmanager
-def pool(folder: Path, seats: int = 1, device: str = "cpu", bell: Bell | None = None) -> Iterator[Pool]:
+def pool(folder: Path, seats: int = 1, device: str = "cpu", stop: StopSignal | None = None) -> Iterator[Pool]:
     places = [Seat(device, f"fake:{number}") for number in range(seats)]
-    with Pool(places, folder, command=FAKE, bell=bell) as made:
+    with Pool(places, folder, command=FAKE, stop=stop) as made:
         yield made
 
 
@@ -289,12 +289,12 @@ def test_a_worker_that_cannot_be_killed_loses_its_seat_and_the_run_goes_on(
 
 
 def test_the_bell_stops_the_run_and_leaves_no_child(tmp_path: Path) -> None:
-    with Bell() as bell, pool(tmp_path, bell=bell) as made:
+    with StopSignal() as stop, pool(tmp_path, stop=stop) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
         next(running)
         worker = made._places[0].worker
         assert worker is not None
-        threading.Timer(0.3, bell.ring).start()
+        threading.Timer(0.3, stop.set).start()
         with pytest.raises(Interrupted):
             next(running)
     assert worker.process.poll() is not None
