@@ -21,8 +21,8 @@ from gpuregress.records import (
 )
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
-GRAVITY = (4, 3, 2, 1, 5, 0)
-"""Exit codes, the gravest first."""
+EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
+"""Exit codes, the most severe first."""
 
 _GOLD = ("baseline", "reference", "verify")
 # Baselines from before every program was given it lack it; it changes the PTX of no kernel.
@@ -122,7 +122,7 @@ def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
     """The run's exit code: the gravest of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
     codes = {verdict.exit_code for verdict in verdicts if verdict.status != "skip"} or {5}
     codes |= {1} if vanished else set()
-    return next((code for code in GRAVITY if code in codes), max(codes))
+    return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))
 
 
 def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:

@@ -143,5 +143,5 @@ def _line(event: Event, verbosity: int) -> str | None:
     if isinstance(event, Compiling):
         return f"compiling {event.source} ({event.number})"
     if isinstance(event, Started):
-        return f"started  {event.case} on {event.place}"
+        return f"started  {event.case} on {event.slot}"
     return None

@@ -15,7 +15,7 @@ from gpuregress import storage
 from gpuregress.errors import HarnessError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Check, Comparison, Dump, from_json
-from gpuregress.workers.process import Seat, Worker
+from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.watchdog import STARTING_S
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class UserCode:
     def _begin(self) -> Worker:
         if self._process is None:
             self._scratch = self._scratch or self._held.enter_context(storage.scratch())
-            self._process = Worker(Seat("cpu", "the user's code"), COMMAND, self._scratch / "printed.txt")
+            self._process = Worker(DeviceSlot("cpu", "the user's code"), COMMAND, self._scratch / "printed.txt")
             self._wait(self._process, STARTING_S)  # until it is ready: its start is not the user's time
         return self._process
 

@@ -40,7 +40,7 @@ class Started:
     """A worker took a case."""
 
     case: str
-    place: str
+    slot: str
 
 
 @dataclass(frozen=True, slots=True)

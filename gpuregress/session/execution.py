@@ -61,7 +61,7 @@ class Execution:
     began: float = field(default_factory=time.perf_counter)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
-    def execute(self, pool: Pool, choice: device_slots.Choice) -> RunSummary:
+    def execute(self, pool: Pool, choice: device_slots.DeviceSelection) -> RunSummary:
         """Runs what is asked for; see `session.run`.
 
         Args:
@@ -71,11 +71,11 @@ class Execution:
         self.remarks += overrides.check(self.request, choice)
         cases = overrides.adapted(self._plan(), self.request, choice)
         wanted = [case for case in cases if choice.kind in case.devices]
-        pool.warm(min(len(wanted), len(choice.seats)))
+        pool.warm(min(len(wanted), len(choice.slots)))
         return self._run(cases, wanted, pool, choice)
 
     def _run(
-        self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: device_slots.Choice
+        self, cases: Sequence[Case], wanted: Sequence[Case], pool: Pool, choice: device_slots.DeviceSelection
     ) -> RunSummary:
         begin = partial(Recording.begin, device=choice.name, kind=self.request.kind, started=self.started)
         with self._builder() as builder, begin(self.project, cases, owed=self.owed) as recording:
@@ -117,7 +117,7 @@ class Execution:
         compiled: compilation.Compiled,
         recording: Recording,
         pool: Pool,
-        choice: device_slots.Choice,
+        choice: device_slots.DeviceSelection,
     ) -> RunSummary:
         folder = recording.folder
         self.listen(Planned(len(cases) + len(self.broken), folder.name, choice.name, choice.why))
@@ -200,7 +200,9 @@ class Execution:
     def _told(self, errors: Sequence[JobError]) -> list[str]:
         return [str(error).removeprefix(f"{self.project.root}/") for error in errors]
 
-    def _settle_unrunnable(self, cases: Sequence[Case], choice: device_slots.Choice, recording: Recording) -> None:
+    def _settle_unrunnable(
+        self, cases: Sequence[Case], choice: device_slots.DeviceSelection, recording: Recording
+    ) -> None:
         for case in cases:
             if choice.kind not in case.devices:
                 found = verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only")
@@ -213,7 +215,7 @@ class Execution:
         self,
         stream: compilation.Stream,
         total: int,
-        choice: device_slots.Choice,
+        choice: device_slots.DeviceSelection,
         recording: Recording,
         pool: Pool,
         accepted: Accepted,
@@ -226,8 +228,8 @@ class Execution:
             for event in pool.run((), stream):
                 judge = judge or self._judge(accepted, held)
                 if isinstance(event, Begun):
-                    places[event.case] = event.place
-                    self.listen(Started(event.case, event.place))
+                    places[event.case] = event.slot
+                    self.listen(Started(event.case, event.slot))
                     continue
                 if isinstance(event, Unbuilt):
                     task, found = None, self._unbuilt(event.case, event.error)
@@ -274,7 +276,13 @@ class Execution:
     # --- after --------------------------------------------------------------------------------------------------------
 
     def _summary(
-        self, cases: Sequence[Case], folder: Path, choice: device_slots.Choice, store: Store, *, interrupted: bool
+        self,
+        cases: Sequence[Case],
+        folder: Path,
+        choice: device_slots.DeviceSelection,
+        store: Store,
+        *,
+        interrupted: bool,
     ) -> RunSummary:
         left = [case for case in cases if case.name not in self.verdicts]
         if interrupted and left:
@@ -355,12 +363,14 @@ class _TaskMaker:
         return Task(case, built.program, log, self._first[case.name], dumps, known, references=built.references)
 
 
-def _with_debugger(found: Verdict, task: Task, folder: Path, choice: device_slots.Choice, place: str) -> Verdict:
+def _with_debugger(
+    found: Verdict, task: Task, folder: Path, choice: device_slots.DeviceSelection, place: str
+) -> Verdict:
     """The verdict on a kernel that failed on a GPU, with the command that puts a debugger in front of it."""
     from gpuregress.session import debugger_hint  # noqa: PLC0415 - for faults only
 
-    seat = next(seat for seat in choice.seats if seat.place == place)
-    hint = debugger_hint.command(task, folder, seat.environment)
+    slot = next(slot for slot in choice.slots if slot.label == place)
+    hint = debugger_hint.command(task, folder, slot.environment)
     return dataclasses.replace(found, notes=(*found.notes, hint)) if hint else found
 
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from gpuregress import __version__, toolchain
 from gpuregress.devices.cuda import nvml
 from gpuregress.records import Case, Program
-from gpuregress.session.device_slots import Choice
-from gpuregress.workers.process import Seat
+from gpuregress.session.device_slots import DeviceSelection
+from gpuregress.workers.process import DeviceSlot
 
 _TOLD = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
 
 
-def facts(cases: Sequence[Case], choice: Choice, programs: Iterable[Program]) -> dict[str, str]:
+def facts(cases: Sequence[Case], choice: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
     """Each fact's name and text, in order.
 
     Args:
@@ -30,7 +30,7 @@ def facts(cases: Sequence[Case], choice: Choice, programs: Iterable[Program]) ->
         "compiler": ", ".join(compilers) or toolchain.compiler_version(),
     }
     if choice.kind == "cuda":
-        found |= _cards(choice.seats)
+        found |= _cards(choice.slots)
     for case in cases:
         found[f"seed of {case.job}"] = str(case.seed)
         for buffer in case.buffers.values():
@@ -39,15 +39,15 @@ def facts(cases: Sequence[Case], choice: Choice, programs: Iterable[Program]) ->
     return found
 
 
-def _cards(seats: Sequence[Seat]) -> dict[str, str]:
+def _cards(slots: Sequence[DeviceSlot]) -> dict[str, str]:
     """What NVIDIA's management library says of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
     cards = nvml.cards()
     found = {}
-    for seat in seats:
-        wanted = seat.environment.get("CUDA_VISIBLE_DEVICES", "")
+    for slot in slots:
+        wanted = slot.environment.get("CUDA_VISIBLE_DEVICES", "")
         card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
         if card is not None:
-            found[seat.place] = ", ".join(_text(key, card[key]) for key in _TOLD if key in card)
+            found[slot.label] = ", ".join(_text(key, card[key]) for key in _TOLD if key in card)
     return found
 
 

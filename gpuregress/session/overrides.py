@@ -9,13 +9,13 @@ from typing import Any
 from gpuregress.errors import UsageError
 from gpuregress.judging import write_coverage
 from gpuregress.records import Case, Outcome
-from gpuregress.session.device_slots import Choice
+from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.request import Request
 
 _MOST_FINDINGS = 5
 
 
-def check(request: Request, choice: Choice) -> tuple[str, ...]:
+def check(request: Request, choice: DeviceSelection) -> tuple[str, ...]:
     """What a run must be told before it begins.
 
     Raises:
@@ -34,7 +34,7 @@ def check(request: Request, choice: Choice) -> tuple[str, ...]:
     return ()
 
 
-def adapted(cases: Sequence[Case], request: Request, choice: Choice) -> tuple[Case, ...]:
+def adapted(cases: Sequence[Case], request: Request, choice: DeviceSelection) -> tuple[Case, ...]:
     """The cases with what is asked of them, compiled for the GPU's own architecture where their job names none."""
     extra: dict[str, Any] = {}
     if request.poison is not None:

@@ -14,7 +14,7 @@ from gpuregress import storage
 from gpuregress.interrupts import StopSignal
 from gpuregress.session import device_slots
 from gpuregress.session.request import Machinery, Request
-from gpuregress.workers.process import Seat, Worker
+from gpuregress.workers.process import DeviceSlot, Worker
 
 if TYPE_CHECKING:
     from gpuregress.project import Project
@@ -49,20 +49,20 @@ class Opening:
             self.close()
             raise
 
-    def _choose(self) -> device_slots.Choice:
+    def _choose(self) -> device_slots.DeviceSelection:
         """Where the cases run; looking closely at the GPUs takes a while, so the likely one starts before."""
         likely = device_slots.likely(self._request.device)
         if likely is not None:
             self._start(likely)
         choice = device_slots.choose(self._request.device, self._request.jobs)
         choice = device_slots.ordered(choice, self._request.block_order)
-        if likely != choice.seats[0]:
+        if likely != choice.slots[0]:
             self.close()
-            self._start(choice.seats[0])
+            self._start(choice.slots[0])
         return choice
 
-    def _start(self, seat: Seat) -> None:
-        self._first = Worker(seat, self._machinery.command, self._scratch / "worker-0.txt")
+    def _start(self, slot: DeviceSlot) -> None:
+        self._first = Worker(slot, self._machinery.command, self._scratch / "worker-0.txt")
 
     def run(self, project: Project | Callable[[], Project], listen: Listener = _deaf) -> RunSummary:
         """Runs the cases that are asked for, once; see `run` below."""
@@ -71,8 +71,8 @@ class Opening:
         from gpuregress.workers.pool import Pool  # noqa: PLC0415 - as above
 
         first, self._first = self._first, None
-        command, seats_ = self._machinery.command, self._choice.seats
-        with Pool(seats_, self._scratch, command=command, stop=self._stop, first=first) as pool:
+        command, slots = self._machinery.command, self._choice.slots
+        with Pool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
             execution = Execution(found, self._request, listen, self._machinery, self._stop)
             return execution.execute(pool, self._choice)
 

@@ -19,7 +19,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Outcome, from_json
 from gpuregress.workers import deaths
 from gpuregress.workers.messages import Message
-from gpuregress.workers.process import Seat, Worker
+from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import Phase, Step
 
@@ -31,7 +31,7 @@ class Begun:
     """A worker took a case."""
 
     case: str
-    place: str
+    slot: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class Feed(Protocol):
 
 
 @dataclass(slots=True)
-class _Place:
-    """A seat and how its last worker ended."""
+class _SlotState:
+    """A slot and how its last worker ended."""
 
-    seat: Seat
+    slot: DeviceSlot
     worker: Worker | None = None
     suspect: bool = False
     failed_starts: int = 0
@@ -76,26 +76,26 @@ class _Place:
 
 
 class Pool:
-    """Workers on a set of seats, as a context manager: no child is left when it is over.
+    """Workers on a set of slots, as a context manager: no child is left when it is over.
 
     Args:
-        seats: where workers may run, one at a time on each.
+        slots: where workers may run, one at a time on each.
         scratch: a folder for what workers print.
         command: starts a worker, the usual one where None; tests put a fake device here.
         stop: set when the user asks to stop.
-        first: a worker of the first seat that has been started before; it ends with the pool.
+        first: a worker of the first slot that has been started before; it ends with the pool.
     """
 
     def __init__(
         self,
-        seats: Sequence[Seat],
+        slots: Sequence[DeviceSlot],
         scratch: Path,
         *,
         command: Sequence[str] | None = None,
         stop: StopSignal | None = None,
         first: Worker | None = None,
     ) -> None:
-        self._places = [_Place(seat) for seat in seats]
+        self._slots = [_SlotState(slot) for slot in slots]
         self._scratch = scratch
         self._command = command
         self._stop = stop
@@ -106,7 +106,7 @@ class Pool:
         if stop is not None:
             self._selector.register(stop, selectors.EVENT_READ, None)
         if first is not None:
-            self._seat(self._places[0], first)
+            self._assign(self._slots[0], first)
 
     def __enter__(self) -> Self:
         """The pool, without a worker yet."""
@@ -120,19 +120,19 @@ class Pool:
 
     def warm(self, count: int) -> None:
         """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
-        for place in self._places[:count]:
-            self._staff(place)
+        for state in self._slots[:count]:
+            self._staff(state)
 
     def close(self) -> None:
         """Ends every worker, idle or not: all are told first, then waited for, but for idle ones on a GPU."""
-        workers = [place.worker for place in self._places if place.worker is not None]
-        for place in self._places:
-            place.worker = None
+        workers = [state.worker for state in self._slots if state.worker is not None]
+        for state in self._slots:
+            state.worker = None
         for worker in workers:
             if worker.task is not None or worker.watch.phase is Phase.STARTING:
                 worker.signal(signal.SIGKILL)
         for worker in workers:
-            if worker.watch.phase is Phase.IDLE and worker.seat.device.startswith("cuda"):
+            if worker.watch.phase is Phase.IDLE and worker.slot.device.startswith("cuda"):
                 worker.release()
             else:
                 worker.end()
@@ -155,23 +155,23 @@ class Pool:
         while True:
             yield from self._take()
             yield from self._hand_out(self._waiting)
-            if not any(place.worker is not None and place.worker.task for place in self._places):
+            if not any(state.worker is not None and state.worker.task for state in self._slots):
                 if self._feed is None or self._feed.is_over:
                     return
                 if self._feed.is_ready:
                     continue
-            ready = self._ready_places()
+            ready = self._ready_slots()
             now = time.monotonic()  # whoever takes an outcome may take long: what workers said meanwhile is heard first
-            for place in ready:
-                yield from self._listen(place)
-            for place in self._places:
-                yield from self._enforce(place, now)
+            for state in ready:
+                yield from self._listen(state)
+            for state in self._slots:
+                yield from self._enforce(state, now)
 
     def _take(self) -> Iterator[Unbuilt]:
-        """Keeps a task ready for each place."""
+        """Keep a task ready for each slot."""
         if self._feed is None or self._feed.is_over:
             return
-        for found in self._feed.take(max(0, len(self._places) - len(self._waiting))):
+        for found in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
             if isinstance(found, Unbuilt):
                 yield found
             else:
@@ -180,104 +180,104 @@ class Pool:
     # --- handing out --------------------------------------------------------------------------------------------------
 
     def _hand_out(self, waiting: deque[Task]) -> Iterator[Begun | Outcome]:
-        for place in self._places:
+        for state in self._slots:
             if not waiting:
                 return
-            if place.lost:
+            if state.lost:
                 continue
-            worker = self._staff(place)
+            worker = self._staff(state)
             if worker.is_free:
-                task = dataclasses.replace(waiting.popleft(), place=place.seat.place)
+                task = dataclasses.replace(waiting.popleft(), place=state.slot.label)
                 worker.submit(task)
-                yield Begun(task.case.name, place.seat.place)
-        if waiting and all(place.lost for place in self._places):
-            why = "; ".join(dict.fromkeys(place.lost for place in self._places))
+                yield Begun(task.case.name, state.slot.label)
+        if waiting and all(state.lost for state in self._slots):
+            why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
             while waiting:
                 yield _refused(waiting.popleft(), why)
 
-    def _staff(self, place: _Place) -> Worker:
-        if place.worker is None:
+    def _staff(self, state: _SlotState) -> Worker:
+        if state.worker is None:
             self._started += 1
             captured = self._scratch / f"worker-{self._started}.txt"
-            return self._seat(place, Worker(place.seat, self._command, captured, after_fault=place.suspect))
-        return place.worker
+            return self._assign(state, Worker(state.slot, self._command, captured, after_fault=state.suspect))
+        return state.worker
 
-    def _seat(self, place: _Place, worker: Worker) -> Worker:
-        place.worker = worker
-        self._selector.register(worker.channel, selectors.EVENT_READ, place)
+    def _assign(self, state: _SlotState, worker: Worker) -> Worker:
+        state.worker = worker
+        self._selector.register(worker.channel, selectors.EVENT_READ, state)
         return worker
 
     # --- listening ----------------------------------------------------------------------------------------------------
 
-    def _ready_places(self) -> list[_Place]:
-        deadlines = [p.worker.watch.deadline for p in self._places if p.worker and p.worker.watch.deadline is not None]
+    def _ready_slots(self) -> list[_SlotState]:
+        deadlines = [p.worker.watch.deadline for p in self._slots if p.worker and p.worker.watch.deadline is not None]
         if self._feed is not None and self._feed.deadline is not None:
             deadlines.append(self._feed.deadline)
         patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
         ready = [key.data for key, _ in self._selector.select(patience)]
         if self._stop is not None:
             self._stop.check()
-        return [place for place in ready if place is not None]
+        return [state for state in ready if state is not None]
 
-    def _listen(self, place: _Place) -> Iterator[Outcome]:
-        worker = place.worker
+    def _listen(self, state: _SlotState) -> Iterator[Outcome]:
+        worker = state.worker
         if worker is None:
             return
         messages, alive = worker.messages()
         for message in messages:
-            outcome = self._hear(place, worker, message)
+            outcome = self._hear(state, worker, message)
             if outcome is not None:
                 yield outcome
-        if not alive and place.worker is worker:
-            yield from self._bury(place, worker)
+        if not alive and state.worker is worker:
+            yield from self._bury(state, worker)
 
-    def _hear(self, place: _Place, worker: Worker, message: Message) -> Outcome | None:
+    def _hear(self, state: _SlotState, worker: Worker, message: Message) -> Outcome | None:
         now = time.monotonic()
         if message["say"] == "ready":
-            worker.ready, place.failed_starts, place.suspect = True, 0, False
+            worker.ready, state.failed_starts, state.suspect = True, 0, False
             worker.watch.enter(Phase.PREPARING if worker.task else Phase.IDLE, now)
         elif message["say"] == "refused":
             worker.refusal = message["message"]
         elif message["say"] == "phase" and worker.task is not None and worker.watch.late is None:
             worker.watch.enter(Phase(message["phase"]), now, worker.task.case.limits.timeout)
         elif message["say"] == "outcome" and worker.watch.late is None:
-            return self._finish(place, worker, from_json(Outcome, message["outcome"]), now)
+            return self._finish(state, worker, from_json(Outcome, message["outcome"]), now)
         return None
 
-    def _finish(self, place: _Place, worker: Worker, outcome: Outcome, now: float) -> Outcome:
+    def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float) -> Outcome:
         worker.task = None
         worker.watch.enter(Phase.IDLE, now)
         if outcome.state != "done":
-            self._dismiss(place, worker)
+            self._dismiss(state, worker)
         return outcome
 
     # --- when it goes wrong -------------------------------------------------------------------------------------------
 
-    def _dismiss(self, place: _Place, worker: Worker) -> None:
-        """Ends a worker; the next one on this seat must prove the device well."""
+    def _dismiss(self, state: _SlotState, worker: Worker) -> None:
+        """Ends a worker; the next one on this slot must prove the device well."""
         self._selector.unregister(worker.channel)
-        place.worker, place.suspect = None, True
+        state.worker, state.suspect = None, True
         if not worker.end(grace_s=0.2):
-            place.lost = _lost(worker)
+            state.lost = _lost(worker)
 
-    def _bury(self, place: _Place, worker: Worker) -> Iterator[Outcome]:
+    def _bury(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
         """A worker's channel closed: it refused, it crashed, or it was killed at its limit."""
         task, started, late = worker.task, worker.ready, worker.watch.late
-        self._dismiss(place, worker)
+        self._dismiss(state, worker)
         if not started:
-            place.failed_starts += 1
+            state.failed_starts += 1
             why = worker.refusal or _stillborn(worker)
-            if place.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
-                place.lost = why
-            if task is not None and not all(other.lost for other in self._places if other is not place):
-                self._waiting.appendleft(task)  # it never began, and there are other places
+            if state.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
+                state.lost = why
+            if task is not None and not all(other.lost for other in self._slots if other is not state):
+                self._waiting.appendleft(task)  # it never began, and there are other slots
             elif task is not None:
                 yield _refused(task, why, worker.tail() if not worker.refusal else ())
         elif task is not None:
             yield _overdue(worker, task, late) if late is not None else _crashed(worker, task)
 
-    def _enforce(self, place: _Place, now: float) -> Iterator[Outcome]:
-        worker = place.worker
+    def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
+        worker = state.worker
         if worker is None:
             return
         step = worker.watch.step(now)
@@ -286,17 +286,17 @@ class Pool:
         elif step is Step.KILL:
             worker.signal(signal.SIGKILL)
         elif step is Step.GIVE_UP:
-            place.lost = _lost(worker)
+            state.lost = _lost(worker)
             self._selector.unregister(worker.channel)
             worker.channel.close()
-            place.worker = None
+            state.worker = None
             if worker.task is not None:
-                yield _refused(worker.task, place.lost)
+                yield _refused(worker.task, state.lost)
 
 
 def _lost(worker: Worker) -> str:
     return (
-        f"{worker.seat.place} is lost: its worker (process {worker.process.pid}) cannot be killed; "
+        f"{worker.slot.label} is lost: its worker (process {worker.process.pid}) cannot be killed; "
         "what it runs on may need a reset"
     )
 
@@ -307,7 +307,7 @@ def _stillborn(worker: Worker) -> str:
     how = worker.death()
     if worker.watch.late is not None:
         how = f"killed, for it was not ready after {worker.watch.limit:g} s (does its driver or its disk hang?)"
-    return f"a worker for {worker.seat.place} did not start: {how}" + (f": {last[0].strip()}" if last else "")
+    return f"a worker for {worker.slot.label} did not start: {how}" + (f": {last[0].strip()}" if last else "")
 
 
 def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "DeviceError") -> Outcome:
@@ -337,7 +337,7 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
         if late is Phase.COMPUTING:
             why = f"a Python function of the job ({_users(task)}) did not come back within {worker.watch.limit:g} s"
             return dataclasses.replace(_refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
-        why = f"{worker.seat.place} did not answer for {worker.watch.limit:g} s while {late} the case"
+        why = f"{worker.slot.label} did not answer for {worker.watch.limit:g} s while {late} the case"
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     number, call = _blame(task)
     where = f" in launch {number}, {call}" if number is not None else ""

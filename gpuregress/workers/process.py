@@ -30,17 +30,17 @@ _TAIL_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """A place where one worker at a time runs.
+class DeviceSlot:
+    """A device, or a share of its host's cores, where one worker at a time runs.
 
     Attributes:
         device: what the worker opens: `cpu`, `cuda:0`.
-        place: what people call it: `cuda:3` where CUDA_VISIBLE_DEVICES hides the others.
+        label: its name in messages: `cuda:3` where CUDA_VISIBLE_DEVICES hides the others.
         environment: what is added to the worker's environment.
     """
 
     device: str
-    place: str
+    label: str
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,14 +64,16 @@ class Worker:
     """A child process that runs one case after another.
 
     Args:
-        seat: where it runs.
+        slot: where it runs.
         command: what starts it, the usual one where None; the channel's descriptor and the device are appended.
         captured: the file that takes its stdout and stderr.
         after_fault: the worker before it failed here, so the device must prove that it is well.
     """
 
-    def __init__(self, seat: Seat, command: Sequence[str] | None, captured: Path, *, after_fault: bool = False) -> None:
-        self.seat = seat
+    def __init__(
+        self, slot: DeviceSlot, command: Sequence[str] | None, captured: Path, *, after_fault: bool = False
+    ) -> None:
+        self.slot = slot
         self.task: Task | None = None
         self.watch = Watch(Phase.STARTING)
         self.refusal = ""
@@ -79,9 +81,9 @@ class Worker:
         self.began = 0.0
         self._captured = captured
         self._before_task = 0
-        command = command or (_GPU_COMMAND if seat.device.startswith("cuda") else _COMMAND)
+        command = command or (_GPU_COMMAND if slot.device.startswith("cuda") else _COMMAND)
         ours, theirs = socket.socketpair()
-        arguments = [*command, "--channel", str(theirs.fileno()), seat.device]
+        arguments = [*command, "--channel", str(theirs.fileno()), slot.device]
         if after_fault:
             arguments.append("--after-fault")
         with theirs, captured.open("wb") as sink:
@@ -92,7 +94,7 @@ class Worker:
                 stderr=sink,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
-                env={**os.environ, **seat.environment},
+                env={**os.environ, **slot.environment},
             )
         self.channel = Channel(ours)
         self.watch.enter(Phase.STARTING, time.monotonic())

@@ -1,4 +1,4 @@
-"""What only runs on GPUs do, seen from the session: the fake device stands in a GPU's seat."""
+"""What only runs on GPUs do, seen from the session: the fake device stands in a GPU's slot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpuregress.records import Case, RunSummary
 from gpuregress.report import junit
 from gpuregress.session import device_slots, session
 from gpuregress.session.request import Machinery, Request
-from gpuregress.workers.process import Seat
+from gpuregress.workers.process import DeviceSlot
 from tests import fakes
 
 UNINITIALIZED = """\
@@ -30,7 +30,9 @@ UNINITIALIZED = """\
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    choice = device_slots.Choice("cuda", "cuda:0", "", (Seat("cpu", "cuda:0", {"CUDA_VISIBLE_DEVICES": "0"}),), "sm_90")
+    choice = device_slots.DeviceSelection(
+        "cuda", "cuda:0", "", (DeviceSlot("cpu", "cuda:0", {"CUDA_VISIBLE_DEVICES": "0"}),), "sm_90"
+    )
     monkeypatch.setattr(device_slots, "choose", lambda *_arguments: choice)
     tool = tmp_path / "bin" / "compute-sanitizer"
     tool.parent.mkdir()

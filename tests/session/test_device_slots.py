@@ -19,22 +19,22 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cpu_has_a_worker_a_core_or_as_many_as_asked() -> None:
-    assert len(device_slots.choose("cpu").seats) >= 1
-    assert [seat.place for seat in device_slots.choose("cpu", 3).seats] == ["cpu"] * 3
+    assert len(device_slots.choose("cpu").slots) >= 1
+    assert [slot.label for slot in device_slots.choose("cpu", 3).slots] == ["cpu"] * 3
 
 
 @pytest.mark.usefixtures("gpus")
 def test_cuda_is_every_card_one_worker_each() -> None:
     choice = device_slots.choose("cuda")
     assert (choice.kind, choice.name) == ("cuda", "cuda:0, cuda:1")
-    assert [seat.environment["CUDA_VISIBLE_DEVICES"] for seat in choice.seats] == ["0", "1"]
-    assert {seat.device for seat in choice.seats} == {"cuda:0"}
+    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in choice.slots] == ["0", "1"]
+    assert {slot.device for slot in choice.slots} == {"cuda:0"}
 
 
 @pytest.mark.usefixtures("gpus")
 def test_one_card_can_be_named() -> None:
     choice = device_slots.choose("cuda:1")
-    assert [seat.place for seat in choice.seats] == ["cuda:1"]
+    assert [slot.label for slot in choice.slots] == ["cuda:1"]
 
 
 @pytest.mark.usefixtures("gpus")
@@ -47,7 +47,7 @@ def test_auto_takes_the_gpus_and_says_why() -> None:
 @pytest.mark.usefixtures("gpus")
 def test_the_users_own_choice_of_cards_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-abc")
-    assert [seat.environment["CUDA_VISIBLE_DEVICES"] for seat in device_slots.choose("cuda").seats] == ["5", "GPU-abc"]
+    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in device_slots.choose("cuda").slots] == ["5", "GPU-abc"]
 
 
 @pytest.mark.usefixtures("no_gpu")

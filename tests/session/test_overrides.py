@@ -12,14 +12,14 @@ from gpuregress.devices.cuda import host, nvml, sanitizer
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.records import Outcome, Program, ReferenceKernel, Source
 from gpuregress.session import debugger_hint, device_slots, log_header, overrides
-from gpuregress.session.device_slots import Choice
+from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.request import Request
-from gpuregress.workers.process import Seat
+from gpuregress.workers.process import DeviceSlot
 from gpuregress.workers.task import Task
 from tests import fakes
 
-GPU = Choice("cuda", "cuda:1", "", (Seat("cuda:0", "cuda:1", {"CUDA_VISIBLE_DEVICES": "1"}),), "sm_86")
-CPU = Choice("cpu", "cpu", "", (Seat("cpu", "cpu"),))
+GPU = DeviceSelection("cuda", "cuda:1", "", (DeviceSlot("cuda:0", "cuda:1", {"CUDA_VISIBLE_DEVICES": "1"}),), "sm_86")
+CPU = DeviceSelection("cpu", "cpu", "", (DeviceSlot("cpu", "cpu"),))
 
 
 def test_a_gpu_is_compiled_for_unless_the_job_names_an_architecture() -> None:
@@ -103,7 +103,7 @@ def test_every_tool_has_a_way_to_be_asked_for() -> None:
 
 def test_the_command_for_the_debugger_runs_the_case(tmp_path: Path) -> None:
     task = Task(fakes.case("double", name="fake/n=1,m=2"), fakes.program(), "/l", 1, "/d", place="cuda:1")
-    said = debugger_hint.command(task, tmp_path, GPU.seats[0].environment)
+    said = debugger_hint.command(task, tmp_path, GPU.slots[0].environment)
     words = shlex.split(said.partition(": ")[2])
     assert words[:4] == ["env", "CUDA_VISIBLE_DEVICES=1", "cuda-gdb", "--args"]
     assert words[-1] == str(tmp_path / "alone/fake/n=1,m=2.json")
@@ -122,7 +122,7 @@ def test_the_head_tells_the_programs_compiler_and_the_card(monkeypatch: pytest.M
     assert found["seed of fake"] == "42"
     assert "seed of fake.x" in found
     assert "seed of fake.out" not in found
-    by_uuid = dataclasses.replace(GPU, seats=(Seat("cuda:0", "cuda:0", {"CUDA_VISIBLE_DEVICES": "GPU-1"}),))
+    by_uuid = dataclasses.replace(GPU, slots=(DeviceSlot("cuda:0", "cuda:0", {"CUDA_VISIBLE_DEVICES": "GPU-1"}),))
     assert found["cuda:1"] == log_header.facts([], by_uuid, [])["cuda:0"]
 
 
@@ -130,10 +130,10 @@ def test_cards_of_another_architecture_are_left_out(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(registry, "available", lambda: ("cpu", "cuda:0", "cuda:1", "cuda:2"))
     monkeypatch.setattr(host, "architectures", lambda: {"cuda:0": "sm_90", "cuda:1": "sm_80", "cuda:2": "sm_90"})
     choice = device_slots.choose("cuda")
-    assert [seat.place for seat in choice.seats] == ["cuda:0", "cuda:2"]
+    assert [slot.label for slot in choice.slots] == ["cuda:0", "cuda:2"]
     assert (choice.arch, choice.why) == ("sm_90", "cuda:1 is left out: not sm_90 as cuda:0")
     assert device_slots.choose("cuda:1").arch == "sm_80"
-    assert len(device_slots.choose("cuda", jobs=4).seats) == 4
+    assert len(device_slots.choose("cuda", jobs=4).slots) == 4
 
 
 def _program(compiler: str) -> Program:

@@ -20,7 +20,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome
 from gpuregress.workers import watchdog
 from gpuregress.workers.pool import Begun, Pool
-from gpuregress.workers.process import Seat, Worker
+from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.task import Task
 from tests import fakes
 
@@ -36,14 +36,14 @@ def tasks(folder: Path, cases: Sequence[Case]) -> list[Task]:
 
 
 @contextlib.contextmanager
-def pool(folder: Path, seats: int = 1, device: str = "cpu", stop: StopSignal | None = None) -> Iterator[Pool]:
-    places = [Seat(device, f"fake:{number}") for number in range(seats)]
+def pool(folder: Path, slots: int = 1, device: str = "cpu", stop: StopSignal | None = None) -> Iterator[Pool]:
+    places = [DeviceSlot(device, f"fake:{number}") for number in range(slots)]
     with Pool(places, folder, command=FAKE, stop=stop) as made:
         yield made
 
 
-def outcomes(folder: Path, *cases: Case, seats: int = 1, device: str = "cpu") -> dict[str, Outcome]:
-    with pool(folder, seats, device) as made:
+def outcomes(folder: Path, *cases: Case, slots: int = 1, device: str = "cpu") -> dict[str, Outcome]:
+    with pool(folder, slots, device) as made:
         ended = [event for event in made.run(tasks(folder, cases)) if isinstance(event, Outcome)]
     assert sorted(outcome.case for outcome in ended) == sorted(case.name for case in cases)
     return {outcome.case: outcome for outcome in ended}
@@ -144,11 +144,11 @@ def test_a_result_that_waited_while_another_one_was_judged_counts(
     monkeypatch.setattr(time, "monotonic", lambda: clock() + passed[0])
     cases = [fakes.case("tardy"), *[fakes.case("double", name=f"fake/{number}") for number in range(3)]]
     states: dict[str, str] = {}
-    with pool(tmp_path, seats=2) as made:
+    with pool(tmp_path, slots=2) as made:
         for event in made.run(tasks(tmp_path, cases)):
             if isinstance(event, Outcome):
                 states[event.case] = event.state
-                worker = made._places[0].worker
+                worker = made._slots[0].worker
                 if event.case == "fake/2" and worker is not None and worker.task is not None:
                     assert select.select([worker.channel], [], [], 20.0)[0]
                     passed[0] += 10_000.0
@@ -182,7 +182,7 @@ def test_a_device_that_breaks_at_the_start_says_how(tmp_path: Path) -> None:
 
 
 def test_a_worker_command_that_fails_is_given_up_after_two_tries(tmp_path: Path) -> None:
-    with Pool([Seat("cpu", "cpu")], tmp_path, command=(sys.executable, "-c", "raise SystemExit(3)")) as made:
+    with Pool([DeviceSlot("cpu", "cpu")], tmp_path, command=(sys.executable, "-c", "raise SystemExit(3)")) as made:
         cases = [fakes.case("double", name=f"fake/{number}") for number in range(4)]
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert len(ended) == 4
@@ -192,7 +192,7 @@ def test_a_worker_command_that_fails_is_given_up_after_two_tries(tmp_path: Path)
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     """Also to the tasks that were never handed to it."""
     command = (sys.executable, "-c", "import nothing_of_this_name")
-    with Pool([Seat("cpu", "cpu")], tmp_path, command=command) as made:
+    with Pool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
         cases = [fakes.case("double", name=f"fake/{number}") for number in range(3)]
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert len(ended) == 3
@@ -206,7 +206,7 @@ def test_a_worker_that_never_says_it_is_ready_is_given_up_after_one_try(
     """Nor does a task that is too long for the socket of one that does not read keep the run waiting."""
     monkeypatch.setattr(watchdog, "STARTING_S", 0.3)
     command = (sys.executable, "-c", "import time; time.sleep(600)")
-    with Pool([Seat("cpu", "cpu")], tmp_path, command=command) as made:
+    with Pool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
         first, second = tasks(tmp_path, [fakes.case("double"), fakes.case("count")])
         first = dataclasses.replace(first, known={"x": {"0" * length: "path"}})
         ended = [event for event in made.run([first, second]) if isinstance(event, Outcome)]
@@ -219,7 +219,7 @@ def test_a_worker_that_is_told_to_end_says_where_it_was(tmp_path: Path) -> None:
     with pool(tmp_path) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
         next(running)
-        worker = made._places[0].worker
+        worker = made._slots[0].worker
         assert worker is not None
         log = tmp_path / "launch.log"
         wait_until(lambda: log.exists() and "begin 100 " in log.read_text())
@@ -232,10 +232,10 @@ def test_a_worker_that_is_told_to_end_says_where_it_was(tmp_path: Path) -> None:
 
 def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
     cases = [fakes.case("sleep", name=f"fake/{number}", timeout=0.5) for number in range(3)]
-    with pool(tmp_path, seats=3) as made:
+    with pool(tmp_path, slots=3) as made:
         events = list(made.run(tasks(tmp_path, cases)))
     assert [type(event) for event in events[:3]] == [Begun, Begun, Begun]
-    assert {event.place for event in events if isinstance(event, Begun)} == {"fake:0", "fake:1", "fake:2"}
+    assert {event.slot for event in events if isinstance(event, Begun)} == {"fake:0", "fake:1", "fake:2"}
 
 
 def test_a_crash_of_a_repeat_is_of_none_of_the_cases_own_launches(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_worker_killed_in_a_launch_is_a_crash_that_names_what_else_may_have_ki
     with pool(tmp_path) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
         assert isinstance(next(running), Begun)
-        worker = made._places[0].worker
+        worker = made._slots[0].worker
         assert worker is not None
         log = tmp_path / "launch.log"
 
@@ -279,7 +279,7 @@ def test_a_worker_that_cannot_be_killed_loses_its_seat_and_the_run_goes_on(
             cases = [fakes.case("sleep", timeout=0.2), fakes.case("double")]
             running = made.run(tasks(tmp_path, cases))
             next(running)
-            worker = made._places[0].worker
+            worker = made._slots[0].worker
             ended = [event for event in running if isinstance(event, Outcome)]
         assert worker is not None
         worker.signal(signal.SIGKILL)
@@ -292,7 +292,7 @@ def test_the_bell_stops_the_run_and_leaves_no_child(tmp_path: Path) -> None:
     with StopSignal() as stop, pool(tmp_path, stop=stop) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
         next(running)
-        worker = made._places[0].worker
+        worker = made._slots[0].worker
         assert worker is not None
         threading.Timer(0.3, stop.set).start()
         with pytest.raises(Interrupted):
@@ -313,7 +313,7 @@ def test_an_idle_worker_on_a_gpu_leaves_without_being_waited_for(
     monkeypatch.setattr(Worker, "end", noted)
     with pool(tmp_path, device="cuda:0") as made:
         list(made.run(tasks(tmp_path, [fakes.case("double")])))
-        (worker,) = (place.worker for place in made._places)
+        (worker,) = (place.worker for place in made._slots)
         assert worker is not None
         pid = worker.process.pid
     wait_until(lambda: not is_running(pid))
@@ -329,7 +329,7 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
         "with pool(folder) as made:\n"
         "    running = made.run(tasks(folder, [fakes.case('sleep')]))\n"
         "    next(running)\n"
-        "    print(made._places[0].worker.process.pid, flush=True)\n"
+        "    print(made._slots[0].worker.process.pid, flush=True)\n"
         "    next(running)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
@@ -359,8 +359,8 @@ def wait_until(condition: object, seconds: float = 20.0) -> None:
 
 def test_a_case_whose_device_does_not_open_goes_to_another_one(tmp_path: Path) -> None:
     cases = [fakes.case("double", name=f"fake/{number}") for number in range(4)]
-    seats = (Seat("none", "gone:0"), Seat("cpu", "fake:1"), Seat("none", "gone:2"))
-    with Pool(seats, tmp_path, command=FAKE) as made:
+    slots = (DeviceSlot("none", "gone:0"), DeviceSlot("cpu", "fake:1"), DeviceSlot("none", "gone:2"))
+    with Pool(slots, tmp_path, command=FAKE) as made:
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert sorted(outcome.case for outcome in ended) == [case.name for case in cases]
     assert {outcome.state for outcome in ended} == {"done"}
