@@ -16,8 +16,13 @@ settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _interruptible() -> Iterator[None]:
-    """A shell starts background jobs with SIGINT ignored, and tests of ^C, here and in child processes, would wait."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def _default_signals() -> Iterator[None]:
+    """Restore the signals that a shell or `nohup` ignores for its jobs: child processes inherit that, and tests that
+    interrupt them would wait for ever.
+    """  # fmt: skip
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -9,8 +9,10 @@ from gpuregress.devices import registry
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A cache for the session, unless one was carried here with programs built elsewhere."""
-    os.environ.setdefault("GPUREGRESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+    """One cache for all processes of the session, unless one was carried here with programs built elsewhere."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ.setdefault("GPUREGRESS_CACHE", str(folder / "cache"))
 
 
 @pytest.fixture

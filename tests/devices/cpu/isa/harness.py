@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -16,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.scalar import F32, F64, I1, I8, I32, I64, is_signed, width
+from gpuregress.devices.cpu.runtime import engine
 from gpuregress.devices.cpu.isa.arithmetic.arithmetic import TABLE
+from gpuregress.devices.cpu.builder.scalar import F32, F64, I1, I8, I32, I64, is_signed, width
+from gpuregress.devices.cpu.runtime.tables import table
 from gpuregress.devices.cpu.ptx.tree import (
     Float,
     Instruction,
@@ -30,7 +33,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Selected,
     Sink,
 )
-from gpuregress.devices.cpu.runtime.tables import table
+from gpuregress.toolchain import cache as object_cache
 
 Array = npt.NDArray[Any]
 
@@ -54,6 +57,7 @@ def operand(text: str) -> Operand:
     return Integer(int(text, 0))
 
 
+@cache
 def parse(line: str) -> Instruction:
     """One instruction: `add.rn.f32 %d, %a, %b`."""
     mnemonic, _, rest = line.strip().rstrip(";").partition(" ")
@@ -152,8 +156,10 @@ class ArrayEmit:
         return function
 
     def table(self, name: str) -> ir.Value:
-        address = table(name).ctypes.data
-        return ir.Constant(I64, address).inttoptr(ir.PointerType())
+        symbol = f"table.{name}"
+        llvm.add_symbol(symbol, table(name).ctypes.data)
+        known = self.module.globals.get(symbol)
+        return ir.GlobalVariable(self.module, I8, symbol) if known is None else known
 
     def read_carry(self) -> ir.Value:
         return self.carry
@@ -162,13 +168,28 @@ class ArrayEmit:
         self.carry = value
 
 
-def _machine() -> Any:
-    """A target machine: one for each engine, which takes it over."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
+def _object(text: str, *, vectorize: bool) -> bytes:
+    """Compile LLVM IR to object code, or find it in the cache, which the session's processes share."""
+    key = object_cache.digest([text, engine.fingerprint(), f"vectorize={vectorize}"])
+    if object_cache.load(key) is None:
+        object_cache.store(key, {}, {".o": _compile(text, vectorize=vectorize)})
+    return object_cache.file_path(key, ".o").read_bytes()
+
+
+def _compile(text: str, *, vectorize: bool) -> bytes:
+    module = llvm.parse_assembly(text)
+    module.verify()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(opt=2, cpu=llvm.get_host_cpu_name(), features=features)
+    features = llvm.get_host_cpu_features().flatten()
+    machine = target.create_target_machine(
+        opt=2, cpu=llvm.get_host_cpu_name(), features=features, reloc="pic", codemodel="jitdefault", jit=True
+    )
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = vectorize
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
 
 
 class Lanes:
@@ -188,15 +209,7 @@ class Lanes:
         for name, (text, inputs, outputs) in programs.items():
             _function(module, name, text, inputs, outputs)
         self.text = str(module)
-        parsed = llvm.parse_assembly(self.text)
-        parsed.verify()
-        machine = _machine()
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = vectorize
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(parsed, builder)
-        self._engine = llvm.create_mcjit_compiler(parsed, machine)
-        self._engine.finalize_object()
+        self._code = engine.Loaded(_object(self.text, vectorize=vectorize))
 
     def run(self, name: str, *arrays: Array) -> list[Array]:
         """Applies a program to arrays of bits (unsigned), one an input; gives one array an output."""
@@ -207,7 +220,7 @@ class Lanes:
         ]
         results = [np.empty(count, storage(kind)) for kind in outputs.values()]
         function = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (len(given) + len(results)))(
-            self._engine.get_function_address(name)
+            self._code.address(name)
         )
         function(count, *[array.ctypes.data for array in (*given, *results)])
         return results

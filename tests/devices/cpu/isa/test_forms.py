@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.catalog.computing import FAMILIES, forms
 from tests.conformance.catalog.form import Form
+from tests.conformance.lanes import BATCHES, compiled, family_of
 from tests.devices.cpu.isa.harness import Lanes
 from tests.devices.cpu.isa.oracle import Oracle, mask
 from tests.devices.cpu.isa.samples import operands
 
-_BATCH = 64
-_BATCHES = [
-    (family, start)
-    for family in FAMILIES
-    if family != "approximate"  # test_approx.py: the unit's tables have no oracle but the rules
-    for start in range(0, len(forms(family)), _BATCH)
-]
+# test_approx.py tests the special-function unit: its tables have no oracle but the rules.
+_NAMES = [name for name, batch in BATCHES.items() if family_of(batch) != "approximate"]
 
 
-@pytest.mark.parametrize(("family", "start"), _BATCHES)
-def test_a_form_gives_what_the_oracle_says(family: str, start: int) -> None:
-    chosen = forms(family)[start : start + _BATCH]
-    lanes = Lanes(
-        {f"f{place}": (form.text, form.inputs, form.outputs) for place, form in enumerate(chosen)},
-        vectorize=family in ("single", "double"),
-    )
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_form_gives_what_the_oracle_says(name: str) -> None:
     failures = [
-        line for place, form in enumerate(chosen) for line in _mismatches(lanes, f"f{place}", form, start + place)
+        line
+        for place, (kernel, form) in enumerate(BATCHES[name].forms.items())
+        for line in _mismatches(compiled(name), kernel, form, place)
     ]
     assert not failures, "\n".join(failures)
 
