@@ -1,0 +1,534 @@
+"""Layout rules of the code base.
+
+Each module has a test module that its path names, no folder holds more modules than a reader can survey, each module's
+docstring begins with one plain sentence, and no public class name stands twice in the package. Each rule has its list
+of known offenders, which only becomes shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "gpuregress"
+TREES = {
+    str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")
+}
+MOST_MODULES = 16
+MOST_CHARACTERS = 100
+_QUESTION = re.compile(r"(What|Which|Whether|How|Whose|Who|Whoever|Where|When|Why)\b")
+
+STILL_CROWDED = frozenset(
+    """
+    compare
+    spec
+    """.split()
+)
+CROWDED = {"cli": "one module for each command, and what all of them share"}
+UNTESTED: dict[str, str] = {}
+STILL_UNTESTED = frozenset(
+    """
+    __main__.py
+    baselines/document.py
+    baselines/folder.py
+    baselines/store.py
+    cli/__init__.py
+    cli/blame.py
+    cli/build.py
+    cli/check.py
+    cli/doctor.py
+    cli/history.py
+    cli/list.py
+    cli/log.py
+    cli/new.py
+    cli/progress.py
+    cli/reject.py
+    cli/report.py
+    cli/reports.py
+    cli/review.py
+    cli/schema.py
+    cli/show.py
+    compare/__init__.py
+    compare/bipartite.py
+    compare/bound.py
+    compare/bounds.py
+    compare/describe.py
+    compare/entry.py
+    compare/fingerprint.py
+    compare/metrics.py
+    compare/nearness.py
+    compare/request.py
+    compare/sameness.py
+    compare/tally.py
+    devices/base.py
+    devices/cpu/analysis/cluster_size.py
+    devices/cpu/analysis/effects.py
+    devices/cpu/analysis/footprint.py
+    devices/cpu/analysis/names.py
+    devices/cpu/analysis/pointer_origin.py
+    devices/cpu/analysis/pointer_provenance.py
+    devices/cpu/analysis/strides.py
+    devices/cpu/analysis/uniformity.py
+    devices/cpu/analysis/value_graph.py
+    devices/cpu/builder/context.py
+    devices/cpu/builder/emit.py
+    devices/cpu/builder/frame.py
+    devices/cpu/builder/initializers.py
+    devices/cpu/builder/lane_mailbox.py
+    devices/cpu/builder/regions.py
+    devices/cpu/builder/resolve.py
+    devices/cpu/builder/scalar.py
+    devices/cpu/builder/services.py
+    devices/cpu/builder/structured.py
+    devices/cpu/builder/symbols.py
+    devices/cpu/builder/types.py
+    devices/cpu/builder/unit.py
+    devices/cpu/compilation/kernel.py
+    devices/cpu/compilation/object_cache.py
+    devices/cpu/compilation/translate.py
+    devices/cpu/device.py
+    devices/cpu/functions/body.py
+    devices/cpu/functions/device_function.py
+    devices/cpu/functions/function.py
+    devices/cpu/functions/inline.py
+    devices/cpu/isa/arithmetic/bitfield.py
+    devices/cpu/isa/arithmetic/carry.py
+    devices/cpu/isa/arithmetic/compare.py
+    devices/cpu/isa/arithmetic/convert.py
+    devices/cpu/isa/arithmetic/directed.py
+    devices/cpu/isa/arithmetic/floating.py
+    devices/cpu/isa/arithmetic/half.py
+    devices/cpu/isa/arithmetic/ieee.py
+    devices/cpu/isa/arithmetic/integer.py
+    devices/cpu/isa/arithmetic/logic.py
+    devices/cpu/isa/arithmetic/smallfloat.py
+    devices/cpu/isa/arithmetic/video.py
+    devices/cpu/isa/control/control.py
+    devices/cpu/isa/matrix/dot.py
+    devices/cpu/isa/matrix/fragments.py
+    devices/cpu/isa/memory/atomics.py
+    devices/cpu/isa/memory/fences.py
+    devices/cpu/isa/memory/mbarrier.py
+    devices/cpu/isa/memory/packed.py
+    devices/cpu/isa/opcodes.py
+    devices/cpu/isa/texture/texels.py
+    devices/cpu/isa/texture/textures.py
+    devices/cpu/isa/warp/aligned.py
+    devices/cpu/isa/warp/barriers.py
+    devices/cpu/isa/warp/warp.py
+    devices/cpu/parallel/affine_expressions.py
+    devices/cpu/parallel/affine_operations.py
+    devices/cpu/parallel/constraints.py
+    devices/cpu/parallel/cores.py
+    devices/cpu/parallel/footprint_evaluation.py
+    devices/cpu/ptx/body.py
+    devices/cpu/ptx/constants.py
+    devices/cpu/ptx/cursor.py
+    devices/cpu/ptx/declarations.py
+    devices/cpu/ptx/errors.py
+    devices/cpu/ptx/lexer.py
+    devices/cpu/ptx/locations.py
+    devices/cpu/ptx/memory_access.py
+    devices/cpu/ptx/operands.py
+    devices/cpu/ptx/scopes.py
+    devices/cpu/ptx/tree.py
+    devices/cpu/ptx/types.py
+    devices/cpu/runtime/arena.py
+    devices/cpu/runtime/co_resident_blocks.py
+    devices/cpu/runtime/context.py
+    devices/cpu/runtime/memory.py
+    devices/cpu/runtime/sites.py
+    devices/cpu/runtime/syscalls.py
+    devices/cpu/runtime/textures.py
+    devices/cpu/runtime/waiting.py
+    devices/cpu/schedule/passes.py
+    devices/cpu/schedule/rematerialize.py
+    devices/cpu/schedule/scheduler.py
+    devices/cuda/canary.py
+    devices/cuda/driver.py
+    devices/cuda/module.py
+    devices/cuda/nvml.py
+    diagnose/arithmetic.py
+    diagnose/bits.py
+    diagnose/evidence.py
+    diagnose/moved.py
+    diagnose/places.py
+    diagnose/terms.py
+    diagnose/unwritten.py
+    document/builder.py
+    dump/digest.py
+    dump/digits.py
+    dump/format.py
+    dump/names.py
+    dump/parse.py
+    git.py
+    inputs/__init__.py
+    inputs/files.py
+    inputs/fills.py
+    inputs/problems.py
+    interrupts.py
+    judging/accepted.py
+    judging/error_map.py
+    judging/overwritten_inputs.py
+    judging/rejections.py
+    judging/user_code.py
+    judging/user_code_child.py
+    operations/accept.py
+    operations/build.py
+    operations/calibrate.py
+    operations/diff.py
+    operations/nightly.py
+    operations/review.py
+    plan/cases.py
+    plan/explain.py
+    plan/judging.py
+    plan/names.py
+    plan/program.py
+    plan/select.py
+    plan/sources.py
+    plan/status.py
+    plan/usage.py
+    records/cases.py
+    records/verdicts.py
+    records/wire.py
+    report/difference.py
+    report/html.py
+    report/json_report.py
+    report/junit.py
+    report/terminal.py
+    runner/dumping.py
+    session/debugger_hint.py
+    session/history_entry.py
+    session/log_header.py
+    session/missing_cases.py
+    session/recording.py
+    session/request.py
+    session/results.py
+    session/session.py
+    spec/buffers.py
+    spec/compiling.py
+    spec/gold.py
+    spec/judged.py
+    spec/launched.py
+    spec/launches.py
+    spec/model.py
+    spec/paths.py
+    spec/rules.py
+    spec/scalars.py
+    spec/scope.py
+    spec/strict.py
+    spec/textured.py
+    spec/wording.py
+    tolerances.py
+    toolchain/cubin.py
+    toolchain/headers.py
+    toolchain/messages.py
+    workers/child.py
+    workers/compile_child.py
+    workers/process.py
+    workers/sanitize.py
+    """.split()
+)
+STILL_POORLY_DESCRIBED = frozenset(
+    """
+    baselines/__init__.py
+    baselines/document.py
+    baselines/folder.py
+    cli/console.py
+    cli/context.py
+    cli/errors.py
+    cli/progress.py
+    cli/reports.py
+    cli/values.py
+    compare/__init__.py
+    compare/bound.py
+    compare/bounds.py
+    compare/determinism.py
+    compare/nearness.py
+    compare/records_matched.py
+    compare/request.py
+    compare/sameness.py
+    compare/unrounded.py
+    compare/validate.py
+    compare/words.py
+    conversion.py
+    devices/base.py
+    devices/cpu/analysis/cluster_size.py
+    devices/cpu/analysis/effects.py
+    devices/cpu/analysis/footprint.py
+    devices/cpu/analysis/liveness.py
+    devices/cpu/analysis/names.py
+    devices/cpu/analysis/pointer_origin.py
+    devices/cpu/analysis/pointer_provenance.py
+    devices/cpu/analysis/uniformity.py
+    devices/cpu/analysis/value_graph.py
+    devices/cpu/builder/context.py
+    devices/cpu/builder/emit.py
+    devices/cpu/builder/environment.py
+    devices/cpu/builder/frame.py
+    devices/cpu/builder/lane_mailbox.py
+    devices/cpu/builder/regions.py
+    devices/cpu/builder/resolve.py
+    devices/cpu/builder/scalar.py
+    devices/cpu/builder/services.py
+    devices/cpu/builder/structured.py
+    devices/cpu/builder/threads.py
+    devices/cpu/compilation/assembler_checks.py
+    devices/cpu/compilation/object_cache.py
+    devices/cpu/functions/body.py
+    devices/cpu/functions/device_function.py
+    devices/cpu/functions/function.py
+    devices/cpu/functions/inline.py
+    devices/cpu/isa/arithmetic/approx.py
+    devices/cpu/isa/arithmetic/directed.py
+    devices/cpu/isa/arithmetic/ieee.py
+    devices/cpu/isa/arithmetic/smallfloat.py
+    devices/cpu/isa/arithmetic/video.py
+    devices/cpu/isa/arithmetic/video_scalar.py
+    devices/cpu/isa/matrix/dot.py
+    devices/cpu/isa/matrix/matrix.py
+    devices/cpu/isa/memory/atomics.py
+    devices/cpu/isa/memory/fences.py
+    devices/cpu/isa/memory/stack.py
+    devices/cpu/isa/memory/variadic.py
+    devices/cpu/isa/texture/texels.py
+    devices/cpu/isa/texture/textures.py
+    devices/cpu/parallel/affine_expressions.py
+    devices/cpu/parallel/affine_operations.py
+    devices/cpu/parallel/block_order.py
+    devices/cpu/parallel/constraints.py
+    devices/cpu/parallel/cores.py
+    devices/cpu/parallel/dependence.py
+    devices/cpu/parallel/footprint_evaluation.py
+    devices/cpu/parallel/partition.py
+    devices/cpu/ptx/body.py
+    devices/cpu/ptx/locations.py
+    devices/cpu/ptx/scopes.py
+    devices/cpu/ptx/types.py
+    devices/cpu/runtime/__init__.py
+    devices/cpu/runtime/arena.py
+    devices/cpu/runtime/co_resident_blocks.py
+    devices/cpu/runtime/context.py
+    devices/cpu/runtime/faults.py
+    devices/cpu/runtime/layout.py
+    devices/cpu/runtime/packing.py
+    devices/cpu/runtime/printf.py
+    devices/cpu/runtime/syscalls.py
+    devices/cpu/runtime/textures.py
+    devices/cpu/runtime/waiting.py
+    devices/cpu/schedule/__init__.py
+    devices/cpu/schedule/lockstep.py
+    devices/cpu/schedule/rematerialize.py
+    devices/cpu/schedule/scheduler.py
+    devices/cuda/canary.py
+    devices/cuda/card.py
+    devices/cuda/cooperative.py
+    devices/cuda/host.py
+    devices/cuda/nvml.py
+    devices/cuda/output.py
+    devices/cuda/textures.py
+    devices/limits.py
+    devices/occupancy.py
+    diagnose/__init__.py
+    diagnose/evidence.py
+    diagnose/geometry.py
+    diagnose/sample.py
+    document/builder.py
+    document/problems.py
+    dtypes.py
+    dump/__init__.py
+    dump/digits.py
+    dump/format.py
+    dump/names.py
+    dump/plain.py
+    dump/writer.py
+    inputs/problems.py
+    interrupts.py
+    judging/accepted.py
+    judging/buffer_pairs.py
+    judging/diagnosis.py
+    judging/drift_and_determinism.py
+    judging/error_map.py
+    judging/overwritten_inputs.py
+    judging/rejections.py
+    judging/user_code.py
+    judging/user_code_child.py
+    judging/write_coverage.py
+    operations/calibrate.py
+    operations/doctor.py
+    operations/review.py
+    operations/rule_fitting.py
+    plan/select.py
+    plan/status.py
+    plan/usage.py
+    records/__init__.py
+    records/architectures.py
+    records/baselines.py
+    records/cases.py
+    records/outcomes.py
+    records/programs.py
+    records/verdicts.py
+    report/difference.py
+    report/figure.py
+    report/picture.py
+    runner/poison.py
+    runner/reference.py
+    session/compilation.py
+    session/events.py
+    session/journal.py
+    session/missing_cases.py
+    session/overrides.py
+    session/recording.py
+    session/request.py
+    session/results.py
+    session/retention.py
+    session/session.py
+    spec/compiling.py
+    spec/judged.py
+    spec/reference.py
+    spec/rules.py
+    spec/scalars.py
+    spec/schema.py
+    spec/textured.py
+    storage.py
+    tolerances.py
+    toolchain/cubin.py
+    toolchain/headers.py
+    workers/__init__.py
+    workers/child.py
+    workers/compile_child.py
+    workers/compilers.py
+    workers/deaths.py
+    workers/messages.py
+    workers/pool.py
+    workers/process.py
+    workers/sanitize.py
+    workers/task.py
+    workers/watchdog.py
+    """.split()
+)
+STILL_REPEATED = frozenset(
+    """
+    Accepted
+    Argument
+    Begun
+    Bell
+    Block
+    Buffer
+    Built
+    Check
+    Compiled
+    Document
+    Element
+    End
+    Entry
+    Fault
+    Fill
+    Finding
+    Function
+    Grid
+    Launch
+    Limits
+    Loaded
+    Module
+    Outliers
+    Pair
+    Piece
+    Program
+    Region
+    Report
+    Request
+    Rule
+    Sample
+    Start
+    Sum
+    Texture
+    """.split()
+)
+
+
+def _has_behaviour(tree: ast.Module) -> bool:
+    """Tell whether a module defines functions or methods; constants and plain records need no test of their own."""
+    return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) for node in ast.walk(tree))
+
+
+def _tests_of(module: str) -> tuple[Path, ...]:
+    """Return the paths that a module's tests may have: `a/b.py` is tested by `tests/a/test_b.py`, a package by either
+    `tests/a/test_a.py` or `tests/test_a.py`.
+    """  # fmt: skip
+    folder, name = Path(module).parent, Path(module).stem.strip("_")
+    if name == "init":
+        return tuple(ROOT / "tests" / where / f"test_{folder.name}.py" for where in (folder, folder.parent))
+    return (ROOT / "tests" / folder / f"test_{name}.py",)
+
+
+def untested() -> set[str]:
+    return {
+        module
+        for module, tree in TREES.items()
+        if _has_behaviour(tree) and not any("def test_" in path.read_text() for path in _tests_of(module) if path.is_file())
+    }
+
+
+def crowded() -> set[str]:
+    modules = Counter(str(Path(module).parent) for module in TREES if Path(module).name != "__init__.py")
+    return {folder for folder, count in modules.items() if count > MOST_MODULES}
+
+
+def is_plain(docstring: str | None) -> bool:
+    """Tell whether a docstring begins with one line of one sentence that states no question."""
+    first, *rest = (docstring or "").splitlines() or [""]
+    return (
+        first.endswith(".") and len(first) <= MOST_CHARACTERS and not _QUESTION.match(first) and rest[:1] in ([], [""])
+    )
+
+
+def poorly_described() -> set[str]:
+    return {module for module, tree in TREES.items() if tree.body and not is_plain(ast.get_docstring(tree))}
+
+
+def repeated_classes() -> set[str]:
+    homes = defaultdict(set)
+    for module, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].add(module)
+    return {name for name, modules in homes.items() if len(modules) > 1}
+
+
+def test_each_module_has_its_test_module() -> None:
+    assert untested() - STILL_UNTESTED == UNTESTED.keys()
+
+
+def test_no_folder_holds_too_many_modules() -> None:
+    assert crowded() - STILL_CROWDED == CROWDED.keys()
+
+
+def test_each_module_begins_with_one_plain_sentence() -> None:
+    assert poorly_described() <= STILL_POORLY_DESCRIBED
+
+
+def test_no_public_class_name_stands_twice() -> None:
+    assert repeated_classes() <= STILL_REPEATED
+
+
+@pytest.mark.parametrize(
+    ("docstring", "plain"),
+    [
+        ("Liveness analysis.", True),
+        ("Liveness analysis.\n\nMore.", True),
+        ("Liveness analysis", False),
+        ("Liveness analysis of\nregisters.", False),
+        ("Which registers are live.", False),
+        ("Whichever.", True),
+        (f"{'Long ' * 20}.", False),
+        (None, False),
+    ],
+)
+def test_a_plain_sentence_is_told_from_others(docstring: str | None, plain: bool) -> None:
+    assert is_plain(docstring) == plain
