@@ -19,7 +19,7 @@ import xxhash
 
 from benchmarks.rows import Row, median_seconds, missing
 from gpuregress import compare, dtypes
-from gpuregress.dump import digest, reader, walk, writer
+from gpuregress.dump import digest, reader, line_diff, writer
 from gpuregress.records import Comparison, Rule
 
 COUNT = 5_000_000
@@ -53,7 +53,7 @@ def diff_files(first: Path, second: Path, rule: Rule) -> Comparison:
     if not compare.is_in_order(rule):
         return compare.compare(request, reader.read(first).array, reader.read(second).array)
     run = compare.InOrder(request, every=compare.needs_all(rule))
-    for piece in walk.pieces(first, second, every=compare.needs_all(rule)):
+    for piece in line_diff.pieces(first, second, every=compare.needs_all(rule)):
         run.add(piece.indices, piece.first, piece.second)
     return run.finish()
 

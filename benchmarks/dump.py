@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress import dtypes
-from gpuregress.dump import digest, reader, walk, writer
+from gpuregress.dump import digest, reader, line_diff, writer
 
 FLOAT = dtypes.parse("float32")
 PEER_SHARE = 10
@@ -66,9 +66,9 @@ def main(count: int, folder: Path) -> None:
     }
     if shutil.which("diff"):
         peers["GNU diff"] = rate(count, lambda: subprocess.run(["diff", first, second], stdout=subprocess.DEVNULL), 1)  # noqa: PLW1510 - 1 means differing
-    show("compare, 1 in 10,000 differs", rate(count, lambda: list(walk.pieces(first, second))), peers)
+    show("compare, 1 in 10,000 differs", rate(count, lambda: list(line_diff.pieces(first, second))), peers)
     shutil.copyfile(first, second)
-    show("compare, identical", rate(count, lambda: list(walk.pieces(first, second))), peers)
+    show("compare, identical", rate(count, lambda: list(line_diff.pieces(first, second))), peers)
 
 
 if __name__ == "__main__":

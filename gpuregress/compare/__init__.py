@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.compare.request import Request
-from gpuregress.compare.sameness import identical, is_in_order, mismatch, needs_all, needs_array_when_identical
-from gpuregress.compare.validate import validate_rule, validate_sample
+from gpuregress.compare.metadata import identical, is_in_order, mismatch, needs_all, needs_array_when_identical
+from gpuregress.compare.rule_validation import validate_rule, validate_sample
 
 if TYPE_CHECKING:
-    from gpuregress.compare.entry import WAYS, compare
-    from gpuregress.compare.indexed import InOrder
+    from gpuregress.compare.comparators import WAYS, compare
+    from gpuregress.compare.in_order import InOrder
 
 __all__ = [
     "WAYS",
@@ -33,6 +33,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpuregress.compare import entry, indexed  # noqa: PLC0415 - see above
+    from gpuregress.compare import comparators, in_order  # noqa: PLC0415 - see above
 
-    return getattr(indexed if name == "InOrder" else entry, name)
+    return getattr(in_order if name == "InOrder" else comparators, name)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from gpuregress import conversion, dtypes, ordinals
-from gpuregress.compare import custom, entry, fingerprint
+from gpuregress.compare import user_functions, comparators, row_hash
 from gpuregress.compare.request import Request
-from gpuregress.compare.tally import FIRST
+from gpuregress.compare.metrics.difference_statistics import FIRST
 from gpuregress.compare.words import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
@@ -44,7 +44,7 @@ class Subject:
     shape: tuple[int, ...]
     inputs: Mapping[str, Array] = field(default_factory=dict)
     case: Any = None
-    function: custom.Function | None = None
+    function: user_functions.Function | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def run(
     buffer: str = "",
     shape: tuple[int, ...] | None = None,
     case: Any = None,
-    function: custom.Function | None = None,
+    function: user_functions.Function | None = None,
 ) -> Comparison:
     """Checks one property.
 
@@ -221,8 +221,8 @@ def exact_sum(column: Array, scalar: Scalar) -> int | float:
     return (int(high.sum()) << 32) + int(low.sum())
 
 
-def _hashes(subject: Subject) -> fingerprint.Hashes:
-    return fingerprint.rows(subject.array, subject.element_type)
+def _hashes(subject: Subject) -> row_hash.Hashes:
+    return row_hash.rows(subject.array, subject.element_type)
 
 
 def _unique(subject: Subject, _setting: Any) -> Found:
@@ -298,25 +298,25 @@ def _against_input(subject: Subject, name: Any, rule: Rule) -> Found:
             f"{subject.element_type.name}"
         )
     request = Request("", subject.element_type, (len(other),), rule, "check")
-    found = entry.compare(request, other, subject.array)
+    found = comparators.compare(request, other, subject.array)
     if found.same:
         return Found()
     if rule.order == "any":
         return Found(f"{found.only_actual} values are not in {name}, {found.only_expected} of its are missing")
     return Found(
         f"{found.differing} of {found.of} are not what {name} was",
-        fingerprint.rows(other, subject.element_type) != _hashes(subject),
+        row_hash.rows(other, subject.element_type) != _hashes(subject),
     )
 
 
 def _python(subject: Subject, setting: Any) -> Found:
     """The user's f(array, case) → bool or (bool, message)."""
     try:
-        function = subject.function or custom.load(str(setting))
+        function = subject.function or user_functions.load(str(setting))
     except UsageError as wrong:
         return Found(str(wrong))
-    shaped = custom.for_user(subject.array.reshape(subject.shape), subject.element_type)
-    good, message = custom.answer(function, shaped, subject.case)
+    shaped = user_functions.for_user(subject.array.reshape(subject.shape), subject.element_type)
+    good, message = user_functions.answer(function, shaped, subject.case)
     return Found() if good else Found(message or "says no")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuregress.compare import fingerprint
+from gpuregress.compare import row_hash
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison
@@ -39,7 +39,7 @@ def classify(element_type: ElementType, runs: Sequence[Array]) -> Determinism:
         element_type: what it holds.
         runs: the buffer after each run, flat, `element_type.storage`; at least one.
     """
-    hashes = [fingerprint.rows(run, element_type) for run in runs]
+    hashes = [row_hash.rows(run, element_type) for run in runs]
     if all((one == hashes[0]).all() for one in hashes[1:]):
         return "bitwise"
     if all(one.sum() == hashes[0].sum() for one in hashes[1:]):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, ordinals
-from gpuregress.diagnose.geometry import Indices, Layout, layout
+from gpuregress.diagnose.thread_mapping import Indices, Layout, layout
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.records import Finding, Launch
 

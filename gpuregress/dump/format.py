@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpuregress.dtypes import CANONICAL_NAN, ElementType, Scalar
 from gpuregress.dump import halves, plain
-from gpuregress.dump.grammar import nan_word
+from gpuregress.dump.header import nan_word
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.dump import digits, halves
-from gpuregress.dump.grammar import nan_word
+from gpuregress.dump.header import nan_word
 
 MOST = 1 << 13
 """Numbers up to which this is faster than loading polars."""

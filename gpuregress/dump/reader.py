@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.dump.grammar import LONGEST_HEADER, Header, parse_header
+from gpuregress.dump.header import LONGEST_HEADER, Header, parse_header
 from gpuregress.errors import DumpError
 from gpuregress.storage import disk_errors
 

@@ -16,7 +16,7 @@ import xxhash
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import digest, reader
 from gpuregress.dump.format import lines
-from gpuregress.dump.grammar import Header
+from gpuregress.dump.header import Header
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.records import Dump
 from gpuregress.storage import atomic, copy_file, disk_errors, split_name

@@ -13,7 +13,7 @@ from gpuregress.records import Case, Comparison, Dump, Rule
 
 if TYPE_CHECKING:
     from gpuregress.dump.reader import Loaded
-    from gpuregress.dump.walk import Piece
+    from gpuregress.dump.line_diff import Piece
     from gpuregress.ordinals import Mask
 
 
@@ -83,33 +83,33 @@ class Pair:
             return compare.compare(request, array, array)
         if compare.is_in_order(request.rule):
             return self._compare_in_order(request, watchers)
-        from gpuregress.dump import walk  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
+        from gpuregress.dump import line_diff  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
 
         then, now = (self.loaded(path).array.reshape(-1) for path in (self.then_path, self.now_path))
         compared = compare.compare(request, then, now)
         if watchers and not compared.same:
-            for piece in walk.cut(then, now, request.element_type):
+            for piece in line_diff.cut(then, now, request.element_type):
                 for watcher in watchers:
                     watcher.add(piece, None)
         return compared
 
     def _compare_unrounded(self, request: Request) -> Comparison:
-        from gpuregress.compare import unrounded  # noqa: PLC0415 - loads numpy, and few pairs need it
-        from gpuregress.dump import walk  # noqa: PLC0415 - as above
+        from gpuregress.compare import float64_reference  # noqa: PLC0415 - loads numpy, and few pairs need it
+        from gpuregress.dump import line_diff  # noqa: PLC0415 - as above
 
         if not compare.is_in_order(request.rule):
-            return unrounded.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
-        run = unrounded.InFloat64(request)
-        for piece in walk.pieces(self.then_path, self.now_path, widened=True):
+            return float64_reference.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+        run = float64_reference.InFloat64(request)
+        for piece in line_diff.pieces(self.then_path, self.now_path, widened=True):
             run.add(piece.indices, piece.first, piece.second)
         return run.finish()
 
     def _compare_in_order(self, request: Request, watchers: Sequence[Watcher]) -> Comparison:
-        from gpuregress.dump import walk  # noqa: PLC0415 - as above
+        from gpuregress.dump import line_diff  # noqa: PLC0415 - as above
 
         every = compare.needs_all(request.rule)
         run = compare.InOrder(request, every=every)
-        for piece in walk.pieces(self.then_path, self.now_path, every=every):
+        for piece in line_diff.pieces(self.then_path, self.now_path, every=every):
             broken = run.add(piece.indices, piece.first, piece.second)
             if not watchers:
                 continue

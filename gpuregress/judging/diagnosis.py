@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpuregress import diagnose, dtypes, inputs
 from gpuregress.diagnose import Evidence, Sample
 from gpuregress.dump import reader
-from gpuregress.dump.walk import Piece
+from gpuregress.dump.line_diff import Piece
 from gpuregress.errors import GpuregressError
 from gpuregress.judging import error_map
 from gpuregress.judging.buffer_pairs import Pair

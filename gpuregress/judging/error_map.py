@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gpuregress import diagnose, dtypes
 from gpuregress.dtypes import ElementType
-from gpuregress.dump.walk import Piece
+from gpuregress.dump.line_diff import Piece
 from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Comparison, to_json

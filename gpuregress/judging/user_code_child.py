@@ -21,7 +21,7 @@ from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
 from gpuregress.workers.child import die_with_parent
 from gpuregress.workers.messages import Channel, Message
 
-_NEEDED = ("polars", "gpuregress.compare.checks", "gpuregress.compare.custom", "gpuregress.dump.reader")
+_NEEDED = ("polars", "gpuregress.compare.checks", "gpuregress.compare.user_functions", "gpuregress.dump.reader")
 
 
 def main(arguments: Sequence[str]) -> int:

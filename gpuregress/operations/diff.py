@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuregress import plan, verdict
 from gpuregress.baselines import Store
-from gpuregress.dump import digest, names, reader
+from gpuregress.dump import digest, paths, reader
 from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import Pair
@@ -127,7 +127,7 @@ def _dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _folders(project, case):
         for name in case.buffers:
-            path = folder / names.dump_name(name, revision)
+            path = folder / paths.dump_name(name, revision)
             if name not in found and path.is_file():
                 found[name] = path
     return {**found, **store.find(case.name, revision)}
@@ -137,7 +137,7 @@ def _revisions(project: Project, case: Case) -> Iterator[str]:
     for folder in (project.baselines.joinpath(*case.name.split("/")), *_folders(project, case)):
         if folder.is_dir():
             for path in folder.iterdir():
-                named = names.split_name(path.name)
+                named = paths.split_name(path.name)
                 if named and path.is_file() and named[0] in case.buffers:
                     yield named[1]
 

@@ -64,9 +64,9 @@ def sound_rule(
     before = scope.problems.reported
     rule = rules.rule(scope, item, element, key)
     if scope.problems.reported == before:
-        from gpuregress.compare import validate  # noqa: PLC0415 - a run waits for it, and many jobs have no rule
+        from gpuregress.compare import rule_validation  # noqa: PLC0415 - a run waits for it, and many jobs have no rule
 
         count = math.prod(buffer.shape)
-        for below, message in (*validate.validate_rule(rule, element), *validate.validate_sample(rule, count)):
+        for below, message in (*rule_validation.validate_rule(rule, element), *rule_validation.validate_sample(rule, count)):
             scope.error((*key, *below), message)
     return rule if verify is None else dataclasses.replace(rule, verify=verify)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
-from gpuregress.dump import digest, names, writer
+from gpuregress.dump import digest, paths, writer
 from gpuregress.records import Case, Dump
 from gpuregress.runner.readout import Readout
 
@@ -66,7 +66,7 @@ class Dumps:
             return dump.finish()
 
     def _path(self, buffer: str) -> Path:
-        return names.dump_path(self.folder, self.case.name, buffer, self.case.revision)
+        return paths.dump_path(self.folder, self.case.name, buffer, self.case.revision)
 
 
 def digest_of(readout: Readout) -> str:

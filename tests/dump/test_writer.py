@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpuregress import dtypes
-from gpuregress.dump import digest, names, reader, writer
+from gpuregress.dump import digest, paths, reader, writer
 from gpuregress.errors import DumpError, StorageError
 
 FLOAT = dtypes.parse("float32")
@@ -111,10 +111,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_names(tmp_path: Path) -> None:
-    path = names.dump_path(tmp_path, "reduce/n=1000,tile=128", "sum", "1.266a")
+    path = paths.dump_path(tmp_path, "reduce/n=1000,tile=128", "sum", "1.266a")
     assert path == tmp_path / "reduce" / "n=1000,tile=128" / "sum.1.266a"
-    assert names.split_name(path.name) == ("sum", "1.266a")
-    assert names.split_name("baseline.yaml") is None
-    assert names.split_name(".gpuregress-tmp-1-2") is None
+    assert paths.split_name(path.name) == ("sum", "1.266a")
+    assert paths.split_name("baseline.yaml") is None
+    assert paths.split_name(".gpuregress-tmp-1-2") is None
     with pytest.raises(StorageError, match="does not name a place inside"):
-        names.dump_path(tmp_path, "../reduce", "sum", "1")
+        paths.dump_path(tmp_path, "../reduce", "sum", "1")

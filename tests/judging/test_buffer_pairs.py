@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gpuregress import dtypes
-from gpuregress.compare import indexed
-from gpuregress.diagnose import sample
+from gpuregress.compare import in_order
+from gpuregress.diagnose import difference_sample
 from gpuregress.dump import reader, writer
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import Pair
@@ -72,10 +72,10 @@ def test_memory_does_not_grow_with_what_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, rule: Rule
 ) -> None:
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
-    monkeypatch.setattr(indexed, "_MOST_CHANGED_KEPT", 1000)
+    monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
     monkeypatch.setattr(diagnosis, "_WHOLE", 1000)
-    monkeypatch.setattr(sample, "MOST", 2000)
-    monkeypatch.setattr(sample, "SIZE", 1000)
+    monkeypatch.setattr(difference_sample, "MOST", 2000)
+    monkeypatch.setattr(difference_sample, "SIZE", 1000)
     few, many = (peak(tmp_path, dtype, count, rule) for count in (FEW, MANY))
     assert many < 1.25 * few + (100 << 10)
 
@@ -99,7 +99,7 @@ def wide_peak(folder: Path, count: int) -> int:
 
 def test_memory_does_not_grow_with_a_reference_in_float64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
-    monkeypatch.setattr(indexed, "_MOST_CHANGED_KEPT", 1000)
+    monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
     few, many = (wide_peak(tmp_path, count) for count in (FEW, MANY))
     assert many < 1.25 * few + (100 << 10)
 
@@ -109,8 +109,8 @@ def test_counts_and_the_worst_are_of_all_where_the_findings_are_of_a_sample(
 ) -> None:
     whole = compared(tmp_path)
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 12)
-    monkeypatch.setattr(sample, "MOST", 2000)
-    monkeypatch.setattr(sample, "SIZE", 1000)
+    monkeypatch.setattr(difference_sample, "MOST", 2000)
+    monkeypatch.setattr(difference_sample, "SIZE", 1000)
     pieces = compared(tmp_path)
     assert pieces.findings[0].message.endswith(", seen on a sample of 1,000 of 5,000 differing elements")
     assert pieces.findings[0].pattern == whole.findings[0].pattern == "offset"

@@ -1,0 +1,64 @@
+"""The ways of comparing, by what the rule asks for, and the functions that judging calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpuregress.compare import user_functions, in_order, sample_statistics
+from gpuregress.compare.unordered import multiset, record_matching
+from gpuregress.compare.request import Request
+from gpuregress.compare.metadata import incomparable
+from gpuregress.dtypes import ElementType
+from gpuregress.ordinals import Array
+from gpuregress.records import Comparison, Rule
+
+Way = Callable[[Request, Array, Array], Comparison]
+
+WAYS: dict[str, Way] = {
+    "indexed": in_order.compare,
+    "any": multiset.compare,
+    "match": record_matching.compare_any,
+    "key": record_matching.compare_keyed,
+    "statistics": sample_statistics.compare,
+    "verify": user_functions.verify,
+}
+
+
+def way_of(rule: Rule, element_type: ElementType) -> str:
+    """The name in `WAYS` of the way in which a rule compares buffers of this type."""
+    if rule.verify:
+        return "verify"
+    if rule.statistics:
+        return "statistics"
+    if rule.key:
+        return "key"
+    if rule.order == "any":
+        return "any" if len(element_type.parts) == 1 else "match"
+    return "indexed"
+
+
+def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+    """Compares two whole buffers.
+
+    Args:
+        request: what to compare and how.
+        expected: `request.element_type.storage`, of `request.shape` or flat: the baseline or the reference.
+        actual: the same: this run's.
+    """
+    refused = _refuse(request, expected, actual)
+    if refused is not None:
+        return refused
+    way = WAYS[way_of(request.rule, request.element_type)]
+    return way(request, np.asarray(expected).reshape(-1), np.asarray(actual).reshape(-1))
+
+
+def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | None:
+    said = [] if request.total else ["there is no element to compare"]
+    for side, array in ((f"the {request.against}", expected), ("this run", actual)):
+        if array.dtype != request.element_type.storage:
+            said.append(f"{side} holds {array.dtype}, not {request.element_type.name}")
+        elif array.shape not in (request.shape, (request.total,)):
+            said.append(f"{side} has shape {list(array.shape)}, not {list(request.shape)}")
+    return incomparable(request, said) if said else None

@@ -1,0 +1,1 @@
+"""Statistics of the differences between two buffers: counts, worst elements, error norms."""

@@ -1,0 +1,307 @@
+"""Counting what differs, block by block, so that memory stays a fraction of the arrays.
+
+A `Tally` takes rows of both sides with their indices, in rising order, and keeps counts, sums, the worst element by
+each measure, the first few that break the bound, and the ULP histogram.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import ordinals, records
+from gpuregress.compare.rules import elementwise
+from gpuregress.compare.rules.bound import Bound
+from gpuregress.compare.rules.elementwise import Floats
+from gpuregress.compare.words import words
+from gpuregress.dtypes import ElementType, Part
+from gpuregress.ordinals import Array, Mask
+from gpuregress.records import Element, Rule
+
+Indices = npt.NDArray[np.int64]
+FIRST = 10
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(slots=True)
+class PartSums:
+    """One part's errors over the buffer: what the metrics are made of. NaN and infinities are left out."""
+
+    largest: float = 0.0
+    total: float = 0.0
+    scale: float = 0.0
+    squares: float = 0.0
+
+    def add(self, absolute: Floats) -> None:
+        """Adds finite errors; the squares are kept relative to the largest, so they cannot overflow."""
+        if not absolute.size:
+            return
+        top = float(absolute.max())
+        self.largest = max(self.largest, top)
+        self.total += float(absolute.sum())
+        if top > self.scale:
+            self.squares *= (self.scale / top) ** 2 if math.isfinite(top) else 0.0
+            self.scale = top
+        if self.scale and math.isfinite(self.scale):
+            self.squares += float(np.square(absolute / self.scale).sum())
+
+    @property
+    def norm(self) -> float:
+        """The square root of the sum of squares."""
+        return self.scale * math.sqrt(self.squares) if math.isfinite(self.scale) else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One differing part, its words not yet written: both sides as arrays of one."""
+
+    part: Part
+    index: int
+    expected: Array
+    actual: Array
+
+
+@dataclass(slots=True)
+class Worst:
+    """The worst element by one measure so far."""
+
+    score: float = -1.0
+    spot: Spot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The elements that a report names.
+
+    Attributes:
+        first: the first few that break the bound.
+        worst: by `absolute`, `relative` and `ulp`, where there is any.
+        misplaced: the first where NaN or infinity stands on one side only.
+    """
+
+    first: tuple[Element, ...]
+    worst: dict[str, Element]
+    misplaced: Element | None
+
+    def worst_by(self, measure: str) -> Element | None:
+        """The worst element: a NaN or infinity on one side only outranks any number."""
+        return self.misplaced or self.worst.get(measure)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running counts of one comparison.
+
+    Attributes:
+        element_type: of the rows.
+        bound: what is allowed.
+        second: the bound of outliers, if there is one.
+        changed: rows with other values.
+        broken: rows that break the bound.
+        beyond: rows that break the second bound.
+        misplaced: parts where one side is NaN or infinite and the other is not the same.
+        spots: the first few that break the bound.
+        worst: by `absolute`, `relative`, `ulp`, over all that changed.
+        sums: a part's position → its errors.
+        histogram: ulp bucket (its upper end) → count.
+        nan: NaNs among the rows given, on each side.
+    """
+
+    element_type: ElementType
+    bound: Bound
+    second: Bound | None = None
+    changed: int = 0
+    broken: int = 0
+    beyond: int = 0
+    misplaced: int = 0
+    spots: list[Spot] = field(default_factory=list)
+    worst: dict[str, Worst] = field(default_factory=lambda: {key: Worst() for key in ("absolute", "relative", "ulp")})
+    misplaced_worst: Spot | None = None
+    sums: list[PartSums] = field(default_factory=list)
+    histogram: dict[int, int] = field(default_factory=dict)
+    nan: list[int] = field(default_factory=lambda: [0, 0])
+
+    def __post_init__(self) -> None:
+        """One set of sums a part."""
+        self.sums = [PartSums() for _ in self.element_type.parts]
+
+    def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
+        """Counts some rows.
+
+        Args:
+            indices: their places in the buffer, rising, and over all that came before.
+            expected: one dimension, `element_type.storage`.
+            actual: the same.
+
+        Returns:
+            Which of them break the bound.
+        """
+        pairs = tuple(
+            zip(
+                self.element_type.parts,
+                self.element_type.columns(expected),
+                self.element_type.columns(actual),
+                strict=True,
+            )
+        )
+        changed = np.zeros(indices.shape, np.bool_)
+        broken = np.zeros(indices.shape, np.bool_)
+        beyond = np.zeros(indices.shape, np.bool_)
+        masks = []
+        for at, (part, e, a) in enumerate(pairs):
+            part_broken = elementwise.broken(e, a, part.scalar, self.bound)
+            changed |= self._measure(at, part, indices, e, a)
+            broken |= part_broken
+            if self.second is not None:
+                beyond |= part_broken & elementwise.broken(e, a, part.scalar, self.second)
+            masks.append(part_broken)
+        self._list_first(indices, pairs, masks, broken)
+        self.changed += int(np.count_nonzero(changed))
+        self.broken += int(np.count_nonzero(broken))
+        self.beyond += int(np.count_nonzero(beyond))
+        return broken
+
+    def _measure(self, at: int, part: Part, indices: Indices, expected: Array, actual: Array) -> Mask:
+        """Adds one part's errors to the sums, the worst and the histogram; returns where it changed."""
+        scalar = part.scalar
+        changed = elementwise.changed(expected, actual, scalar)
+        self.nan[0] += int(np.count_nonzero(ordinals.is_nan(expected, scalar)))
+        self.nan[1] += int(np.count_nonzero(ordinals.is_nan(actual, scalar)))
+        rows = np.flatnonzero(changed)
+        if not rows.size:
+            return changed
+        e, a, places = expected[rows], actual[rows], indices[rows]
+        absolute = elementwise.absolute(e, a, scalar)
+        numbers = ~np.isnan(absolute)
+        if not numbers.all():
+            self._misplace(part, places, e, a, numbers)
+            e, a, places, absolute = e[numbers], a[numbers], places[numbers], absolute[numbers]
+        self.sums[at].add(absolute)
+        if not e.size:
+            return changed
+        self._keep_worst("absolute", absolute, part, places, e, a)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            relative = absolute / elementwise.magnitude(e, scalar)
+        self._keep_worst("relative", np.where(np.isfinite(relative), relative, -1.0), part, places, e, a)
+        if scalar.is_float:
+            steps = ordinals.ulps(e, a, scalar)
+            self._keep_worst("ulp", steps.astype(np.float64), part, places, e, a)
+            self._count_steps(steps)
+        return changed
+
+    def _misplace(self, part: Part, places: Indices, expected: Array, actual: Array, numbers: Mask) -> None:
+        self.misplaced += int(np.count_nonzero(~numbers))
+        if self.misplaced_worst is None:
+            at = int(np.argmin(numbers))
+            self.misplaced_worst = spot(part, int(places[at]), expected, actual, at)
+
+    def _keep_worst(
+        self, name: str, scores: Floats, part: Part, places: Indices, expected: Array, actual: Array
+    ) -> None:
+        at = int(np.argmax(scores))
+        score = float(scores[at])
+        if score > self.worst[name].score:
+            self.worst[name] = Worst(score, spot(part, int(places[at]), expected, actual, at))
+
+    def _count_steps(self, steps: npt.NDArray[np.uint64]) -> None:
+        buckets = np.searchsorted(_BUCKETS, steps, side="left")
+        for bucket, count in enumerate(np.bincount(buckets)):
+            if count:
+                self.histogram[bucket] = self.histogram.get(bucket, 0) + int(count)
+
+    def _list_first(
+        self, indices: Indices, pairs: tuple[tuple[Part, Array, Array], ...], masks: list[Mask], broken: Mask
+    ) -> None:
+        if len(self.spots) >= FIRST or not broken.any():
+            return
+        for row in np.flatnonzero(broken)[: FIRST - len(self.spots)]:
+            for (part, e, a), mask in zip(pairs, masks, strict=True):
+                if mask[row] and len(self.spots) < FIRST:
+                    self.spots.append(spot(part, int(indices[row]), e, a, int(row)))
+
+    def listed(self) -> Listed:
+        """The first few and the worst, with their words."""
+        worst = [(name, kept.spot) for name, kept in self.worst.items() if kept.spot is not None]
+        misplaced = [] if self.misplaced_worst is None else [self.misplaced_worst]
+        found = elements([*self.spots, *(one for _, one in worst), *misplaced])
+        first, rest = found[: len(self.spots)], found[len(self.spots) :]
+        by_name = {name: one for (name, _), one in zip(worst, rest, strict=False)}
+        return Listed(tuple(first), by_name, rest[-1] if misplaced else None)
+
+    def numbers(self, listed: Listed) -> dict[str, Any]:
+        """The figures of a report, as plain JSON."""
+        found: dict[str, Any] = {
+            "max_abs": finite(self.worst["absolute"].score),
+            "max_rel": finite(self.worst["relative"].score),
+            "max_ulp": finite(self.worst["ulp"].score),
+            "misplaced_nan_or_inf": self.misplaced,
+            "nan": {"expected": self.nan[0], "actual": self.nan[1]},
+            "ulp_histogram": [[_bucket_name(at), count] for at, count in sorted(self.histogram.items())],
+        }
+        found["worst"] = {name: records.to_json(one) for name, one in listed.worst.items()}
+        return found
+
+
+def ranking_measure(rule: Rule) -> str:
+    """The error by which a rule ranks its worst element: `ulp`, `relative` or `absolute`."""
+    if rule.ulp is not None and not rule.rtol and not rule.atol:
+        return "ulp"
+    return "relative" if rule.rtol and not rule.atol else "absolute"
+
+
+# 0 (-0 against 0), 1, 2, 4, 8 …: the upper end of each bucket.
+_BUCKETS = np.array([0, *(1 << power for power in range(64))], np.uint64)
+
+
+def _bucket_name(at: int) -> str:
+    if at < 3:
+        return str(int(at))
+    return f"{(1 << (at - 2)) + 1}-{1 << (at - 1)}"
+
+
+def finite(score: float) -> float | None:
+    """A score as JSON can hold it: None for none, the largest float for an overflow."""
+    if score < 0 or math.isnan(score):
+        return None
+    return min(score, _LARGEST)
+
+
+def spot(part: Part, index: int, expected: Array, actual: Array, at: int) -> Spot:
+    """One row of two columns, to be made an Element later.
+
+    Args:
+        part: which part the columns are.
+        index: the row's place in the buffer.
+        expected: that part's column.
+        actual: the same.
+        at: the row's place in the columns.
+    """
+    return Spot(part, index, expected[at : at + 1].copy(), actual[at : at + 1].copy())
+
+
+def elements(spots: list[Spot]) -> list[Element]:
+    """The records of some differing parts, in the same order; all words of one scalar type are written at once."""
+    found: list[Element | None] = [None] * len(spots)
+    for scalar in {one.part.scalar for one in spots}:
+        places = [at for at, one in enumerate(spots) if one.part.scalar == scalar]
+        e, a = (np.concatenate([getattr(spots[at], side) for at in places]) for side in ("expected", "actual"))
+        said = words(np.concatenate([e, a]), scalar)
+        absolute, magnitude = elementwise.absolute(e, a, scalar), elementwise.magnitude(e, scalar)
+        steps = ordinals.ulps(e, a, scalar).tolist() if scalar.is_float else None
+        for at, place in enumerate(places):
+            off, size = float(absolute[at]), float(magnitude[at])
+            known = not math.isnan(off)
+            found[place] = Element(
+                spots[place].index,
+                spots[place].part.name,
+                said[at],
+                said[len(places) + at],
+                finite(off) if known else None,
+                finite(off / size) if known and size > 0 else None,
+                steps[at] if known and steps is not None else None,
+            )
+    return [one for one in found if one is not None]

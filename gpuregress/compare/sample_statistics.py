@@ -1,0 +1,208 @@
+"""Results that are random by design: the baseline holds a sample, and the samples are compared.
+
+* `mean: {sigmas: s}`: |m1 - m2| <= s sqrt(v1/n1 + v2/n2), Welch's statistic.
+* `variance: {sigmas: s}`: |v1 - v2| <= s sqrt(V1 + V2), where V = (m4 - v^2 (n - 3)/(n - 1)) / n is the variance of a
+  sample variance and m4 the fourth central moment (Mood, Graybill and Boes, Introduction to the Theory of Statistics).
+* `ks: p`: the two-sample Kolmogorov-Smirnov test; fails where its p-value is under p. The p-value is the asymptotic one
+  with Stephens' correction (Numerical Recipes, 14.3).
+
+A run's own spread counts for no more than three times the baseline's (as a standard deviation): a single number of
+1e30 would make its standard error as large as the distance of the means. A run of equal numbers has another variance
+than any that vary.
+
+NaN and infinities are left out and counted; where only one side has any, or one has more of them than chance explains,
+the samples differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuregress import dtypes, ordinals
+from gpuregress.compare.rules import description
+from gpuregress.compare import row_hash
+from gpuregress.compare.rules.elementwise import Floats
+from gpuregress.compare.request import Request
+from gpuregress.compare.metrics.difference_statistics import finite
+from gpuregress.dtypes import Part
+from gpuregress.ordinals import Array
+from gpuregress.records import Comparison
+
+_SMALL, _LARGE = 1e-70, 1e70
+"""Between these the fourth power of a number, and its sums, are normal float64s."""
+_SHARE_SIGMAS = 5.0
+_MAX_SPREAD = 3.0
+"""How many times the baseline's standard deviation a run's own widens its allowance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The numbers of one part of one side.
+
+    Attributes:
+        values: float64, finite.
+        left_out: NaNs and infinities.
+    """
+
+    values: Floats
+    left_out: int
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return float(self.values.mean())
+
+    @property
+    def variance(self) -> float:
+        """Their variance, over n - 1."""
+        return float(self.values.var(ddof=1))
+
+
+def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+    """Compares two samples by the statistics of the rule, each part by itself.
+
+    Args:
+        request: what to compare and how.
+        expected: one dimension, `request.element_type.storage`.
+        actual: the same.
+    """
+    kind, rule = request.element_type, request.rule
+    problems: list[str] = []
+    numbers: dict[str, Any] = {}
+    columns = zip(kind.columns(expected), kind.columns(actual), strict=True)
+    for part, (e, a) in zip(kind.parts, columns, strict=True):
+        said, figures = _compare_part(rule.statistics, sample(e, part), sample(a, part))
+        name = f"{part.name}: " if part.name else ""
+        problems += [name + line for line in said]
+        numbers[part.name or "value"] = figures
+    here, there = row_hash.rows(expected, kind), row_hash.rows(actual, kind)
+    changed = int(np.count_nonzero(here != there))
+    return request.result(
+        same=not problems,
+        rule=description.rule(rule),
+        numbers={"statistics": numbers},
+        identical=changed == 0,
+        changed=changed,
+        differing=request.total if problems else 0,
+        multiset_same=bool(here.sum() == there.sum()),
+        message="; ".join(problems),
+    )
+
+
+def sample(column: Array, part: Part) -> Sample:
+    """The finite numbers of a column as float64."""
+    good = ordinals.is_finite(column, part.scalar)
+    values = dtypes.to_float(column[good], part.scalar).astype(np.float64)
+    return Sample(values, len(column) - len(values))
+
+
+def _compare_part(statistics: Mapping[str, Any], expected: Sample, actual: Sample) -> tuple[list[str], dict[str, Any]]:
+    figures: dict[str, Any] = {"left_out": {"expected": expected.left_out, "actual": actual.left_out}}
+    if min(expected.count, actual.count) < 2:
+        return [f"cannot be compared: {actual.count} numbers here, {expected.count} in the baseline"], figures
+    said = []
+    if _other_share(expected, actual):
+        said.append(f"{actual.left_out} NaN or infinite here, {expected.left_out} in the baseline")
+    largest = max(float(np.abs(side.values).max()) for side in (expected, actual))
+    for name, setting in statistics.items():
+        if setting is None:
+            continue
+        if name != "ks" and largest and not _SMALL < largest < _LARGE:
+            said.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
+            continue
+        problem, figures[name] = STATISTICS[name](expected, actual, setting)
+        said += [problem] if problem else []
+    return said, figures
+
+
+def _other_share(expected: Sample, actual: Sample) -> bool:
+    """Whether NaN and infinities are more frequent on one side than chance explains, or on one side only."""
+    if expected.left_out == actual.left_out:
+        return False
+    if not (expected.left_out and actual.left_out):
+        return True
+    total = expected.left_out + expected.count
+    share = (expected.left_out + actual.left_out) / (2 * total)
+    error = math.sqrt(2 * share * (1 - share) / total)
+    return abs(expected.left_out - actual.left_out) > _SHARE_SIGMAS * error * total
+
+
+def _mean(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
+    spread = min(actual.variance, _MAX_SPREAD**2 * expected.variance)
+    error = math.sqrt(expected.variance / expected.count + spread / actual.count)
+    return _sigmas("mean", expected.mean, actual.mean, error, sigmas_of(setting))
+
+
+def _variance(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
+    mine = _variance_of_variance(expected)
+    error = math.sqrt(mine + min(_variance_of_variance(actual), _MAX_SPREAD**4 * mine)) if actual.variance else 0.0
+    return _sigmas("variance", expected.variance, actual.variance, error, sigmas_of(setting))
+
+
+def _variance_of_variance(one: Sample) -> float:
+    n, variance = one.count, one.variance
+    fourth = float(((one.values - one.mean) ** 4).mean())
+    return max(0.0, (fourth - variance**2 * (n - 3) / (n - 1)) / n)
+
+
+def sigmas_of(setting: Any) -> float:
+    """The limit in `{sigmas: 4}`, or a plain number."""
+    return float(setting["sigmas"] if isinstance(setting, Mapping) else setting)
+
+
+def _sigmas(name: str, expected: float, actual: float, error: float, limit: float) -> tuple[str, dict[str, Any]]:
+    off = abs(actual - expected)
+    sigmas = off / error if error else (0.0 if off == 0 else math.inf)
+    figures = {"expected": _json(expected), "actual": _json(actual), "sigmas": finite(sigmas)}
+    if sigmas <= limit:
+        return "", figures
+    return f"{name} {actual:.6g} is {sigmas:.3g} sigmas from {expected:.6g}, over {limit:g}", figures
+
+
+def _json(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _ks(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
+    distance = ks_distance(expected.values, actual.values)
+    p = ks_p_value(distance, expected.count, actual.count)
+    figures = {"distance": distance, "p": p}
+    if p >= float(setting):
+        return "", figures
+    return f"Kolmogorov-Smirnov distance {distance:.4g} has p = {p:.3g}, under {float(setting):g}", figures
+
+
+def ks_distance(first: Floats, second: Floats) -> float:
+    """The largest gap between the empirical distribution functions of two samples."""
+    one, two = np.sort(first), np.sort(second)
+    both = np.concatenate([one, two])
+    here = np.searchsorted(one, both, side="right") / len(one)
+    there = np.searchsorted(two, both, side="right") / len(two)
+    return float(np.abs(here - there).max())
+
+
+def ks_p_value(distance: float, first: int, second: int) -> float:
+    """The chance of so large a distance between samples of one distribution, asymptotically."""
+    effective = math.sqrt(first * second / (first + second))
+    scaled = (effective + 0.12 + 0.11 / effective) * distance
+    if scaled < 0.2:
+        return 1.0  # 1 - 1e-12, where the series converges slowly
+    terms = [(-1.0) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101)]
+    return min(1.0, max(0.0, 2 * math.fsum(terms)))
+
+
+STATISTICS: dict[str, Callable[[Sample, Sample, Any], tuple[str, dict[str, Any]]]] = {
+    "mean": _mean,
+    "variance": _variance,
+    "ks": _ks,
+}

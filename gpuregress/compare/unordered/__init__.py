@@ -1,0 +1,1 @@
+"""Comparison in any order: multisets of scalars, matchings of records."""

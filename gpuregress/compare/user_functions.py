@@ -1,0 +1,117 @@
+"""The user's own functions: `file.py:function`, loaded, called, and held to what they promise.
+
+A function that raises, returns nothing, or returns something that is no answer is a failure with that said: an array
+that happens to be true must never pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuregress import dtypes, usermodules
+from gpuregress.compare.rules import description
+from gpuregress.compare import row_hash
+from gpuregress.compare.request import Request
+from gpuregress.dtypes import ElementType
+from gpuregress.errors import UsageError
+from gpuregress.ordinals import Array
+from gpuregress.records import Comparison
+
+Function = Callable[..., Any]
+
+
+def load(path: str) -> Function:
+    """The function that `/abs/file.py:function` names.
+
+    Raises:
+        UsageError: no such file or function, or the file cannot be imported; the message says which.
+    """
+    try:
+        return usermodules.load(path)
+    except usermodules.NotLoaded as wrong:
+        raise UsageError(f"{path}: {wrong}") from wrong
+
+
+def for_user(array: Array, element_type: ElementType) -> Array:
+    """A copy as a user's function gets it: bfloat16 as float32, vectors with their lanes as the last axis."""
+    if element_type.name == "bfloat16":
+        return np.array(dtypes.to_float(array, element_type.parts[0].scalar))
+    lanes = tuple(part.name for part in element_type.parts)
+    if array.dtype.names is not None and not element_type.name.startswith("{") and lanes[0] == "x":
+        columns = zip(element_type.parts, element_type.columns(array), strict=True)
+        return np.stack([dtypes.to_float(column, part.scalar) for part, column in columns], axis=-1)
+    return np.array(array)
+
+
+def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
+    """Calls a function that says yes or no.
+
+    Args:
+        function: returns a bool, or (bool, message).
+        arguments: what it gets.
+
+    Returns:
+        Its answer and its message ("" for none); whatever is no answer is False with a message saying so.
+    """
+    try:
+        returned = function(*arguments)
+    except Exception as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
+        return False, f"{_name(function)} raised {usermodules.said_of(wrong)}"
+    if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
+        return bool(returned[0]), str(returned[1])
+    if isinstance(returned, bool | np.bool_):
+        return bool(returned), "" if returned else f"{_name(function)} says no"
+    return False, f"{_name(function)} returned {_what(returned)}, not a bool or (bool, message)"
+
+
+def _name(function: Function) -> str:
+    return str(getattr(function, "__name__", function))
+
+
+def _what(returned: Any) -> str:
+    if returned is None:
+        return "nothing"
+    if isinstance(returned, np.ndarray):
+        return f"an array of shape {list(returned.shape)}"
+    return f"{type(returned).__name__} {str(returned)[:60]!r}"
+
+
+def verify(
+    request: Request,
+    expected: Array,
+    actual: Array,
+    function: Function | None = None,
+    seen: tuple[Array, ElementType] | None = None,
+) -> Comparison:
+    """The user's own comparison, in place of every rule.
+
+    Args:
+        request: its `rule.verify` names the function, its `case` is the third argument.
+        expected: `request.element_type.storage`, flat.
+        actual: the same.
+        function: what to call; None: loaded by its name.
+        seen: `actual` in the buffer's own type, where that is another: what the function is given.
+    """
+    kind = request.element_type
+    sides = (expected, kind), seen or (actual, kind)
+    shaped = [for_user(side.reshape(request.shape), of) for side, of in sides]
+    try:
+        called = function or load(str(request.rule.verify))
+    except UsageError as wrong:
+        same, message = False, str(wrong)
+    else:
+        same, message = answer(called, *shaped, request.case)
+    here, there = row_hash.rows(expected, kind), row_hash.rows(actual, kind)
+    changed = int(np.count_nonzero(here != there))
+    return request.result(
+        same=same,
+        rule=description.rule(request.rule),
+        identical=changed == 0,
+        changed=changed,
+        differing=0 if same else changed,
+        multiset_same=bool(here.sum() == there.sum()),
+        message=message,
+    )

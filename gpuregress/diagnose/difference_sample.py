@@ -1,0 +1,72 @@
+"""The differing rows of a buffer, as they come, in bounded memory: all of them, or a sample that says so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.diagnose.evidence import Array
+from gpuregress.diagnose.thread_mapping import Indices
+
+MOST = 1 << 22
+"""Rows up to which all are kept."""
+SIZE = 1_000_000
+"""Rows of a sample."""
+
+Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+
+class Sample:
+    """Rows in rising order; of more than `MOST`, a random sample of `SIZE`, with the first and the last of all.
+
+    The sample is those with the smallest hashes of their places, so it is the same however the rows are cut into
+    pieces, and it has no period that a stride could hide in.
+    """
+
+    def __init__(self) -> None:
+        self.of = 0
+        self._rows: list[tuple[Indices, Array, Array]] = []
+        self._held = 0
+        self._limit = np.uint64(np.iinfo(np.uint64).max)
+
+    def add(self, indices: Indices, expected: Array, actual: Array) -> None:
+        """Takes the next rows: where they are, and both sides."""
+        if not len(indices):
+            return
+        self.of += len(indices)
+        if self.of > MOST:
+            keep = _hashes(indices) <= self._limit
+            keep[-1] = True  # it may be the last of all
+            indices, expected, actual = indices[keep], expected[keep], actual[keep]
+        self._rows.append((indices, expected, actual))
+        self._held += len(indices)
+        if self._held > MOST:
+            self._thin()
+
+    def rows(self) -> tuple[Indices, Array, Array]:
+        """The rows kept: their places and both sides; at least one must have been added."""
+        if self.of > MOST:
+            self._thin()
+        return self._joined()
+
+    def _thin(self) -> None:
+        indices, expected, actual = self._joined()
+        hashes = _hashes(indices)
+        hashes[[0, -1]] = 0
+        self._limit = np.partition(hashes, SIZE - 1)[SIZE - 1]
+        keep = hashes <= self._limit
+        self._rows = [(indices[keep], expected[keep], actual[keep])]
+        self._held = SIZE
+
+    def _joined(self) -> tuple[Indices, Array, Array]:
+        if len(self._rows) > 1:
+            indices, expected, actual = zip(*self._rows, strict=True)
+            self._rows = [(np.concatenate(indices), np.concatenate(expected), np.concatenate(actual))]
+        return self._rows[0]
+
+
+def _hashes(indices: Indices) -> Hashes:
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), a bijection: no two places have the same hash."""
+    state = indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))

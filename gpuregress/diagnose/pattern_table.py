@@ -1,0 +1,88 @@
+"""The patterns, the more telling ones first, and the search for them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gpuregress.diagnose.patterns import values, bits, permutations, positions, summation, unwritten
+from gpuregress.diagnose.evidence import Evidence, Pattern, per_part
+from gpuregress.diagnose.thread_mapping import layout
+from gpuregress.records import Finding, Launch
+
+PATTERNS: dict[str, Pattern] = {
+    "never written": unwritten.never_written,
+    "read too early": unwritten.read_too_early,
+    "nan": per_part(unwritten.nan),
+    "zeros": per_part(unwritten.zeros),
+    "rounding": per_part(values.rounding),
+    "sign": per_part(values.sign),
+    "byte order": per_part(bits.byte_order),
+    "bit": per_part(bits.flipped),
+    "wrap-around": per_part(bits.wrapped),
+    "signed shift": per_part(bits.shifted_sign),
+    "permutation": per_part(permutations.permuted),
+    "shift": per_part(permutations.shift),
+    "factor": per_part(values.factor),
+    "offset": per_part(values.offset),
+    "precision": per_part(values.precision),
+    "loop count": per_part(summation.one_term),
+    "terms": per_part(summation.some_terms),
+    "outer product": per_part(summation.outer_product),
+    "tail": positions.tail,
+    "blocks": positions.whole_blocks,
+    "thread": positions.thread,
+    "rows and columns": positions.rows_and_columns,
+    "stride": positions.stride,
+    "stretch": positions.stretch,
+}
+MOST_FINDINGS = 5
+
+
+def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
+    """What a difference looks like: the patterns that are there, those that explain most first.
+
+    Patterns that explain equally much keep the order of the table. A difference without a pattern gets none.
+
+    Args:
+        evidence: the elements that break the rule, and what is known around them.
+    """
+    if not evidence.count:
+        return ()
+    with np.errstate(all="ignore"):
+        found = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
+    if evidence.is_sample:
+        seen = f"seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
+        found = [dataclasses.replace(finding, message=f"{finding.message}, {seen}") for finding in found]
+    found = _without_poison_as_nan(found)
+    found.sort(key=lambda finding: -round(finding.weight, 2))
+    return tuple(found[:MOST_FINDINGS])
+
+
+def _without_poison_as_nan(found: list[Finding]) -> list[Finding]:
+    """The poison of a float is a NaN: where all NaNs are poison, they are told once."""
+    never = next((finding.weight for finding in found if finding.pattern == "never written"), 0.0)
+    return [finding for finding in found if finding.pattern != "nan" or finding.weight > never + 0.005]
+
+
+def place_of(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
+    """An element's block, thread, warp and lane in words, "" where the launch does not say.
+
+    Args:
+        index: of the element, row-major.
+        launch: the one that writes the buffer.
+        shape: of the buffer.
+    """
+    found = layout(launch, shape)
+    return found.place(index) if found is not None else ""
+
+
+def coordinates(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """An element's place along each axis.
+
+    Args:
+        index: row-major.
+        shape: of the buffer.
+    """
+    return tuple(int(at) for at in np.unravel_index(index, shape))

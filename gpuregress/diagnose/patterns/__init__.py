@@ -1,0 +1,1 @@
+"""Detectors of known bug patterns, one module for each kind of evidence."""

@@ -1,0 +1,183 @@
+"""Patterns in where the differing elements are: tails, blocks, lanes, strides, rows, tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuregress.diagnose.evidence import DENSE, Evidence, listed, share
+from gpuregress.diagnose.thread_mapping import WARP, Indices
+from gpuregress.records import Finding
+
+
+def _is_everything(evidence: Evidence) -> bool:
+    return evidence.differing >= DENSE * evidence.total
+
+
+def tail(evidence: Evidence) -> Finding | None:
+    """From one element on to the end, 95 % dense; two elements, or one of a hundred."""
+    first = int(evidence.indices[0])
+    length = evidence.total - first
+    if evidence.indices[-1] != evidence.total - 1 or _is_everything(evidence) or evidence.differing < DENSE * length:
+        return None
+    if length < 2 and evidence.total < 100:
+        return None
+    message = f"the tail: {share(evidence.differing, length)} elements from {first} to the end differ, and none before"
+    return Finding("tail", message + _last_block(evidence, first))
+
+
+def _last_block(evidence: Evidence, first: int) -> str:
+    layout = evidence.layout
+    if layout is None or layout.kind != "thread" or first % layout.threads:
+        return ""
+    length, block = evidence.total - first, first // layout.threads
+    if length < layout.threads:
+        return f": exactly the last, partial block ({block}, {length} of {layout.threads} threads)"
+    return f": from block {block} on"
+
+
+def stretch(evidence: Evidence) -> Finding | None:
+    """One run of four elements or more that does not reach the end: 95 % dense, unbroken where it is over a half."""
+    first, last = int(evidence.indices[0]), int(evidence.indices[-1])
+    length = last - first + 1
+    if evidence.count < 4 or last == evidence.total - 1 or _is_everything(evidence):
+        return None
+    if evidence.differing < DENSE * length or (2 * length > evidence.total and evidence.differing < length):
+        return None
+    what = "the first elements" if first == 0 else "one stretch"
+    message = f"{what}: {share(evidence.differing, length)} elements from {first} to {last} differ"
+    layout = evidence.layout
+    if layout is not None:
+        blocks = np.unique(layout.block_of(evidence.indices))
+        message += f" (block{'s' if len(blocks) > 1 else ''} {listed(blocks)})"
+    return Finding("stretch", message)
+
+
+def whole_blocks(evidence: Evidence) -> Finding | None:
+    """Every touched block differs to 95 %, and other blocks not at all; eight elements."""
+    layout = evidence.layout
+    if layout is None or layout.per_block < 2 or layout.blocks < 2 or evidence.count < 8 or _is_everything(evidence):
+        return None
+    blocks, counts = np.unique(layout.block_of(evidence.indices), return_counts=True)
+    sizes = _block_sizes(evidence, blocks)
+    if not evidence.fills(counts, sizes) or len(blocks) >= layout.blocks:
+        return None
+    message = (
+        f"whole blocks: {listed(blocks)} of {layout.blocks}, {share(evidence.differing, int(sizes.sum()))} elements"
+    )
+    return Finding("blocks", message)
+
+
+def _block_sizes(evidence: Evidence, blocks: Indices) -> Indices:
+    """How many elements of the buffer each block has."""
+    layout = evidence.layout
+    assert layout is not None
+    if layout.kind != "tile":
+        return np.minimum(layout.per_block, evidence.total - blocks * layout.per_block)
+    rows = evidence.total // layout.width
+    high = np.minimum(layout.tile[0], rows - blocks // layout.across * layout.tile[0])
+    wide = np.minimum(layout.tile[1], layout.width - blocks % layout.across * layout.tile[1])
+    return np.asarray(high * wide)
+
+
+def thread(evidence: Evidence) -> Finding | None:
+    """The same thread, lane or warp of every block: four elements in two blocks, eight for a lane or a warp."""
+    layout = evidence.layout
+    if layout is None or evidence.count < 4 or layout.threads < WARP or _is_everything(evidence):
+        return None
+    threads = layout.thread_of(evidence.indices)
+    if threads is None:
+        return None
+    blocks = len(np.unique(layout.block_of(evidence.indices)))
+    distinct, lanes, warps = np.unique(threads), np.unique(threads % WARP), np.unique(threads // WARP)
+    where = f"in {blocks} of {layout.blocks} blocks"
+    if len(distinct) == 1 and blocks > 1:
+        number = int(distinct[0])
+        return Finding("thread", f"one thread of each block: thread {number} (lane {number % WARP}), {where}")
+    if evidence.count < 8:
+        return None
+    if len(lanes) == 1:
+        return Finding("lane", f"one lane of each warp: lane {lanes[0]}, {len(warps)} warps, {where}")
+    if len(warps) == 1 and layout.threads > WARP and blocks > 1:
+        return Finding("warp", f"one warp of each block: warp {warps[0]}, {where}")
+    if len(distinct) <= layout.threads // 8 and blocks > 1 and evidence.differing >= 0.9 * len(distinct) * blocks:
+        return Finding("thread", f"the same {len(distinct)} threads of each block: {listed(distinct)}, {where}")
+    return None
+
+
+def stride(evidence: Evidence) -> Finding | None:
+    """Every k-th element: five at least, and 90 % of the places between the first and the last."""
+    if evidence.count < 5:
+        return None
+    step = int(np.gcd.reduce(np.diff(evidence.indices)))
+    first, last = int(evidence.indices[0]), int(evidence.indices[-1])
+    places = (last - first) // step + 1
+    if step < 2 or evidence.differing < 0.9 * places:
+        return None
+    message = f"every {_nth(step)} element: {share(evidence.differing, places)} from {first} to {last}"
+    return Finding("stride", message)
+
+
+def _nth(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def rows_and_columns(evidence: Evidence) -> Finding | None:
+    """Whole rows or columns, the border, all but it, the diagonal or one tile of a buffer with two axes or more."""
+    if len(evidence.shape) < 2 or evidence.count < 4 or _is_everything(evidence) or 1 in evidence.shape[-1:]:
+        return None
+    width = evidence.shape[-1]
+    height = evidence.total // width
+    row, column = evidence.indices // width, evidence.indices % width
+    return (
+        _lines(evidence, row, "row", width, height)
+        or _lines(evidence, column, "column", height, width)
+        or _border(evidence, row, column, height, width)
+        or _interior(evidence, row, column, height, width)
+        or _diagonal(evidence, row, column, height, width)
+        or _tile(evidence, row, column, height, width)
+    )
+
+
+def _lines(evidence: Evidence, numbers: Indices, name: str, length: int, of: int) -> Finding | None:
+    lines, counts = np.unique(numbers, return_counts=True)
+    if 2 * len(lines) > of or length < 2 or not evidence.fills(counts, np.full(len(lines), length)):
+        return None
+    what = f"one {name}: {lines[0]}" if len(lines) == 1 else f"whole {name}s: {listed(lines)}"
+    return Finding(name, f"{what} of {of}, {share(evidence.differing, len(lines) * length)} elements")
+
+
+def _border(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+    on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
+    around = 2 * (height + width) - 4
+    if height < 4 or width < 4 or not on_edge.all() or evidence.differing < 0.9 * around:
+        return None
+    return Finding(
+        "border", f"the border: {share(evidence.differing, around)} elements of the first and last rows and columns"
+    )
+
+
+def _interior(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+    on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
+    inside = (height - 2) * (width - 2)
+    if height < 4 or width < 4 or on_edge.any() or evidence.differing < DENSE * inside:
+        return None
+    return Finding(
+        "interior", f"all but the border: {share(evidence.differing, inside)} elements inside of it, and none on it"
+    )
+
+
+def _diagonal(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+    length = min(height, width)
+    if not (row == column).all() or evidence.differing < 0.9 * length:
+        return None
+    return Finding("diagonal", f"the diagonal: {share(evidence.differing, length)} elements")
+
+
+def _tile(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
+    top, bottom, left, right = int(row.min()), int(row.max()), int(column.min()), int(column.max())
+    high, wide = bottom - top + 1, right - left + 1
+    if min(high, wide) < 2 or evidence.differing < max(9, DENSE * high * wide) or high * wide > height * width // 2:
+        return None
+    which = share(evidence.differing, high * wide)
+    return Finding("tile", f"one tile: rows {top} to {bottom}, columns {left} to {right}, {which} elements")

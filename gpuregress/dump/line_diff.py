@@ -1,0 +1,244 @@
+"""Two dumps side by side: only the lines that differ are parsed.
+
+Both files are mapped and compared as bytes, block by block. Where they part, the line is noted in both and the walk
+goes on after its end, at a new distance between the two: from there the files run in step again. Above `DENSE` lines
+that differ, parsing everything that is left is faster, and is what is done.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes
+from gpuregress.dtypes import ElementType
+from gpuregress.dump import parse, reader
+from gpuregress.dump.header import Header
+from gpuregress.dump.reader import Mapped, mapped, newlines, wrong_count
+from gpuregress.errors import DumpError
+
+DENSE = 0.015
+"""The share of lines that differ from which on parsing all is faster (measured; see benchmarks/dump.py)."""
+
+_ENOUGH = 200  # differences, before their share is judged
+_SMALL, _LARGE = 1 << 13, 1 << 17  # bytes compared at once: few after a difference, up to what a core's cache holds
+_RELEASE = 1 << 25  # bytes walked before their pages are dropped
+_MOST_LINES = 1 << 16  # differing lines held as text
+_MOST_ROWS = 1 << 18  # rows of a piece that is cut out of arrays
+
+Rows = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some elements of two dumps, side by side.
+
+    Attributes:
+        indices: k of them, row-major, ascending, int64.
+        first: those k elements of the first dump, dtype the element type's storage.
+        second: those of the second.
+    """
+
+    indices: npt.NDArray[np.int64]
+    first: Rows
+    second: Rows
+
+    def differs(self, element_type: ElementType) -> npt.NDArray[np.bool_]:
+        """Where the bits differ: the same number can be spelt in two ways."""
+        differ = np.zeros(len(self.indices), np.bool_)
+        for a, b in zip(_bits(self.first, element_type), _bits(self.second, element_type), strict=True):
+            differ |= a != b
+        return differ
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Piece:
+        """Some of the rows."""
+        return self if rows.all() else Piece(self.indices[rows], self.first[rows], self.second[rows])
+
+
+def pieces(first: Path, second: Path, *, every: bool = False, widened: bool = False) -> Iterator[Piece]:
+    """Finds the elements in which two dumps differ, piece by piece, so that memory does not grow with the dumps.
+
+    Args:
+        first: a dump.
+        second: a dump of the same type and shape.
+        every: yield the elements that are equal, too.
+        widened: the first one's type is `dtypes.widened` of the second one's; all elements are yielded.
+
+    Yields:
+        The elements whose bits differ, in rising order.
+
+    Raises:
+        DumpError: type or shape are not the same, or a file does not hold what its header says. A word that is none is
+            found only in lines that differ.
+        StorageError: a file cannot be read.
+    """
+    with mapped(first) as a, mapped(second) as b:
+        if a.header != (_widened(b.header) if widened else b.header):
+            raise DumpError(f"{second}: {_say(b.header)}, where {first} holds {_say(a.header)}")
+        rest: tuple[int, int, int] | None = a.body, b.body, 0
+        if not (every or widened):
+            rest = yield from _walk(a, b)
+        if rest is not None:
+            yield from _parse_rest(a, b, rest, every=every or widened)
+
+
+def cut(first: Rows, second: Rows, element_type: ElementType) -> Iterator[Piece]:
+    """The same of two dumps that are read already.
+
+    Args:
+        first: one dimension, dtype the element type's storage.
+        second: as many elements.
+        element_type: of both.
+    """
+    for start in range(0, len(first), _MOST_ROWS):
+        rows = slice(start, start + _MOST_ROWS)
+        piece = Piece(np.arange(start, start + len(first[rows])), first[rows], second[rows])
+        yield piece.only(piece.differs(element_type))
+
+
+def _parse_rest(a: Mapped, b: Mapped, rest: tuple[int, int, int], *, every: bool) -> Iterator[Piece]:
+    """All lines from one on, both files parsed at once in threads."""
+    start_a, start_b, line = rest
+    with ThreadPoolExecutor(2) as pool:
+        both = _ahead(pool, reader.parsed(a, start_a, line)), _ahead(pool, reader.parsed(b, start_b, line))
+        for rows_a, rows_b in _in_step(*both):
+            piece = Piece(np.arange(line, line + len(rows_a)), rows_a, rows_b)
+            line += len(rows_a)
+            yield piece if every else _differing(piece, a)
+
+
+def _ahead(pool: ThreadPoolExecutor, source: Iterator[Rows]) -> Iterator[Rows]:
+    """The same items, the next one made in a thread while one is used."""
+    coming = pool.submit(next, source, None)
+    while (rows := coming.result()) is not None:
+        coming = pool.submit(next, source, None)
+        yield rows
+
+
+def _in_step(first: Iterator[Rows], second: Iterator[Rows]) -> Iterator[tuple[Rows, Rows]]:
+    """Cuts two streams of as many rows in all into pairs of equal length."""
+    a, b = next(first, None), next(second, None)
+    while a is not None and b is not None:
+        count = min(len(a), len(b))
+        yield a[:count], b[:count]
+        a = a[count:] if count < len(a) else next(first, None)
+        b = b[count:] if count < len(b) else next(second, None)
+
+
+def _differing(piece: Piece, of: Mapped) -> Piece:
+    return piece.only(piece.differs(of.header.element_type))
+
+
+def _bits(rows: Rows, element_type: ElementType) -> list[Rows]:
+    return [
+        column.view(f"<u{part.scalar.size}")
+        for column, part in zip(element_type.columns(rows), element_type.parts, strict=True)
+    ]
+
+
+def _parse(text: list[bytes], numbers: list[int], file: Mapped) -> Rows:
+    try:
+        return parse.rows(b"".join(text), file.header.element_type, len(text), file.path, 1)
+    except DumpError:
+        for line, number in zip(text, numbers, strict=True):  # again, to name the line as the file counts it
+            parse.rows(line, file.header.element_type, 1, file.path, number + 2)
+        raise
+
+
+@dataclass(slots=True)
+class _Lines:
+    """Differing lines that are not parsed yet: their numbers (from 0) and both texts."""
+
+    a: Mapped
+    b: Mapped
+    numbers: list[int] = field(default_factory=list)
+    in_a: list[bytes] = field(default_factory=list)
+    in_b: list[bytes] = field(default_factory=list)
+    parsed: int = 0
+
+    def is_dense(self, line: int) -> bool:
+        """Whether parsing everything is faster from here on."""
+        found = self.parsed + len(self.numbers)
+        return found >= _ENOUGH and found >= DENSE * (line + 1)
+
+    def take(self) -> Iterator[Piece]:
+        """Parses and forgets them."""
+        if self.numbers:
+            rows = [_parse(text, self.numbers, file) for text, file in ((self.in_a, self.a), (self.in_b, self.b))]
+            yield _differing(Piece(np.array(self.numbers, np.int64), *rows), self.a)
+            self.parsed += len(self.numbers)
+            self.numbers, self.in_a, self.in_b = [], [], []
+
+
+def _walk(a: Mapped, b: Mapped) -> Generator[Piece, None, tuple[int, int, int] | None]:
+    """Yields the lines that differ; returns where parsing all is to go on, in both files and lines, or None."""
+    bytes_a, bytes_b = np.frombuffer(a.data, np.uint8), np.frombuffer(b.data, np.uint8)
+    count, size_a, size_b = a.header.count, len(bytes_a), len(bytes_b)
+    lines = _Lines(a, b)
+    unequal = np.empty(_LARGE, bool)
+    at_a, at_b, counted, line, block, clean = a.body, b.body, a.body, 0, _LARGE, True
+    while (size := min(block, size_a - at_a, size_b - at_b)) > 0:
+        if at_a - counted > _RELEASE:
+            line, counted = line + newlines(bytes_a[counted:at_a]), at_a
+            a.release(at_a)
+            b.release(at_b)
+        # After a block without a difference, two slices: they are compared as fast as memory is read.
+        if clean and a.data[at_a : at_a + size] == b.data[at_b : at_b + size]:
+            at_a, at_b, block = at_a + size, at_b + size, min(2 * block, _LARGE)
+            continue
+        now = unequal[:size]
+        np.not_equal(bytes_a[at_a : at_a + size], bytes_b[at_b : at_b + size], out=now)
+        done, clean = 0, True
+        while done < size:
+            step = int(now[done:].argmax())
+            if not now[done + step]:
+                done = size
+                break
+            clean = False
+            start, end_a = _line_around(a.data, at_a + done + step)
+            start_b, end_b = at_b + (start - at_a), b.data.find(b"\n", at_b + done + step) + 1
+            line += newlines(bytes_a[counted:start])
+            counted = start
+            if lines.is_dense(line):
+                yield from lines.take()
+                return start, start_b, line
+            lines.numbers.append(line)
+            lines.in_a.append(a.data[start:end_a])
+            lines.in_b.append(b.data[start_b:end_b])
+            if len(lines.numbers) >= _MOST_LINES:
+                yield from lines.take()
+            done = end_a - at_a
+            if end_b - at_b != done:  # from here on the files run in step at another distance
+                at_a, at_b, done, block = end_a, end_b, 0, _SMALL // 2
+                break
+        at_a, at_b = at_a + done, at_b + done
+        block = min(2 * block, _LARGE)
+    total = line + newlines(bytes_a[counted:size_a])
+    for file, known, rest in (
+        (a, total, 0),
+        (b, total - newlines(bytes_a[at_a:size_a]), newlines(bytes_b[at_b:size_b])),
+    ):
+        if known + rest != count:
+            raise wrong_count(file.path, file.header, known + rest)
+    yield from lines.take()
+    return None
+
+
+def _line_around(data: mmap.mmap, position: int) -> tuple[int, int]:
+    """Where the line that holds a position starts, and where the next one does."""
+    start = data.rfind(b"\n", 0, position) + 1
+    return start, data.find(b"\n", position) + 1
+
+
+def _widened(header: Header) -> Header:
+    return Header(dtypes.widened(header.element_type), header.shape)
+
+
+def _say(header: Header) -> str:
+    return f"{header.element_type.name} {list(header.shape)}"
