@@ -45,7 +45,7 @@ def changes(expected, actual, case):
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    (tmp_path / "neighbour.py").write_text("word = 'met'")
+    (tmp_path / "neighbour.py").write_text("status = 'met'")
     path = tmp_path / "mine.py"
     path.write_text(SOURCE)
     return path
