@@ -1,16 +1,18 @@
-"""The small arithmetic that stands wherever a job may hold a number.
+"""Arithmetic expressions in jobs: a subset of Python's, parsed with `ast` and evaluated over a whitelist of its nodes.
 
 Numbers, parameters, `+ - * / // % **`, comparisons, `and or not`, `ceil floor min max sizeof log2`: Python's meaning
-and precedence, and nothing else. It is read by a precedence-climbing parser of its own, so that no text reaches `eval`.
-Whole numbers stay exact: `ceil(n / tile)` and `ceil(log2(n))` of whole numbers are worked out without rounding.
+and precedence, and nothing else. No text reaches `eval`. Every token is checked first, and a name is prefixed, so that
+a parameter may be called `lambda`. Integers stay exact: `ceil(n / tile)` and `ceil(log2(n))` of integers do not round.
 """
 
 from __future__ import annotations
 
+import ast
+import itertools
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,52 +29,55 @@ MAX_LENGTH = 1000
 MAX_DEPTH = 60
 MAX_BITS = 128
 
+_PREFIX = "p_"
+_WORDS = ("and", "or", "not")
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    r"\s*(?:(?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?))(?P<junk>[\w.]*)"
+    r"|(?P<size>sizeof\s*\(\s*(?P<dtype>\w*)\s*\))"
+    r"|(?P<call>[A-Za-z_][A-Za-z0-9_]*)(?=\s*\()"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<sign>\*\*|//|<=|>=|==|!=|[-+*/%<>(),]))"
 )
-_COMPARISONS: dict[str, Callable[[Number, Number], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or worked out; the message quotes it and says why."""
+    """An expression that is malformed or has no value; the message quotes it and says why."""
 
 
-class _Wrong(Exception):
+class _Invalid(Exception):
     """The reason alone; the expression's text is added where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
-    """An operation, its operands, and the value where it is a literal."""
+class _Token:
+    """A token.
+
+    Attributes:
+        kind: `operand`, `call` (a function's name), `word` (and, or, not) or `sign`.
+        text: as it was written.
+        python: the same in Python's grammar.
+        column: in the expression, counted from 1.
+    """
 
     kind: str
-    parts: tuple[_Node, ...] = ()
-    value: Number = 0
-    name: str = ""
-    signs: tuple[str, ...] = ()
+    text: str
+    python: str
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was read.
+    """A parsed expression.
 
     Attributes:
         text: as it was written.
-        names: the parameters it needs.
+        names: the parameters that it needs.
     """
 
     text: str
     names: tuple[str, ...]
-    _node: _Node
+    _tree: ast.expr
 
     def evaluate(self, names: Names) -> Number:
         """Its value.
@@ -81,19 +86,19 @@ class Expression:
             names: parameter → number.
 
         Raises:
-            ExpressionError: a name that is not there, a division by zero, a number too large.
+            ExpressionError: an unknown name, a division by zero, a number too large.
         """
         try:
-            return _value(self._node, names)
-        except _Wrong as wrong:
-            raise ExpressionError(f"cannot work out {self.text!r}: {wrong}") from None
+            return _value(self._tree, names)
+        except _Invalid as reason:
+            raise ExpressionError(f"cannot evaluate {self.text!r}: {reason}") from None
         except RecursionError:
-            raise ExpressionError(f"cannot work out {self.text[:60]!r}: it has too many operations") from None
+            raise ExpressionError(f"cannot evaluate {self.text[:60]!r}: it has too many operations") from None
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Expression:
-    """Reads an expression.
+    """Parse an expression.
 
     Args:
         text: at most 1000 characters.
@@ -102,11 +107,14 @@ def parse(text: str) -> Expression:
         ExpressionError: it is not one.
     """
     try:
-        parser = _Parser(text)
-        return Expression(text, tuple(dict.fromkeys(parser.names)), parser.node)
-    except _Wrong as wrong:
+        tokens = list(_tokens(text))
+        names = dict.fromkeys(token.text for token in tokens if token.python.startswith(_PREFIX))
+        return Expression(text, tuple(names), _tree(tokens))
+    except RecursionError:
+        raise ExpressionError(f"invalid expression {text[:60]!r}: it has too many operations") from None
+    except _Invalid as reason:
         shown = text if len(text) <= 60 else f"{text[:57]}…"
-        raise ExpressionError(f"cannot read {shown!r}: {wrong}; allowed are {ALLOWED}") from None
+        raise ExpressionError(f"invalid expression {shown!r}: {reason}; allowed are {ALLOWED}") from None
 
 
 def evaluate(value: float | str, names: Names) -> Number:
@@ -123,7 +131,7 @@ def evaluate(value: float | str, names: Names) -> Number:
 
 
 def evaluate_whole(value: float | str, names: Names) -> int:
-    """The same where only a whole number will do.
+    """The same where only an integer will do.
 
     Raises:
         ExpressionError: also where the value has a fraction.
@@ -133,7 +141,7 @@ def evaluate_whole(value: float | str, names: Names) -> int:
         return int(number)
     if not number.is_integer():
         shown = f"{value!r} is {number!r}" if isinstance(value, str) else f"{number!r}"
-        raise ExpressionError(f"{shown}: a whole number is needed (ceil or floor round one)")
+        raise ExpressionError(f"{shown}: expected a whole number (ceil and floor round)")
     return int(number)
 
 
@@ -142,281 +150,214 @@ def label(value: float | str) -> str:
     return value.strip() if isinstance(value, str) and re.fullmatch(r"\s*[A-Za-z_]\w*\s*", value) else ""
 
 
-class _Parser:
-    """Precedence climbing, as in Python's grammar: or, and, not, comparisons, sums, products, signs, powers."""
-
-    def __init__(self, text: str) -> None:
-        if len(text) > MAX_LENGTH:
-            raise _Wrong(f"it is longer than {MAX_LENGTH} characters")
-        self.names: list[str] = []
-        self._tokens = list(_tokens(text))
-        self._at = 0
-        self._depth = 0
-        if not self._tokens:
-            raise _Wrong("it is empty")
-        self.node = self._either()
-        if self._at < len(self._tokens):
-            raise _Wrong(f"{self._tokens[self._at][1]!r} is not expected there")
-
-    def _peek(self) -> str:
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
-
-    def _take(self, *signs: str) -> str:
-        if self._at < len(self._tokens) and self._tokens[self._at][1] in signs:
-            self._at += 1
-            return self._tokens[self._at - 1][1]
-        return ""
-
-    def _need(self, sign: str) -> None:
-        if not self._take(sign):
-            found = self._peek()
-            raise _Wrong(f"{sign!r} is missing before {found!r}" if found else f"{sign!r} is missing at the end")
-
-    def _either(self) -> _Node:
-        self._enter()
-        node = self._both()
-        while self._take("or"):
-            node = _Node("or", (node, self._both()))
-        self._depth -= 1
-        return node
-
-    def _both(self) -> _Node:
-        node = self._negated()
-        while self._take("and"):
-            node = _Node("and", (node, self._negated()))
-        return node
-
-    def _negated(self) -> _Node:
-        count = 0
-        while self._take("not"):
-            count += 1
-        node = self._comparison()
-        for _ in range(min(count, 2 + count % 2)):
-            node = _Node("not", (node,))
-        return node
-
-    def _comparison(self) -> _Node:
-        parts, signs = [self._sum()], []
-        while sign := self._take(*_COMPARISONS):
-            signs.append(sign)
-            parts.append(self._sum())
-        return _Node("compare", tuple(parts), signs=tuple(signs)) if signs else parts[0]
-
-    def _sum(self) -> _Node:
-        node = self._product()
-        while sign := self._take("+", "-"):
-            node = _Node(sign, (node, self._product()))
-        return node
-
-    def _product(self) -> _Node:
-        node = self._signed()
-        while sign := self._take("*", "/", "//", "%"):
-            node = _Node(sign, (node, self._signed()))
-        return node
-
-    def _signed(self) -> _Node:
-        sign = self._take("+", "-")
-        if not sign:
-            return self._power()
-        self._enter()
-        operand = self._signed()
-        self._depth -= 1
-        return _Node("negative" if sign == "-" else "positive", (operand,))
-
-    def _power(self) -> _Node:
-        base = self._atom()
-        if not self._take("**"):
-            return base
-        self._enter()
-        exponent = self._signed()
-        self._depth -= 1
-        return _Node("**", (base, exponent))
-
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise _Wrong(f"it is nested deeper than {MAX_DEPTH} levels")
-
-    def _atom(self) -> _Node:
-        if self._at >= len(self._tokens):
-            raise _Wrong("it ends too early")
-        kind, text = self._tokens[self._at]
-        self._at += 1
-        if kind == "number":
-            return _Node("number", value=_literal(text))
-        if text == "(":
-            node = self._either()
-            self._need(")")
-            return node
-        if kind == "name" and text not in ("and", "or", "not"):
-            return self._call(text) if self._peek() == "(" else self._name(text)
-        raise _Wrong(f"{text!r} is not expected there")
-
-    def _name(self, name: str) -> _Node:
-        if name in FUNCTIONS:
-            raise _Wrong(f"{name!r} is a function: write {name}(…)")
-        self.names.append(name)
-        return _Node("name", name=name)
-
-    def _call(self, name: str) -> _Node:
-        if name not in FUNCTIONS:
-            raise _Wrong(f"there is no function {name!r}{suggestion(name, FUNCTIONS)}")
-        self._need("(")
-        if name == "sizeof":
-            return self._sizeof()
-        parts = [self._either()]
-        while self._take(","):
-            parts.append(self._either())
-        self._need(")")
-        if name in ("min", "max"):
-            if len(parts) < 2:
-                raise _Wrong(f"{name} takes two or more numbers")
-        elif len(parts) != 1:
-            raise _Wrong(f"{name} takes one number")
-        return _Node("call", tuple(parts), name=name)
-
-    def _sizeof(self) -> _Node:
-        name = self._peek()
-        self._at += 1
-        self._need(")")
-        try:
-            return _Node("number", value=dtypes.parse(name).size)
-        except ValueError:
-            raise _Wrong(
-                f"sizeof takes a dtype, and {name!r} is none{suggestion(name, dtypes.known_names())}"
-            ) from None
+# --- parsing ----------------------------------------------------------------------------------------------------------
 
 
-def _tokens(text: str) -> Iterable[tuple[str, str]]:
-    at, end = 0, len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
+def _tokens(text: str) -> Iterator[_Token]:
+    if len(text) > MAX_LENGTH:
+        raise _Invalid(f"it is longer than {MAX_LENGTH} characters")
+    position, end = 0, len(text.rstrip())
+    if not end:
+        raise _Invalid("it is empty")
+    while position < end:
+        match = _TOKEN.match(text, position)
         if match is None:
-            raise _Wrong(f"{text[at:].lstrip()[0]!r} is not allowed")
-        at = match.end()
-        kind = match.lastgroup or ""
-        if kind == "number" and at < end and (text[at].isalnum() or text[at] in "_."):
-            raise _Wrong(f"{match.group(kind) + text[at]!r} is no number")
-        yield kind, match.group(kind)
+            rest = text[position:].lstrip()
+            raise _Invalid(f"unexpected {rest[0]!r} at column {len(text) - len(rest) + 1}")
+        form = next(form for form, token in match.groupdict().items() if token is not None)
+        kind, python = _translated(form, match)
+        yield _Token(kind, match[form], python, match.start(form) + 1)
+        position = match.end()
+
+
+def _translated(form: str, match: re.Match[str]) -> tuple[str, str]:
+    """A token's kind, and how Python's grammar writes it."""
+    text = match[form]
+    if form == "number":
+        if match["junk"]:
+            raise _Invalid(f"invalid number {text + match['junk']!r}")
+        return "operand", repr(_literal(text.replace("_", "")))
+    if form == "size":
+        return "operand", str(_size(match["dtype"]))
+    if form == "sign" or text in _WORDS:
+        return ("sign" if form == "sign" else "word"), text
+    if form == "call" and text not in FUNCTIONS:
+        raise _Invalid(f"there is no function {text!r}{suggestion(text, FUNCTIONS)}")
+    if form == "call" and text != "sizeof":  # which is a number, or has no dtype's name between its parentheses
+        return "call", text
+    if text in FUNCTIONS:
+        raise _Invalid(f"{text!r} is a function: write {text}(…)" if form == "name" else "sizeof takes a dtype")
+    return "operand", _PREFIX + text
 
 
 def _literal(text: str) -> Number:
-    plain = text.replace("_", "")
-    if plain[:2] in ("0x", "0X"):
-        return _checked(int(plain, 16))
-    return _checked(int(plain) if plain.isdigit() else float(plain))
+    if text[:2] in ("0x", "0X"):
+        return _checked(int(text, 16))
+    return _checked(int(text) if text.isdigit() else float(text))
 
 
-def _value(node: _Node, names: Names) -> Number:
-    kind = node.kind
-    if kind == "number":
-        return node.value
-    if kind == "name":
-        if node.name not in names:
-            raise _Wrong(f"there is no parameter {node.name!r}{suggestion(node.name, names)}")
-        return names[node.name]
-    if kind in ("and", "or"):
-        left = _value(node.parts[0], names)
-        return left if bool(left) == (kind == "or") else _value(node.parts[1], names)
-    if kind == "compare":
-        return _compare(node, names)
-    if kind == "call" and node.name in ("ceil", "floor"):
-        return _rounded(node, names)
-    values = [_value(part, names) for part in node.parts]
-    return _checked(_OPERATIONS[node.name if kind == "call" else kind](*values))
+def _size(dtype: str) -> int:
+    try:
+        return dtypes.parse(dtype).size
+    except ValueError:
+        hint = suggestion(dtype, dtypes.known_names())
+        raise _Invalid(f"sizeof takes a dtype, and {dtype!r} is none{hint}") from None
 
 
-def _compare(node: _Node, names: Names) -> bool:
-    left = _value(node.parts[0], names)
-    for sign, part in zip(node.signs, node.parts[1:], strict=True):
-        right = _value(part, names)
-        if not _COMPARISONS[sign](left, right):
-            return False
-        left = right
-    return True
+def _tree(tokens: list[_Token]) -> ast.expr:
+    levels = list(itertools.accumulate((token.text == "(") - (token.text == ")") for token in tokens))
+    if max(levels) > MAX_DEPTH:
+        raise _Invalid(_TOO_DEEP)
+    for left, right in itertools.pairwise(tokens):
+        if left.kind == "operand" or left.text == ")":
+            is_wrong = right.kind in ("operand", "call") or right.text == "("
+        else:  # what Python's calls take besides operands: *, ** and a comma at the end
+            is_wrong = left.text in ("(", ",") and right.kind == "sign" and right.text not in "+-("
+        if is_wrong:
+            raise _unexpected(right)
+    try:
+        tree = ast.parse(" ".join(token.python for token in tokens), mode="eval").body
+    except SyntaxError as error:
+        if levels[-1] > 0:
+            raise _Invalid("')' is missing at the end") from None
+        ends = itertools.accumulate(len(token.python) + 1 for token in tokens)
+        wrong = next((token for token, end in zip(tokens, ends, strict=True) if 0 < (error.offset or 0) <= end), None)
+        raise _unexpected(wrong) if wrong else _Invalid("unexpected end") from None
+    except MemoryError:  # of Python's parser, which has a stack of its own
+        raise _Invalid(_TOO_DEEP) from None
+    _check(tree)
+    return tree
 
 
-def _rounded(node: _Node, names: Names) -> int:
-    """Rounds up or down, without an error from the division or logarithm inside where that is of whole numbers."""
-    inner, up = node.parts[0], node.name == "ceil"
-    if inner.kind == "/":
-        top, bottom = (_value(part, names) for part in inner.parts)
-        if isinstance(top, int) and isinstance(bottom, int) and bottom:
-            return -(-top // bottom) if up else top // bottom
-    if inner.kind == "call" and inner.name == "log2":
-        number = _value(inner.parts[0], names)
-        if isinstance(number, int) and number > 0:
-            return (number - 1).bit_length() if up else number.bit_length() - 1
-    value = _value(inner, names)
-    return _whole(math.ceil(value) if up else math.floor(value))
+def _unexpected(token: _Token) -> _Invalid:
+    return _Invalid(f"unexpected {token.text!r} at column {token.column}")
 
 
-def _whole(value: int) -> int:
-    if value.bit_length() > MAX_BITS:
-        raise _Wrong(f"a number in it is larger than 2**{MAX_BITS}")
-    return value
+def _check(tree: ast.expr) -> None:
+    """Refuse deep nesting, and what is no call of a function with its number of arguments."""
+    pending: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise _Invalid(_TOO_DEEP)
+        if isinstance(node, ast.Tuple):
+            raise _Invalid("a comma separates a function's arguments only")
+        if isinstance(node, ast.Call):
+            name, is_variadic = ast.unparse(node.func), ast.unparse(node.func) in ("min", "max")
+            if (len(node.args) < 2) if is_variadic else (len(node.args) != 1):
+                raise _Invalid(f"{name} takes {'two or more numbers' if is_variadic else 'one number'}")
+        # A chain of operations leans to the left, and is as deep as it is long: that is no nesting.
+        deeper = isinstance(node, ast.UnaryOp | ast.Call)
+        right = getattr(node, "right", None)
+        pending += [(child, depth + (deeper or child is right)) for child in ast.iter_child_nodes(node)]
+
+
+# --- evaluation -------------------------------------------------------------------------------------------------------
+
+
+def _value(node: ast.expr, names: Names) -> Number:
+    match node:
+        case ast.Name(id=name):
+            name = name.removeprefix(_PREFIX)
+            if name not in names:
+                raise _Invalid(f"there is no parameter {name!r}{suggestion(name, names)}")
+            return names[name]
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.BinOp(left=left, op=op, right=right):
+            return _applied(type(op), _value(left, names), _value(right, names))
+        case ast.Call(func=ast.Name(id="ceil" | "floor" as name), args=[argument]):
+            return _rounded(argument, names, up=name == "ceil")
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _applied(name, *[_value(argument, names) for argument in arguments])
+        case ast.UnaryOp(op=op, operand=operand):
+            return _applied(type(op), _value(operand, names))
+        case ast.Compare(left=first, ops=signs, comparators=others):
+            left_value = _value(first, names)
+            for sign, other in zip(signs, others, strict=True):
+                right_value = _value(other, names)
+                if not _OPERATIONS[type(sign)](left_value, right_value):
+                    return False
+                left_value = right_value
+            return True
+        case ast.BoolOp(op=op, values=values):
+            for part in values:
+                result = _value(part, names)
+                if bool(result) == isinstance(op, ast.Or):
+                    break
+            return result
+    raise AssertionError(ast.dump(node))
+
+
+def _applied(operation: type[ast.AST] | str, *values: Number) -> Number:
+    try:
+        return _checked(_OPERATIONS[operation](*values))
+    except ZeroDivisionError:
+        raise _Invalid("division by zero") from None
+    except OverflowError:
+        raise _Invalid("it exceeds the range of float64") from None
+
+
+def _rounded(argument: ast.expr, names: Names, *, up: bool) -> int:
+    """Round up or down; exact for the quotient of two integers and for the logarithm of one."""
+    match argument:
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            top, bottom = _value(left, names), _value(right, names)
+            if isinstance(top, int) and isinstance(bottom, int) and bottom:
+                return -(-top // bottom) if up else top // bottom
+        case ast.Call(func=ast.Name(id="log2"), args=[inner]):
+            number = _value(inner, names)
+            if isinstance(number, int) and number > 0:
+                return (number - 1).bit_length() if up else number.bit_length() - 1
+    value = _value(argument, names)
+    return int(_checked(math.ceil(value) if up else math.floor(value)))
 
 
 def _checked(value: Number) -> Number:
     if isinstance(value, int):
-        return _whole(value)
+        if value.bit_length() > MAX_BITS:
+            raise _Invalid(f"it exceeds 2**{MAX_BITS}")
+        return value
     if not isinstance(value, float):
-        raise _Wrong("it takes a root of a negative number")
+        raise _Invalid("root of a negative number")
     if not math.isfinite(value):
-        raise _Wrong("a number in it is too large")
+        raise _Invalid("it exceeds the range of float64")
     return value
 
 
-def _divided(operation: Callable[[Number, Number], Number]) -> Callable[[Number, Number], Number]:
-    def apply(left: Number, right: Number) -> Number:
-        if right == 0:
-            raise _Wrong("it divides by zero")
-        return _arithmetic(operation)(left, right)
-
-    return apply
-
-
-def _arithmetic(operation: Callable[[Number, Number], Number]) -> Callable[[Number, Number], Number]:
-    def apply(left: Number, right: Number) -> Number:
-        try:
-            return operation(left, right)
-        except OverflowError:
-            raise _Wrong("a number in it is too large") from None
-
-    return apply
-
-
 def _power(base: Number, exponent: Number) -> Number:
-    if base == 0 and exponent < 0:
-        raise _Wrong("it divides by zero")
-    if isinstance(base, int) and isinstance(exponent, int):
-        if abs(base) > 1 and (abs(base).bit_length() - 1) * exponent > MAX_BITS:
-            raise _Wrong(f"a number in it is larger than 2**{MAX_BITS}")
-        if abs(base) <= 1 and exponent >= 0:
-            return int(base ** (exponent % 2 if base < 0 else min(exponent, 1)))
-    result: Number = _arithmetic(operator.pow)(base, exponent)
+    is_integer = isinstance(base, int) and isinstance(exponent, int)
+    if is_integer and (abs(int(base)).bit_length() - 1) * exponent > MAX_BITS:
+        raise _Invalid(f"it exceeds 2**{MAX_BITS}")
+    result: Number = base**exponent
     return result
 
 
 def _log2(value: Number) -> Number:
     if value <= 0:
-        raise _Wrong("it takes the logarithm of a number that is not above 0")
+        raise _Invalid("logarithm of a number that is not positive")
     if isinstance(value, int) and value & (value - 1) == 0:
         return value.bit_length() - 1
     return math.log2(value)
 
 
-_OPERATIONS: dict[str, Callable[..., Number]] = {
-    "+": _arithmetic(operator.add),
-    "-": _arithmetic(operator.sub),
-    "*": _arithmetic(operator.mul),
-    "/": _divided(operator.truediv),
-    "//": _divided(operator.floordiv),
-    "%": _divided(operator.mod),
-    "**": _power,
-    "negative": operator.neg,
-    "positive": operator.pos,
-    "not": operator.not_,
+_OPERATIONS: dict[type[ast.AST] | str, Callable[..., Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
     "min": min,
     "max": max,
     "log2": _log2,
