@@ -16,6 +16,7 @@ from gpuregress.records import (
     Launch,
     MadeOf,
     Outcome,
+    ResourceLimits,
     Status,
     Verdict,
 )
@@ -312,10 +313,13 @@ def _resources(before: MadeOf, now: MadeOf) -> list[str]:
 
 def _over_limits(case: Case, outcome: Outcome) -> list[str]:
     """What the job's `resources` do not allow; a device that counts no registers is not judged."""
-    limits, lines = case.settings.get("resources") or {}, []
+    limits, lines = case.settings.resources or ResourceLimits(), []
     for kernel, used in outcome.resources.items():
-        for limit, what, unit in (("registers", "registers", "registers a thread"), ("spills", "spill", "bytes spilt")):
-            most, has = limits.get(limit), used.get(what, 0)
+        for most, what, unit in (
+            (limits.registers, "registers", "registers a thread"),
+            (limits.spills, "spill", "bytes spilt"),
+        ):
+            has = used.get(what, 0)
             if most is not None and used.get("registers") and has > most:
                 lines.append(f"{kernel}: {has} {unit}; the job allows {most}")
     return lines

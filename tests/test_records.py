@@ -15,13 +15,16 @@ from gpuregress.records import (
     Argument,
     Buffer,
     Case,
+    CaseSettings,
     Check,
     Fill,
     Launch,
     Limits,
     Outliers,
+    ResourceLimits,
     Rule,
     Source,
+    TimingLoop,
     Verdict,
     from_json,
     to_json,
@@ -89,7 +92,13 @@ CASE = st.builds(
     compare=st.dictionaries(TEXT, RULE, max_size=2),
     checks=st.dictionaries(TEXT, st.lists(st.builds(Check, TEXT, PLAIN), max_size=2).map(tuple), max_size=2),
     limits=st.builds(Limits, st.floats(0.1, 1e6), st.integers(0, 2**50)),
-    settings=st.dictionaries(TEXT, PLAIN, max_size=2),
+    settings=st.builds(
+        CaseSettings,
+        arch=st.none() | TEXT,
+        timing=st.none() | st.builds(TimingLoop, st.integers(0, 9), st.integers(1, 9)),
+        resources=st.none() | st.builds(ResourceLimits, st.none() | st.integers(0, 99), st.none() | st.integers(0, 99)),
+        poison=st.none() | st.sampled_from(["twice", "none"]),
+    ),
 )
 
 
@@ -100,6 +109,14 @@ def test_a_case_survives_the_wire(case: Case) -> None:
     assert found == case
     for name, value in case.parameters.items():
         assert type(found.parameters[name]) is type(value)
+
+
+def test_settings_that_are_not_given_are_not_written() -> None:
+    given = CaseSettings(timing=TimingLoop(3, 30), resources=ResourceLimits(spills=0))
+    written = {"timing": {"warmup": 3, "samples": 30}, "resources": {"spills": 0}}
+    assert to_json(given) == written
+    assert from_json(CaseSettings, written) == given
+    assert to_json(CaseSettings()) == {}
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf])

@@ -9,19 +9,7 @@ from typing import Any
 import pytest
 
 from gpuregress.errors import BaselineError, CompileError, JobError, JobErrors, KernelTimeout, UnsupportedError
-from gpuregress.records import (
-    Baseline,
-    Case,
-    Comparison,
-    DeviceInfo,
-    Dump,
-    Fault,
-    Launch,
-    MadeOf,
-    Outcome,
-    Source,
-    Verdict,
-)
+from gpuregress.records import Baseline, Case, CaseSettings, Comparison, DeviceInfo, Dump, Fault, Launch, MadeOf, Outcome, ResourceLimits, Source, Verdict
 from gpuregress.verdict import changes, decide, exit_code, failed, skipped
 
 FACTS = MadeOf(
@@ -290,7 +278,7 @@ def test_a_change_of_registers_is_said_even_where_all_is_the_same() -> None:
 
 
 def test_more_registers_than_the_job_allows_is_a_difference() -> None:
-    case = make_case(settings={"resources": {"registers": 64, "spills": 0}})
+    case = make_case(settings=CaseSettings(resources=ResourceLimits(64, 0)))
     same = {"sum": [against()]}
     used = {"k": {"registers": 80, "spill": 16}}
     verdict = decide(case, dataclasses.replace(done(), resources=used), make_baseline("sum"), same)

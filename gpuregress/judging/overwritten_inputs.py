@@ -94,7 +94,7 @@ def _element(buffer: Buffer, change: Mapping[str, Any]) -> Element:
 def _forbidden(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> str:
     """Why a buffer must not change, "" where it may."""
     is_result = buffer.name in case.dump
-    if case.settings.get("inputs") == "unchanged" and not is_result:
+    if case.settings.inputs == "unchanged" and not is_result:
         return f"the job says `inputs: unchanged` ({_named(uses)})"
     if buffer.texture is not None and not buffer.texture.surface:
         return f"kernels are given it as a texture ({_named(uses)})"

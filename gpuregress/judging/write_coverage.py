@@ -92,7 +92,7 @@ def _counted(case: Case, outcome: Outcome) -> Outcome:
     buffers = case.initial_buffers
     for dump in outcome.dumps:
         was = buffers[dump.buffer]
-        poisoned = was.is_poisoned and case.settings.get("poison") != "none"
+        poisoned = was.is_poisoned and case.settings.poison != "none"
         array = reader.read(Path(dump.path)).array
         for what, value in poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned).items():
             extra[what][dump.buffer] = value

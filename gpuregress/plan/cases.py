@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import Problems, show
@@ -18,7 +17,7 @@ from gpuregress.escapes import one_line
 from gpuregress.plan import judging, names, sources, status, usage
 from gpuregress.plan.gold import standards
 from gpuregress.project import Project
-from gpuregress.records import Case
+from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
 from gpuregress.revision import Labels
 from gpuregress.spec import buffers as spec_buffers
 from gpuregress.spec import expand, load, rules
@@ -189,24 +188,25 @@ class _JobPlan:
         ):
             scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
 
-    def _settings(self, scope: Scope) -> dict[str, Any]:
-        """The keys of later rooms, their numbers worked out."""
-        settings: dict[str, Any] = {}
-        if "arch" in self.job.compile.model_fields_set:
-            settings["arch"] = self.job.compile.arch
-        if self.job.inputs is not None:
-            settings["inputs"] = self.job.inputs
-        for section in ("timing", "resources"):
-            given = getattr(self.job, section)
-            if given is None:
-                continue
-            key: Key = (section,)
-            settings[section] = {
-                name: scope.whole(getattr(given, name), (*key, name), low=1 if name == "samples" else 0, what="")
-                for name in type(given).model_fields
-                if getattr(given, name) is not None
-            }
-        return settings
+    def _settings(self, scope: Scope) -> CaseSettings:
+        def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
+            return None if value is None else scope.whole(value, (section, name), low=low, what="")
+
+        timing, resources = self.job.timing, self.job.resources
+        return CaseSettings(
+            arch=self.job.compile.arch if "arch" in self.job.compile.model_fields_set else None,
+            inputs=self.job.inputs,
+            timing=TimingLoop(
+                whole("timing", "warmup", timing.warmup) or 0, whole("timing", "samples", timing.samples, low=1) or 1
+            )
+            if timing
+            else None,
+            resources=ResourceLimits(
+                whole("resources", "registers", resources.registers), whole("resources", "spills", resources.spills)
+            )
+            if resources
+            else None,
+        )
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuregress import dtypes
 from gpuregress.document import units
-from gpuregress.records import Argument, Buffer, Case, Launch, Rule
+from gpuregress.records import Argument, Buffer, Case, Launch, Rule, to_json
 
 
 def explain(case: Case) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"tags      {', '.join(case.tags)}"
     if case.repeat > 1:
         yield f"repeat    {case.repeat} runs, compared with each other"
-    for name, setting in case.settings.items():
+    for name, setting in to_json(case.settings).items():
         yield f"{name:<9} {_options(setting)}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Dim3 = tuple[int, int, int]
 
@@ -209,6 +209,45 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class TimingLoop:
+    """Repetitions of a case's launches: `warmup` untimed ones, then `samples` timed ones."""
+
+    warmup: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLimits:
+    """Upper bounds on a compiled kernel: registers of a thread, bytes spilt to local memory; None: unbounded."""
+
+    omits_none: ClassVar[bool] = True
+    registers: int | None = None
+    spills: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSettings:
+    """Optional settings of a case, from its job or the command line. In JSON those that are None are left out.
+
+    Attributes:
+        arch: the architecture that the job itself names; None: a GPU's own is compiled for.
+        inputs: `unchanged`: filled buffers that are not results must still hold their fill.
+        timing: time the launches.
+        resources: bounds that the compiled kernels must keep.
+        poison: `twice`: run once more with outputs filled with the complement; `none`: leave outputs as they are.
+        sanitize: a tool of compute-sanitizer that examines the case.
+    """
+
+    omits_none: ClassVar[bool] = True
+    arch: str | None = None
+    inputs: Literal["unchanged"] | None = None
+    timing: TimingLoop | None = None
+    resources: ResourceLimits | None = None
+    poison: str | None = None
+    sanitize: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceKernel:
     """A gold standard that is computed by kernels: their source, and their launches on freshly filled buffers."""
 
@@ -245,7 +284,7 @@ class Case:
         expect_fault: the fault that makes the case pass.
         expect_kernel: the kernel that it must be in; "": any.
         expect_launch: the entry of the job's `launches` that it must be in, from 0; None: any.
-        settings: further keys of later rooms (`timing`, `resources`, …), plain JSON.
+        settings: optional settings.
     """
 
     job: str
@@ -268,7 +307,7 @@ class Case:
     devices: tuple[str, ...] = ("cpu", "cuda")
     tags: tuple[str, ...] = ()
     expect_fault: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: CaseSettings = field(default_factory=CaseSettings)
     reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)
     reference_rules: Mapping[str, Rule] = field(default_factory=dict)
     expect_kernel: str = ""
@@ -286,7 +325,7 @@ class Case:
     @property
     def launch_numbers(self) -> int:
         """How many numbers of the launch log it takes: its repeats, samples and gold standards counted."""
-        timing = self.settings.get("timing")
-        runs = self.repeat + (self.settings.get("poison") == "twice")
-        runs += timing["warmup"] + timing["samples"] if timing else 0
+        timing = self.settings.timing
+        runs = self.repeat + (self.settings.poison == "twice")
+        runs += timing.warmup + timing.samples if timing else 0
         return len(self.launches) * runs + sum(len(kernel.launches) for kernel in self.reference_kernels.values())

@@ -14,12 +14,18 @@ Reader = Callable[[Any], Any]
 
 
 def to_json(record: Any) -> Any:
-    """A record as plain JSON values: dataclasses become objects with every field, tuples become lists."""
+    """A record as plain JSON values: dataclasses become objects, tuples become lists.
+
+    An object has every field of its record, unless the class has `omits_none`: then those that are None are left out.
+    """
     kind = type(record)
     if kind in _PLAIN:
         return record
     if (keys := _keys(cast("Hashable", kind))) is not None:
-        return {key: to_json(getattr(record, name)) for key, name in keys.items()}
+        values = {key: to_json(getattr(record, name)) for key, name in keys.items()}
+        if getattr(kind, "omits_none", False):
+            return {key: value for key, value in values.items() if value is not None}
+        return values
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}
     if isinstance(record, list | tuple):

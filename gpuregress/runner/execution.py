@@ -21,7 +21,7 @@ from gpuregress.devices.base import Device, LaunchReport, Memory, Module
 from gpuregress.dump import digest, reader
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Outcome, Program, Source, to_json
+from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Outcome, Program, Source, TimingLoop, to_json
 from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.dumping import Dumps, digest_of
@@ -134,8 +134,8 @@ class _Run:
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was = self.case.initial_buffers
         firsts: dict[str, Array] = {}
-        orders = [self.device.vary(0)] * (2 if self.case.settings.get("timing") else 1)
-        self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.get("timing"))
+        orders = [self.device.vary(0)] * (2 if self.case.settings.timing else 1)
+        self._once(filled, lambda readout: self._take_first(readout, firsts), timing=self.case.settings.timing)
         if self.case.repeat > 1:
             from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
 
@@ -147,7 +147,7 @@ class _Run:
         self.device.vary(0)
         if self.case.repeat > 1:
             self.extra["orders"] = [order for order in orders if order]
-        if self.case.settings.get("poison") == "twice":
+        if self.case.settings.poison == "twice":
             self.device.free_all()
             self._once(filled, lambda readout: self._take_complement(readout, firsts), poison=COMPLEMENT)
         self._write_references(filled)
@@ -155,14 +155,14 @@ class _Run:
     @property
     def poison(self) -> bytes:
         """What outputs are filled with: nothing where a tool watches for reads of what was never written."""
-        return b"" if self.case.settings.get("poison") == "none" else POISON
+        return b"" if self.case.settings.poison == "none" else POISON
 
     # --- what becomes of a run's buffers ------------------------------------------------------------------------------
 
     def _take_first(self, readout: Readout, firsts: dict[str, Array]) -> None:
         """Dumps a buffer; it is kept for later runs to be compared with, unless it is large and there are none."""
         buffer, known = readout.buffer, self.known.get(readout.buffer.name, {})
-        again = self.case.repeat > 1 or self.case.settings.get("poison") == "twice"
+        again = self.case.repeat > 1 or self.case.settings.poison == "twice"
         if readout.is_large and not again:
             self.dumped.append(self.dumps.stream(readout, known))
             pieces: Iterable[Array] = readout.pieces()
@@ -223,7 +223,7 @@ class _Run:
         take: Callable[[Readout], None],
         *,
         poison: bytes | None = None,
-        timing: Mapping[str, int] | None = None,
+        timing: TimingLoop | None = None,
     ) -> None:
         """The case's own launches; `take` is given each buffer to dump while it is on the device."""
         module = self.device.load(self.program, None if timing else _threads(self.case.launches))
@@ -290,25 +290,25 @@ class _Run:
     # --- timing -------------------------------------------------------------------------------------------------------
 
     def _sample(
-        self, module: Module, placed: Mapping[str, Memory], contents: Mapping[str, Array], timing: Mapping[str, int]
+        self, module: Module, placed: Mapping[str, Memory], contents: Mapping[str, Array], timing: TimingLoop
     ) -> dict[str, Memory]:
         """The launches over and over, each time on freshly filled buffers; where the buffers are after the last."""
         samples: list[float] = []
         kernels: dict[str, list[float]] = {}
         memory = dict(placed)
-        for number in range(timing["warmup"] + timing["samples"]):
+        for number in range(timing.warmup + timing.samples):
             for name, buffer in self.case.buffers.items():
                 Readout(placed[name], buffer).initialise(contents.get(name))
             before = len(self.timed)
             memory = self._launch_all(module, placed, recorded=False)
-            if number >= timing["warmup"]:
+            if number >= timing.warmup:
                 taken = self.timed[before:]
                 samples.append(sum(elapsed for _, elapsed in taken))
                 for kernel in dict.fromkeys(name for name, _ in taken):
                     kernels.setdefault(kernel, []).append(sum(elapsed for name, elapsed in taken if name == kernel))
         self.extra["timing"] = {
             "clock": "events on the GPU" if self.device.info.name.startswith("cuda") else "wall time of the launches",
-            "warmup": timing["warmup"],
+            "warmup": timing.warmup,
             "samples_ms": samples,
             "median_ms": statistics.median(samples),
             "kernels_ms": kernels,

@@ -36,18 +36,14 @@ def check(request: Request, choice: DeviceSelection) -> tuple[str, ...]:
 
 def adapted(cases: Sequence[Case], request: Request, choice: DeviceSelection) -> tuple[Case, ...]:
     """The cases with what is asked of them, compiled for the GPU's own architecture where their job names none."""
-    extra: dict[str, Any] = {}
-    if request.poison is not None:
-        extra["poison"] = request.poison
-    if request.sanitize is not None and choice.kind == "cuda":
-        extra["sanitize"] = request.sanitize
-    return tuple(_adapted(case, extra, choice.arch) for case in cases)
+    sanitize = request.sanitize if choice.kind == "cuda" else None
+    return tuple(_adapted(case, request.poison, sanitize, choice.arch) for case in cases)
 
 
-def _adapted(case: Case, extra: Mapping[str, Any], arch: str) -> Case:
-    if extra:
-        case = dataclasses.replace(case, settings={**case.settings, **extra})
-    if not arch or "arch" in case.settings:
+def _adapted(case: Case, poison: str | None, sanitize: str | None, arch: str) -> Case:
+    settings = dataclasses.replace(case.settings, poison=poison, sanitize=sanitize)
+    case = dataclasses.replace(case, settings=settings)
+    if not arch or case.settings.arch is not None:
         return case
     kernels = {
         name: dataclasses.replace(kernel, source=dataclasses.replace(kernel.source, arch=arch))
@@ -88,12 +84,12 @@ def _timing(outcome: Outcome) -> Iterator[str]:
 
 def _resources(case: Case, outcome: Outcome) -> Iterator[str]:
     counted = any(used.get("registers") for used in outcome.resources.values())
-    if case.settings.get("resources") and outcome.state == "done" and not counted:
+    if case.settings.resources and outcome.state == "done" and not counted:
         yield "resources: not judged, for this device counts no registers"
 
 
 def _sanitizer(case: Case, outcome: Outcome) -> Iterator[str]:
-    tool = case.settings.get("sanitize")
+    tool = case.settings.sanitize
     if tool is None:
         return
     told = outcome.extra.get("sanitizer")

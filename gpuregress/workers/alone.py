@@ -24,8 +24,6 @@ from gpuregress.records import Outcome, to_json
 from gpuregress.workers.task import Task
 
 FAULT = 3
-_SEPARATE = ("poison", "timing", "sanitize")
-"""Settings that need more than the one run."""
 
 
 def save(task: Task, path: Path, *, poison: bool = True) -> None:
@@ -39,8 +37,9 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    settings = {key: value for key, value in task.case.settings.items() if key not in _SEPARATE}
-    settings |= {} if poison else {"poison": "none"}
+    settings = dataclasses.replace(
+        task.case.settings, poison=None if poison else "none", timing=None, sanitize=None
+    )
     case = dataclasses.replace(
         task.case, settings=settings, repeat=1, reference={}, reference_kernels={}, reference_rules={}
     )

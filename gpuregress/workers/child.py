@@ -98,7 +98,7 @@ def _serve(channel: Channel, device: Device) -> None:
     while (message := channel.receive()) is not None:
         task = from_json(Task, message["task"])
         outcome = _run(channel, device, task)
-        if task.case.settings.get("sanitize") and task.place.startswith("cuda"):
+        if task.case.settings.sanitize and task.place.startswith("cuda"):
             from gpuregress.workers import sanitize  # noqa: PLC0415 - seldom asked for
 
             channel.send({"say": "phase", "phase": "checking"})

@@ -27,11 +27,11 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
     """The outcome with what compute-sanitizer says of the case; one that only the tool sees through becomes a fault.
 
     Args:
-        task: what was run; `settings["sanitize"]` names the tool.
+        task: what was run; `settings.sanitize` names the tool.
         outcome: what came of it.
         device: as this process calls it.
     """
-    tool = str(task.case.settings["sanitize"])
+    tool = task.case.settings.sanitize or ""
     found: tuple[Report, ...] = ()
     problem = ""
     try:

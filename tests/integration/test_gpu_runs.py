@@ -12,7 +12,7 @@ import pytest
 from gpuregress import launchlog
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
-from gpuregress.records import Case, RunSummary
+from gpuregress.records import Case, CaseSettings, RunSummary, TimingLoop
 from gpuregress.report import junit
 from gpuregress.session import device_slots, session
 from gpuregress.session.request import Machinery, Request
@@ -77,7 +77,7 @@ def test_the_tools_findings_are_in_every_report(project: Project) -> None:
 
 
 def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> None:
-    timed = fakes.case("double", name="fake/timed", settings={"timing": {"warmup": 1, "samples": 2}}, repeat=2)
+    timed = fakes.case("double", name="fake/timed", settings=CaseSettings(timing=TimingLoop(1, 2)), repeat=2)
     summary = run(project, timed, fakes.case("double"), poison="twice")
     log = launchlog.read(Path(summary.folder) / "launch.log")
     begun = [event.number for event in log.events if isinstance(event, launchlog.Begin)]

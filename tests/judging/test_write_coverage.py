@@ -8,7 +8,7 @@ import pytest
 from gpuregress import dtypes
 from gpuregress.dump import writer
 from gpuregress.judging import write_coverage
-from gpuregress.records import Buffer, Case, Outcome
+from gpuregress.records import Buffer, Case, CaseSettings, Outcome
 from gpuregress.runner.poison import poison, survey
 from tests import fakes
 
@@ -56,7 +56,7 @@ def test_a_run_without_counts_is_counted_from_its_dumps(tmp_path: Path, dtype: s
 
 def test_a_run_without_poison_has_nothing_unwritten(tmp_path: Path) -> None:
     case, ended = outcome(tmp_path, "int32", 16, 16)
-    unpoisoned = replace(case, settings={"poison": "none"})
+    unpoisoned = replace(case, settings=CaseSettings(poison="none"))
     assert write_coverage.empty(unpoisoned, replace(ended, extra={})) == ()
 
 

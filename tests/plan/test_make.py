@@ -12,7 +12,7 @@ from gpuregress import inputs, plan, records
 from gpuregress.errors import JobErrors, NothingToDo, UsageError
 from gpuregress.plan.explain import explain
 from gpuregress.project import Project, Settings, Tolerance
-from gpuregress.records import Argument, Case, Check, Launch, Limits, Rule
+from gpuregress.records import Argument, Case, CaseSettings, Check, Launch, Limits, ResourceLimits, Rule, TimingLoop
 from tests.plan.projects import JOB, project
 
 FULL = (
@@ -85,7 +85,7 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     assert case.reference == {"sum": f"{tmp_path}/configs/reference.py:block_sums"}
     assert (case.repeat, case.limits) == (3, Limits(120.0, 4 << 30))
     assert (case.tags, case.expect_fault) == (("quick", "1.10"), "out-of-bounds")
-    settings = {"timing": {"warmup": 1, "samples": 5}, "resources": {"registers": 64, "spills": 0}}
+    settings = CaseSettings(timing=TimingLoop(1, 5), resources=ResourceLimits(64, 0))
     assert case.settings == settings
     assert records.from_json(Case, records.to_json(case)) == case
 

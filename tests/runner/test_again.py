@@ -12,7 +12,7 @@ import pytest
 from gpuregress import launchlog
 from gpuregress.dump import writer
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Case, Outcome
+from gpuregress.records import Case, CaseSettings, Outcome, TimingLoop
 from gpuregress.runner import readout, run_case
 from tests import fakes
 
@@ -31,7 +31,7 @@ def run(case: Case, folder: Path, known: Any = None) -> Outcome:
 
 
 def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
-    case = fakes.case("double", "double", settings={"timing": {"warmup": 2, "samples": 5}})
+    case = fakes.case("double", "double", settings=CaseSettings(timing=TimingLoop(2, 5)))
     outcome = run(case, tmp_path)
     assert outcome.state == "done"
     timing = outcome.extra["timing"]
@@ -45,7 +45,7 @@ def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
 
 
 def test_the_outputs_are_looked_at_again_after_the_timing_loop(tmp_path: Path) -> None:
-    settings = {"timing": {"warmup": 0, "samples": 3}}
+    settings = CaseSettings(timing=TimingLoop(0, 3))
     same = run(fakes.case("double", settings=settings), tmp_path / "a")
     assert same.repeats["out"] == (same.dumps[0].digest,)
     other = run(fakes.case("count", settings=settings), tmp_path / "b")
@@ -55,20 +55,20 @@ def test_the_outputs_are_looked_at_again_after_the_timing_loop(tmp_path: Path) -
 
 
 def test_two_poisons_prove_what_nobody_wrote(tmp_path: Path) -> None:
-    outcome = run(fakes.case("double", settings={"poison": "twice"}), tmp_path)
+    outcome = run(fakes.case("double", settings=CaseSettings(poison="twice")), tmp_path)
     told = outcome.extra["poison_twice"]["out"]
     assert told == {"unwritten": {"elements": 1, "of": 8, "ranges": [[7, 8]]}, "shows": None}
-    whole = run(fakes.case("twice", settings={"poison": "twice"}), tmp_path / "b")
+    whole = run(fakes.case("twice", settings=CaseSettings(poison="twice")), tmp_path / "b")
     assert whole.extra["poison_twice"]["out"] == {"unwritten": None, "shows": None}
 
 
 def test_a_result_that_depends_on_what_was_there_before_shows(tmp_path: Path) -> None:
-    outcome = run(fakes.case("count", settings={"poison": "twice"}), tmp_path)  # stands for a kernel that reads its out
+    outcome = run(fakes.case("count", settings=CaseSettings(poison="twice")), tmp_path)  # stands for a kernel that reads its out
     assert outcome.extra["poison_twice"]["out"]["shows"] == {"elements": 8, "of": 8, "first": 0}
 
 
 def test_no_poison_where_a_tool_looks_for_reads_of_what_was_never_written(tmp_path: Path) -> None:
-    outcome = run(fakes.case("double", settings={"poison": "none"}), tmp_path)
+    outcome = run(fakes.case("double", settings=CaseSettings(poison="none")), tmp_path)
     assert Path(outcome.dumps[0].path).read_text().splitlines()[-1] == "0.0"
 
 

@@ -15,7 +15,7 @@ from gpuregress import launchlog
 from gpuregress.devices.base import Module
 from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Argument, Buffer, Case, Fill, Launch, Outcome
+from gpuregress.records import Argument, Buffer, Case, CaseSettings, Fill, Launch, Outcome, TimingLoop
 from gpuregress.runner import execution, run_case
 from tests import fakes
 
@@ -129,7 +129,7 @@ class FailsLate(fakes.FakeDevice):
 
 
 @pytest.mark.parametrize(
-    "more", [{"repeat": 2}, {"settings": {"timing": {"warmup": 1, "samples": 1}}}, {"settings": {"poison": "twice"}}]
+    "more", [{"repeat": 2}, {"settings": CaseSettings(timing=TimingLoop(1, 1))}, {"settings": CaseSettings(poison="twice")}]
 )
 def test_a_fault_after_the_cases_own_launches_is_of_none_of_them(tmp_path: Path, more: dict[str, Any]) -> None:
     outcome = run(fakes.case("double", "double", **more), tmp_path, FailsLate())
@@ -150,7 +150,7 @@ def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
     assert values(outcome) == [str(float(number)) if number else "0.0" for number in range(0, 24, 3)]
 
 
-@pytest.mark.parametrize(("more", "told"), [({}, "unwritten"), ({"settings": {"poison": "twice"}}, "poison_twice")])
+@pytest.mark.parametrize(("more", "told"), [({}, "unwritten"), ({"settings": CaseSettings(poison="twice")}, "poison_twice")])
 def test_what_was_never_written_is_counted_where_the_launches_left_it(
     tmp_path: Path, more: dict[str, Any], told: str
 ) -> None:
@@ -201,7 +201,7 @@ def test_each_repeat_asks_for_another_order_and_says_which(tmp_path: Path) -> No
     device.varies = True
     assert "orders" not in run(fakes.case("double"), tmp_path, device).extra
     assert run(fakes.case("double", repeat=3), tmp_path, device).extra["orders"] == ["order 0", "order 1", "order 2"]
-    timed = fakes.case("double", repeat=2, settings={"timing": {"warmup": 0, "samples": 1}})
+    timed = fakes.case("double", repeat=2, settings=CaseSettings(timing=TimingLoop(0, 1)))
     outcome = run(timed, tmp_path, device)
     assert outcome.extra["orders"] == ["order 0", "order 0", "order 1"]
     assert len(outcome.repeats["out"]) == 2

@@ -10,7 +10,7 @@ import pytest
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import host, nvml, sanitizer
 from gpuregress.errors import DeviceError, UsageError
-from gpuregress.records import Outcome, Program, ReferenceKernel, Source
+from gpuregress.records import CaseSettings, Outcome, Program, ReferenceKernel, ResourceLimits, Source
 from gpuregress.session import debugger_hint, device_slots, log_header, overrides
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.request import Request
@@ -27,18 +27,17 @@ def test_a_gpu_is_compiled_for_unless_the_job_names_an_architecture() -> None:
     silent = fakes.case("double", reference_kernels={"out": kernel})
     (found,) = overrides.adapted([silent], Request(), GPU)
     assert (found.source.arch, found.reference_kernels["out"].source.arch) == ("sm_86", "sm_86")
-    (kept,) = overrides.adapted([fakes.case("double", settings={"arch": "sm_90"})], Request(), GPU)
+    (kept,) = overrides.adapted([fakes.case("double", settings=CaseSettings(arch="sm_90"))], Request(), GPU)
     assert kept.source.arch == "sm_90"
     assert overrides.adapted([silent], Request(), CPU) == (silent,)
 
 
 def test_what_is_asked_goes_with_each_case() -> None:
     request = Request(poison="twice", sanitize="memcheck")
-    assert overrides.adapted([fakes.case("double")], request, GPU)[0].settings == {
-        "poison": "twice",
-        "sanitize": "memcheck",
-    }
-    assert overrides.adapted([fakes.case("double")], request, CPU)[0].settings == {"poison": "twice"}
+    assert overrides.adapted([fakes.case("double")], request, GPU)[0].settings == CaseSettings(
+        poison="twice", sanitize="memcheck"
+    )
+    assert overrides.adapted([fakes.case("double")], request, CPU)[0].settings == CaseSettings(poison="twice")
 
 
 def test_a_missing_tool_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +62,7 @@ def test_remarks() -> None:
     }
     timing = {"samples_ms": [1.0, 3.0, 2.0], "median_ms": 2.0, "clock": "events on the GPU", "sm_clock": "1980 MHz"}
     outcome = Outcome("c", "done", extra={"poison_twice": poison, "timing": timing})
-    lines = overrides.remarks(fakes.case("double", settings={"sanitize": "memcheck"}), outcome)
+    lines = overrides.remarks(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
     assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretches"
     assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
     assert lines[2] == "z: every element was written"
@@ -72,7 +71,7 @@ def test_remarks() -> None:
 
 
 def test_limits_that_nobody_can_judge_are_said() -> None:
-    case = fakes.case("double", settings={"resources": {"registers": 8}})
+    case = fakes.case("double", settings=CaseSettings(resources=ResourceLimits(8)))
     uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})
     assert overrides.remarks(case, uncounted) == ("resources: not judged, for this device counts no registers",)
     assert overrides.remarks(case, Outcome("c", "done", resources={"double": {"registers": 8}})) == ()
@@ -94,7 +93,7 @@ def test_limits_that_nobody_can_judge_are_said() -> None:
 def test_what_the_tool_found(problem: str, findings: list[str], lines: list[str]) -> None:
     told = {"tool": "racecheck", "problem": problem, "findings": [{"text": text} for text in findings]}
     outcome = Outcome("c", "done", extra={"sanitizer": told})
-    assert list(overrides.remarks(fakes.case("double", settings={"sanitize": "racecheck"}), outcome)) == lines
+    assert list(overrides.remarks(fakes.case("double", settings=CaseSettings(sanitize="racecheck")), outcome)) == lines
 
 
 def test_every_tool_has_a_way_to_be_asked_for() -> None:

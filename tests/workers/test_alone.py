@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuregress.devices.cuda import sanitizer
-from gpuregress.records import Outcome
+from gpuregress.records import CaseSettings, Outcome, ResourceLimits, TimingLoop
 from gpuregress.workers import alone, sanitize
 from gpuregress.workers.task import Task
 from tests import fakes
@@ -29,7 +29,7 @@ def task(kernel: str, **changes: Any) -> Task:
 
 def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = tmp_path / "a" / "task.json"
-    settings = {"timing": {"warmup": 1, "samples": 1}, "sanitize": "memcheck", "resources": {"spills": 0}}
+    settings = CaseSettings(timing=TimingLoop(1, 1), sanitize="memcheck", resources=ResourceLimits(spills=0))
     alone.save(task("double", repeat=3, settings=settings), saved)
     assert json.loads(saved.read_text())["case"]["settings"] == {"resources": {"spills": 0}}
     assert alone.main(["--device", "cpu", str(saved)], fakes.open_device) == 0
@@ -59,7 +59,7 @@ def _tool(folder: Path, monkeypatch: pytest.MonkeyPatch, report: str, code: int)
 
 def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, RACE, sanitizer.FOUND)
-    given = task("double", settings={"sanitize": "racecheck"})
+    given = task("double", settings=CaseSettings(sanitize="racecheck"))
     found = sanitize.examined(given, Outcome("fake/double", "done"), "cuda:0")
     assert found.fault is not None
     assert (found.state, found.fault.kind) == ("fault", "race")
@@ -69,7 +69,7 @@ def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, mon
 
 def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", 0)
-    found = sanitize.examined(task("double", settings={"sanitize": "memcheck"}), Outcome("c", "done"), "cuda:0")
+    found = sanitize.examined(task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0")
     assert found.state == "done"
     assert found.extra["sanitizer"] == {"tool": "memcheck", "problem": "", "findings": []}
 
@@ -77,10 +77,10 @@ def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= Error: No GPU\n", 1)
     _tool(tmp_path, monkeypatch, "", 1)
-    found = sanitize.examined(task("double", settings={"sanitize": "memcheck"}), Outcome("c", "done"), "cuda:0")
+    found = sanitize.examined(task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0")
     assert found.extra["sanitizer"]["problem"] == "it ended with exit code 1: no more is said"
     monkeypatch.setenv("PATH", "")
-    found = sanitize.examined(task("double", settings={"sanitize": "memcheck"}), Outcome("c", "done"), "cuda:0")
+    found = sanitize.examined(task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0")
     assert "compute-sanitizer is not on the PATH" in found.extra["sanitizer"]["problem"]
 
 
