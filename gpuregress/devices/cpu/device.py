@@ -1,4 +1,4 @@
-"""The virtual GPU: runs a program's PTX on the processor. docs/cpu-device.md says how."""
+"""Virtual GPU that runs PTX on the processor. docs/cpu-device-internals.md describes how."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The checklist of PTX's instructions in docs/cpu-device.md, out of the tables by which they are lowered.
+"""The checklist of PTX's instructions in docs/cpu-instructions.md, out of the tables by which they are lowered.
 
 python -m tests.conformance.catalog.checklist             prints it
-python -m tests.conformance.catalog.checklist --write     puts it into docs/cpu-device.md (in a checkout)
+python -m tests.conformance.catalog.checklist --write     puts it into docs/cpu-instructions.md (in a checkout)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.isa.opcodes import table
 from tests.conformance.catalog import computing, machine
 
 BEGIN, END = "<!-- checklist: begin -->", "<!-- checklist: end -->"
-DOCUMENT = Path(__file__).parents[3] / "docs" / "cpu-device.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "cpu-instructions.md"
 
 # PTX ISA manual 8.7, chapter 9.7: every instruction by its first word, section by section.
 SECTIONS = {
@@ -52,7 +52,7 @@ TOLERANCE = {
 
 REMARKS = {
     "alloca": "8,192 bytes a call of a function",
-    "activemask": "the lanes that stand there together, as many as can be",
+    "activemask": "the lanes that are converged there, as many as possible",
     "atom": "one thread after the other",
     "call": "direct, through pointers, variadic (not through pointers), vprintf, malloc, free, __assertfail",
     "cp": "async and async.bulk between global and shared memory, done at once; not reduce, not tensor",
@@ -96,13 +96,13 @@ def forms_asked() -> Counter[str]:
 
 
 def markdown() -> str:
-    """The checklist as it stands in the document."""
+    """The checklist as Markdown."""
     state, asked = states(), forms_asked()
     counts = Counter(state.values())
     totals = ", ".join(f"{counts[state]} {state}" for state in ("done", "by tolerance", "not"))
     lines = [f"Instructions: {totals}. Forms in the conformance suite: {sum(asked.values())}."]
     for section, words in SECTIONS.items():
-        lines += ["", f"**{section}**", "", "| instruction | state | forms asked | |", "|---|---|---|---|"]
+        lines += ["", f"**{section}**", "", "| instruction | state | forms | remarks |", "|---|---|---|---|"]
         for opcode in words.split():
             remark = TOLERANCE.get(opcode, REMARKS.get(opcode, "")) if state[opcode] != "not" else ""
             lines.append(f"| `{opcode}` | {state[opcode]} | {asked.get(opcode, '')} | {remark} |")

@@ -1,0 +1,165 @@
+"""Claims of the documents about this repository: links, commands, modules, dependencies, lengths of lines."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpuregress import project
+from gpuregress.cli import COMMANDS
+from gpuregress.errors import JobErrors
+from gpuregress.spec import reference
+from gpuregress.spec.examples import SETTINGS_EXAMPLE
+from tests.documents.snippets import PAGES, ROOT, Step, steps
+
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT)) for folder in (".", "docs", "configs/data", ".github") for path in (ROOT / folder).glob("*.md")
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_relative_links_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert [link for link in links if not (ROOT / document).parent.joinpath(link).exists()] == []
+
+
+def test_the_readme_shows_the_first_job_as_it_is() -> None:
+    (block,) = [step.text for step in steps("README.md") if step.kind == "yaml"]
+    shown, job = yaml.safe_load(block), yaml.safe_load((ROOT / "configs" / "vector_add.yaml").read_text())
+    assert shown == {key: job[key] for key in shown}
+    assert {"source", "parameters", "buffers", "launches"} <= set(shown)
+
+
+def test_the_readme_has_its_two_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert re.search(r"<!-- run -->\n\n {4}python3 -m venv .*gpuregress run\n", text)
+    assert re.search(r"<!-- tests -->\n\n {4}python3 -m venv .*pytest", text)
+
+
+def test_every_kernel_has_a_job() -> None:
+    jobs = [yaml.safe_load(path.read_text()) for path in (ROOT / "configs").rglob("*.yaml")]
+    used = {Path(job["source"]).name for job in jobs}
+    assert {path.name for path in (ROOT / "kernels").glob("*.cu")} == used
+
+
+@pytest.mark.parametrize("document", ["CHANGELOG.md", "docs/contract.md", "docs/commands.md"])
+def test_every_command_is_documented(document: str) -> None:
+    text = (ROOT / document).read_text()
+    assert [name for name in COMMANDS if not re.search(rf"`(gpuregress )?{name}\b", text)] == []
+
+
+def test_the_architecture_names_every_room_and_none_that_is_not_there() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    drawn = set(re.findall(r"^ {6}(\w+)(?:/|\.py)\s", text, re.MULTILINE)) - {"conformance"}
+    there = {path.stem for path in (ROOT / "gpuregress").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert drawn == {name for name in there if not name.startswith("__")}
+
+
+def test_every_dependency_has_its_reason() -> None:
+    text = (ROOT / "docs/architecture.md").read_text().lower()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["cuda"]]
+    names = [re.split(r"[=<>;\[ ]", one)[0].lower() for one in wanted]
+    # The table shortens NVIDIA's packages of one family: nvidia-cuda-nvrtc, -runtime, -crt, -cccl.
+    assert [name for name in names if name not in text and f"-{name.rpartition('-')[2]}" not in text] == []
+
+
+def test_the_reference_of_keys_is_what_the_models_say() -> None:
+    """It is made anew by `gpuregress schema --markdown > docs/job-reference.md`."""
+    assert (ROOT / "docs/job-reference.md").read_text() == reference.markdown()
+
+
+def test_the_settings_of_the_page_are_understood(tmp_path: Path) -> None:
+    (block,) = [step.text for step in steps("docs/project.md") if step.kind == "yaml"]
+    (tmp_path / "gpuregress.yaml").write_text(block.replace("runs: runs", "runs: elsewhere"))
+    settings = project.find(tmp_path)
+    assert settings.runs == tmp_path / "elsewhere"
+    assert settings.settings.compare["float32"].rtol == 1e-6
+    assert (settings.settings.timeout, settings.settings.memory, settings.settings.keep_runs) == (30.0, 4 << 30, 30)
+
+
+def test_every_setting_is_in_the_reference_and_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(SETTINGS_EXAMPLE)
+    found = project.find(tmp_path)
+    assert (found.settings.timeout, found.settings.memory) == (30.0, 4 << 30)
+    (tmp_path / "gpuregress.yaml").write_text("x: 1\nfolders: {x: 1}\nlimits: {x: 1}\nretention: {x: 1}\n")
+    with pytest.raises(JobErrors) as caught:
+        project.find(tmp_path)
+    offered = re.findall(r"the keys are: (.*)", str(caught.value))
+    names = {name for line in offered for name in line.split(", ")}
+    assert names <= {part for key in project.KEYS for part in key.split(".")}
+    assert len(offered) == 4
+
+
+def anchors(document: str) -> set[str]:
+    """The names that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", (ROOT / document).read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", PAGES)
+def test_links_to_a_heading_lead_to_one(document: str) -> None:
+    text = (ROOT / document).read_text()
+    links = re.findall(r"\]\((?![a-z]+://)([^)#]*)#([^)]+)\)", text)
+    here = (ROOT / document).parent
+    targets = [((here / page).resolve().relative_to(ROOT) if page else document, anchor) for page, anchor in links]
+    assert [(page, anchor) for page, anchor in targets if anchor not in anchors(str(page))] == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = {"README.md"}, ["README.md"]
+    while waiting:
+        page = waiting.pop()
+        for link in re.findall(r"\]\(([^)#]+\.md)", (ROOT / page).read_text()):
+            target = str((ROOT / page).parent.joinpath(link).resolve().relative_to(ROOT))
+            if target in PAGES and target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    assert sorted(reached) == PAGES
+
+
+GENERATED = ("docs/job-reference.md", "docs/cpu-instructions.md")
+"""Pages of tables, which cannot be wrapped."""
+
+
+@pytest.mark.parametrize("document", sorted({*PAGES, "CONTRIBUTING.md", "SECURITY.md"} - {*GENERATED, "docs/architecture.md"}))
+def test_no_line_is_longer_than_100_characters(document: str) -> None:
+    lines = dict(enumerate((ROOT / document).read_text().splitlines(), 1))
+    if document != "README.md":
+        for step in steps(document):
+            if step.kind == "console":  # what a command prints is as long as it is
+                for number in range(step.line, step.line + step.text.count("\n") + 1):
+                    del lines[number]
+    assert {number: line for number, line in lines.items() if len(line) > 100} == {}
+
+
+def test_the_readme_fits_on_120_lines() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_the_glossary_names_modules_that_exist() -> None:
+    entries = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=^- |^#|\Z)", GLOSSARY, re.MULTILINE | re.DOTALL)
+    assert len(entries) == GLOSSARY.count("\n- ")
+    modules = {term: re.findall(r"`([\w/]+(?:/|\.py))`", text) for term, text in entries}
+    assert [term for term, names in modules.items() if not names] == []
+    assert [name for names in modules.values() for name in names if not (ROOT / "gpuregress" / name).exists()] == []
+    terms = [term.lower() for term, _ in entries]
+    assert terms == sorted(set(terms))
+
+
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
+
+
+def skipped(page: str) -> list[Step]:
+    return [step for step in steps(page) if step.kind == "skipped"]
+
+
+def test_few_blocks_are_excepted_from_execution() -> None:
+    """Each needs something that a test does not have; a new one needs its reason here, too."""
+    excepted = {page: len(skipped(page)) for page in PAGES if skipped(page)}
+    assert excepted == {"docs/gpu.md": 1, "docs/nightly.md": 1}

@@ -1,0 +1,52 @@
+"""Files at the root that tools read: they agree with pyproject.toml and with .ci/run."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.documents.snippets import ROOT
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FORMS = sorted(path.name for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+
+
+def load(name: str) -> Any:
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+def test_the_workflow_runs_every_python_that_is_supported() -> None:
+    job = load(".github/workflows/ci.yml")["jobs"]["ci"]
+    versions = job["strategy"]["matrix"]["python"]
+    prefix = "Programming Language :: Python :: "
+    assert [prefix + version for version in versions] == [
+        name for name in PROJECT["classifiers"] if name.startswith(prefix + "3.")
+    ]
+    assert PROJECT["requires-python"] == f">={versions[0]}"
+    assert job["steps"][-1] == {"run": ".ci/run"}
+
+
+def test_the_hooks_before_a_commit_are_the_linters_of_ci() -> None:
+    (repository,) = load(".pre-commit-config.yaml")["repos"]
+    hooks = {" ".join(hook["entry"].split()[:2]).removesuffix(" --force-exclude") for hook in repository["hooks"]}
+    script = (ROOT / ".ci" / "run").read_text().splitlines()
+    linters = {"ruff check", "ruff format", "mypy", "lint-imports"}
+    assert hooks == linters
+    assert [linter for linter in linters if not any(line.startswith(linter) for line in script)] == []
+
+
+def test_the_citation_has_the_version_and_the_licence_of_the_package() -> None:
+    citation = load("CITATION.cff")
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert [reference["authors"][0]["family-names"] for reference in citation["references"]] == ["Langdon"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_issue_form_asks_for_the_doctor(form: str) -> None:
+    body = load(f".github/ISSUE_TEMPLATE/{form}")["body"]
+    fields = {field["id"]: field["attributes"]["label"] for field in body if field["type"] != "markdown"}
+    assert "gpuregress doctor" in fields["doctor"]
+    assert len(fields) == sum(field["type"] != "markdown" for field in body)

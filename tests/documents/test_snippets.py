@@ -1,0 +1,83 @@
+"""Every code block of the README and of docs/ is executed, or says why it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuregress import project
+from gpuregress.spec.load import load_file
+from tests.documents.snippets import PAGES, Command, Shell, Step, agrees, commands, prepare, steps
+
+JOB = {
+    "source": "a.cu",
+    "buffers": {"x": {"dtype": "float32", "shape": [1]}},
+    "launches": [{"kernel": "k", "grid": [1], "block": [1]}],
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_the_page(page: str, tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    for step in steps(page):
+        where = f"{page}:{step.line}"
+        prepare(step, shell)
+        if step.kind == "console":
+            run(step, shell, page)
+        elif step.kind == "yaml" or (step.kind == "file" and step.argument.endswith(".yaml")):
+            check_yaml(step.text, tmp_path, where)
+        elif step.kind == "python":
+            exec(compile(step.text, where, "exec"), {})
+        elif step.kind == "json":
+            json.loads(step.text)
+        elif step.kind not in ("project", "setup", "file", "skipped", "text"):
+            pytest.fail(f"{where}: a {step.kind or 'nameless'} block is not executed")
+
+
+def run(step: Step, shell: Shell, page: str) -> None:
+    assert commands(step), f"{page}:{step.line}: no line begins with '$ '"
+    for command in commands(step):
+        actual = shell.run(command.text)
+        shown = "\n".join([f"{page}:{command.line}: {command.text}", *actual])
+        if command.expected:
+            assert agrees(command.expected, actual), shown
+        else:
+            assert (shell.status, actual) == (0, []), shown
+
+
+def check_yaml(text: str, folder: Path, where: str) -> None:
+    """A whole job, some keys of a job, or the settings of a project."""
+    value: dict[str, Any] = yaml.safe_load(text)
+    path = folder / ("gpuregress.yaml" if "folders" in value else "job.yaml")
+    if "folders" in value:
+        path.write_text(text)
+        assert project.find(folder).root == folder, where
+    else:
+        path.write_text(text if "source" in value else yaml.safe_dump({**JOB, **value}))
+        assert load_file(path).errors == (), where
+
+
+def test_a_page_whose_command_prints_something_else_is_noticed() -> None:
+    shown = ("pass     a  0.081 s", "", "1 case in 1.29 s on cpu: 1 pass (run 20261122T120320Z-3aaa)")
+    again = ["pass     a  12.100 s", "", "1 case in 0.5 s on cpu: 1 pass (run 20270101T000000Z-0000)"]
+    assert agrees(shown, again)
+    assert agrees((shown[0], "..."), again)
+    assert agrees(("pass b", "pass a"), ["pass a", "pass b"])
+    assert not agrees(shown, ["differ   a  12.100 s", *again[1:]])
+    assert not agrees((shown[0],), again)
+    assert not agrees(("sum 1.25",), ["sum 1.2512"])
+
+
+def test_a_command_keeps_its_exit_status_for_the_next(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.run("exit 3")
+    assert shell.run("echo $?") == ["3"]
+
+
+def test_commands_and_their_output_are_told_apart() -> None:
+    step = Step("console", 7, text="$ one\n$ two\nx\n...\ny\n$ three")
+    assert commands(step) == [Command(7, "one", ()), Command(8, "two", ("x", "...", "y")), Command(12, "three", ())]
