@@ -207,8 +207,8 @@ class History:
             raise _explain(self.path, error) from error
 
 
-def words(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
-    """The verdicts of some runs, as far as the history can be read now: run → case → verdict.
+def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """The verdicts of some runs: run → case → verdict; a run that cannot be read now is left out.
 
     Args:
         path: the SQLite file; nothing is made where there is none.

@@ -35,7 +35,7 @@ VERSION = 1
 _BEGIN = re.compile(r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*) seed=(-?[0-9]{1,40})")
 _END = re.compile(r"end ([0-9]{1,18}) ([0-9]{1,18}(?:\.[0-9]{1,9})?|inf|nan) ms")
 _FAULT = re.compile(r"fault ([0-9]{1,18}) (.*)")
-_HEAD = re.compile(r"# ([^:]*): (.*)")
+_HEADER = re.compile(r"# ([^:]*): (.*)")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
 
@@ -84,13 +84,13 @@ class Log:
     """A launch log, read.
 
     Attributes:
-        head: fact → text: device, driver, compiler, host, gpuregress, seeds.
+        header: fact → text: device, driver, compiler, host, gpuregress, seeds.
         events: in the order they were written.
         unreadable: the numbers of lines that are no events, as a power cut can leave them; a last line without its end
             is one of them.
     """
 
-    head: Mapping[str, str]
+    header: Mapping[str, str]
     events: tuple[Event, ...]
     unreadable: tuple[int, ...] = ()
 
@@ -131,8 +131,8 @@ class LaunchLog:
         """Closes the file."""
         os.close(self._descriptor)
 
-    def head(self, facts: Mapping[str, str]) -> None:
-        """Writes the log's head: what the run is made of.
+    def write_header(self, facts: Mapping[str, str]) -> None:
+        """Write the log's header: what the run is made of.
 
         Args:
             facts: `device`, `driver`, `compiler`, `host`, `gpuregress`, and every seed, each with its text.
@@ -179,7 +179,7 @@ def read(path: Path) -> Log:
     Raises:
         StorageError: it cannot be read.
     """
-    head: dict[str, str] = {}
+    header: dict[str, str] = {}
     events: list[Event] = []
     unreadable: list[int] = []
     lines = read_bytes(path).decode("utf-8", "replace").split("\n")
@@ -188,11 +188,11 @@ def read(path: Path) -> Log:
         event = None if is_torn else _parse(line)
         if event is not None:
             events.append(event)
-        elif not is_torn and (fact := _HEAD.fullmatch(line)):
-            head[_unescape(fact[1])] = _unescape(fact[2])
+        elif not is_torn and (fact := _HEADER.fullmatch(line)):
+            header[_unescape(fact[1])] = _unescape(fact[2])
         elif line and (is_torn or not line.startswith("# gpuregress log ")):
             unreadable.append(number)
-    return Log(head, tuple(events), tuple(unreadable))
+    return Log(header, tuple(events), tuple(unreadable))
 
 
 def render(launch: Launch, buffers: Mapping[str, Buffer]) -> str:

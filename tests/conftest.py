@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from gpuregress.project import Project, Settings
+from tests.session.bench import Bench
 
 # No test may fail because the machine is busy, and each example may have the folder of the test for its own.
 settings.register_profile(
@@ -26,3 +30,11 @@ def _default_signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A project whose cases run on the fake device."""
+    (tmp_path / "configs").mkdir()
+    folders = {name: tmp_path / name for name in ("configs", "baselines", "runs")}
+    return Bench(Project(tmp_path, **folders, settings=Settings(keep_runs=3)))

@@ -47,7 +47,7 @@ def test_other_arguments() -> None:
 
 def test_the_lines_are_the_contracts(path: Path) -> None:
     log = LaunchLog(path)
-    log.head({"device": "cuda:0", "seed reduce": "42"})
+    log.write_header({"device": "cuda:0", "seed reduce": "42"})
     log.begin(17, "cuda:0", "reduce/n=1000,tile=128", CALL, 42)
     log.end(17, 0.0123)
     log.begin(18, "cuda:0", "reduce/n=1000,tile=128", CALL, 42)
@@ -60,7 +60,7 @@ def test_the_lines_are_the_contracts(path: Path) -> None:
     assert lines[4] == "end 17 0.012 ms"
     assert lines[6:] == ["fault 18 out-of-bounds: x[1000]", ""]
     found = launchlog.read(path)
-    assert found.head == {"device": "cuda:0", "seed reduce": "42"}
+    assert found.header == {"device": "cuda:0", "seed reduce": "42"}
     assert (found.unfinished, found.unreadable) == ((), ())
 
 
@@ -153,7 +153,7 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "launch.log"
         log = LaunchLog(path)
-        log.head(head)
+        log.write_header(head)
         for event in written:
             if isinstance(event, Begin):
                 log.begin(event.number, event.device, event.case, event.call, event.seed)
@@ -164,7 +164,7 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
         log.close()
         found = launchlog.read(path)
         assert len(path.read_text().splitlines()) == 1 + len(head) + len(written)
-    assert found.head == head
+    assert found.header == head
     assert found.unreadable == ()
     untimed = [
         Begin(e.number, "", e.device, e.case, e.call, e.seed) if isinstance(e, Begin) else e for e in found.events

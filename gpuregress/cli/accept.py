@@ -12,7 +12,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.session.results import Ran
+    from gpuregress.session.runs.results import FinishedCase
 
 
 @click.command(
@@ -97,11 +97,11 @@ def command(
     return 4 if done.refused else 0
 
 
-def _accept_silently(_differing: Sequence[Ran]) -> None:
+def _accept_silently(_differing: Sequence[FinishedCase]) -> None:
     """Everything was asked for."""
 
 
-def _ask(differing: Sequence[Ran]) -> None:
+def _ask(differing: Sequence[FinishedCase]) -> None:
     """Asks on the terminal."""
     from gpuregress.errors import NothingToDo
 
@@ -109,10 +109,10 @@ def _ask(differing: Sequence[Ran]) -> None:
         raise NothingToDo("nothing was accepted")
 
 
-def _demand(message: str) -> Callable[[Sequence[Ran]], None]:
+def _demand(message: str) -> Callable[[Sequence[FinishedCase]], None]:
     """Where nobody can be asked, a message shows that the accept is meant."""
 
-    def refuse(differing: Sequence[Ran]) -> None:
+    def refuse(differing: Sequence[FinishedCase]) -> None:
         from gpuregress.errors import UsageError
 
         if not message:
@@ -124,7 +124,7 @@ def _demand(message: str) -> Callable[[Sequence[Ran]], None]:
     return refuse
 
 
-def _counted(differing: Sequence[Ran]) -> str:
+def _counted(differing: Sequence[FinishedCase]) -> str:
     """`37 differing cases of 3 jobs`."""
     jobs = len({one.case.job for one in differing})
     cases = f"{len(differing)} differing case{'s' if len(differing) > 1 else ''}"
@@ -135,7 +135,8 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress import baselines, plan
     from gpuregress.errors import NothingToDo
     from gpuregress.operations import accept
-    from gpuregress.session import missing_cases, run_folders
+    from gpuregress.session import missing_cases
+    from gpuregress.session.runs import run_folders
 
     project = context.find_project(ctx)
     present: list[str] = []

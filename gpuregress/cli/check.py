@@ -58,13 +58,17 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
 def _compile(cases: Any) -> dict[str, str]:
     """Compiles and checks the arguments; what does not compile, by source."""
     from gpuregress.errors import CompileError
-    from gpuregress.session import compilation
+    from gpuregress.session.compilation import kernel_arguments
+    from gpuregress.session.compilation.builder import CasePrograms
+    from gpuregress.session.compilation.sources import compile_cases
 
-    compiled = compilation.compile_all(cases)
-    compilation.check_arguments(cases, compiled)
+    compiled = compile_cases(cases)
+    kernel_arguments.check(cases, compiled)
     by_name = {case.name: case for case in cases}
     failures = {}
-    for name, error in compiled.failures.items():
+    for name, error in compiled.items():
+        if isinstance(error, CasePrograms):
+            continue
         if isinstance(error, CompileError):
             failures[by_name[name].source.path] = str(error)
         else:  # no compiler here: the jobs themselves are well

@@ -13,7 +13,7 @@ from gpuregress.cli import console, values
 
 if TYPE_CHECKING:
     from gpuregress.project import Project
-    from gpuregress.session.request import Request
+    from gpuregress.session.request import RunRequest
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -149,7 +149,7 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def request_of(options: Mapping[str, Any], **more: Any) -> Request:
+def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
     """What `device_options` ask for.
 
     Args:
@@ -159,7 +159,7 @@ def request_of(options: Mapping[str, Any], **more: Any) -> Request:
     from gpuregress.session import request
 
     names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize")
-    return request.Request(**{name: options[name] for name in names}, jobs=options["workers"], **more)
+    return request.RunRequest(**{name: options[name] for name in names}, jobs=options["workers"], **more)
 
 
 def writes_to_stdout(options: Mapping[str, Any]) -> bool:

@@ -33,11 +33,10 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
 
     With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs.
     """
-    from gpuregress.session import history_entry
-    from gpuregress.session import results as runs_left
+    from gpuregress.session.runs import cut_short, history_entry
 
     project = context.find_project(ctx)
-    for line in runs_left.cut_short(project.runs):
+    for line in cut_short.describe_all(project.runs):
         console.say(line, err=as_json)
     results = history_entry.results(project, cases, last)
     if cases:

@@ -31,17 +31,17 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
     """
-    from gpuregress.session import journal, results, run_folders
+    from gpuregress.session.runs import cut_short, journal, run_folders
 
     project = context.find_project(ctx)
     folder = run_folders.find(project.runs, run)
-    read, said = journal.read(folder), results.told(folder)
+    read, said = journal.read(folder), cut_short.describe(folder)
     log = _log(folder, read.state)
     if as_json:
         context.print_json({"state": read.state, "said": said, **_document(folder.name, log)})
         return 0
     if not blame:
-        for key, value in log.head.items():
+        for key, value in log.header.items():
             console.say(one_line(f"# {key}: {value}"))
         for event in log.events:
             console.say(one_line(_line(event)))
@@ -61,7 +61,7 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
 def _log(folder: Path, state: State) -> Log:
     """The run's launch log; an empty one where the run had not come so far."""
     from gpuregress import launchlog
-    from gpuregress.session import run_folders
+    from gpuregress.session.runs import run_folders
 
     path = folder / run_folders.LAUNCH_LOG
     if state in ("running", "cut short") and not path.exists():
@@ -86,7 +86,7 @@ def _document(run: str, log: Log) -> dict[str, object]:
     kinds = {Begin: "begin", End: "end"}
     return {
         "run": run,
-        "head": dict(log.head),
+        "head": dict(log.header),
         "events": [{"event": kinds.get(type(event), "fault"), **to_json(event)} for event in log.events],
         "unfinished": to_json(log.unfinished),
     }

@@ -35,9 +35,9 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
         names = ", ".join(one.name for one in found[:8])
         raise UsageError(f"{case!r} is {len(found)} cases; say which: {names}{', …' if len(found) > 8 else ''}")
     if ptx:
-        from gpuregress.session import compilation
+        from gpuregress.session.compilation.sources import compile_source
 
-        console.say(Path(compilation.compile_source(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
+        console.say(Path(compile_source(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
     elif llvm:
         console.say(_llvm(found[0]), nl=False)
     elif as_json:
@@ -52,8 +52,8 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
 
 def _llvm(case: Case) -> str:
     from gpuregress.devices.cpu.compilation.translate import llvm_text
-    from gpuregress.session import compilation
+    from gpuregress.session.compilation.sources import compile_source
 
-    program = compilation.compile_source(case.source)
+    program = compile_source(case.source)
     kernels = [entry.mangled for entry in program.entries.values()]
     return llvm_text(Path(program.ptx).read_text(encoding="utf-8"), kernels)

@@ -14,8 +14,8 @@ from gpuregress.errors import BaselineError, NothingToDo, StorageError, UsageErr
 from gpuregress.judging import drift_and_determinism, rejections, write_coverage
 from gpuregress.judging.accepted import nearest
 from gpuregress.project import Project
-from gpuregress.session import results, run_folders
-from gpuregress.session.results import Ran
+from gpuregress.session.runs import cut_short, results, run_folders
+from gpuregress.session.runs.results import FinishedCase
 
 COMMON = "common"
 """Accept for every architecture and device."""
@@ -88,7 +88,7 @@ def accept(
     *,
     run: str | None = None,
     new_only: bool = False,
-    confirm: Callable[[Sequence[Ran]], None] = lambda _differing: None,
+    confirm: Callable[[Sequence[FinishedCase]], None] = lambda _differing: None,
     listen: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Acceptances:
     """Makes a run's dumps the baselines.
@@ -109,14 +109,14 @@ def accept(
         StorageError: no space, no permission.
         RunLocked: somebody else is accepting.
     """
-    folder = results.chosen(project.runs, run)
+    folder = cut_short.decidable_run(project.runs, run)
     document = results.document(folder)
     ran = results.read_cases(folder)
     entries = selected(document["cases"], ran, selectors)
     refused = [Refused(entry["case"], _why_not(entry)) for entry in entries if _failed(entry, ran)]
     left: list[Refused] = []
     rejected = rejections.known(project.runs)
-    wanted: list[tuple[Ran, dict[str, Any]]] = []
+    wanted: list[tuple[FinishedCase, dict[str, Any]]] = []
     for entry in entries:
         one = ran.get(entry["case"])
         if one is None or not has_results(one) or not _is_candidate(entry, named=bool(selectors), new_only=new_only):
@@ -137,7 +137,7 @@ def accept(
 
 def _accept_all(
     store: Store,
-    wanted: Sequence[tuple[Ran, Mapping[str, Any]]],
+    wanted: Sequence[tuple[FinishedCase, Mapping[str, Any]]],
     refused: list[Refused],
     run: str,
     terms: Terms,
@@ -173,7 +173,9 @@ def _already(accepted: Sequence[Accepted]) -> str:
 _UNDO = "`gpuregress reject --undo CASE` takes that back"
 
 
-def _accept_case(store: Store, batch: Batch, one: Ran, entry: Mapping[str, Any], run: str, terms: Terms) -> Accepted:
+def _accept_case(
+    store: Store, batch: Batch, one: FinishedCase, entry: Mapping[str, Any], run: str, terms: Terms
+) -> Accepted:
     empty = write_coverage.empty(one.case, one.outcome)
     if empty and not terms.unwritten_ok:
         raise BaselineError(
@@ -196,7 +198,7 @@ def _accept_case(store: Store, batch: Batch, one: Ran, entry: Mapping[str, Any],
     return Accepted(one.case.name, one.case.revision, entry["baseline_revision"], buffers, kind, remarks)
 
 
-def _kind(store: Store, one: Ran, wanted: str | None) -> str:
+def _kind(store: Store, one: FinishedCase, wanted: str | None) -> str:
     """Whose baseline is to change: the named one's, else the nearest one's that is there."""
     device = one.outcome.device.name.partition(":")[0] if one.outcome.device is not None else ""
     own = nearest(one.case, device)
@@ -217,7 +219,7 @@ def _seen_to_differ(entry: Mapping[str, Any]) -> Iterator[str]:
             yield buffer["name"]
 
 
-def is_rejected(one: Ran, rejected: Mapping[rejections.Place, str]) -> str:
+def is_rejected(one: FinishedCase, rejected: Mapping[rejections.Place, str]) -> str:
     """Who rejected a case's results, when and why, in words; "" where nobody did."""
     dumps = one.outcome.dumps
     said = (rejected.get((one.case.name, dump.buffer, dump.digest), "") for dump in dumps)
@@ -249,7 +251,7 @@ def _nothing_accepted(folder: Path, refused: Sequence[Refused], left: Sequence[R
 
 
 def selected(
-    entries: Sequence[dict[str, Any]], ran: Mapping[str, Ran], selectors: Sequence[str]
+    entries: Sequence[dict[str, Any]], ran: Mapping[str, FinishedCase], selectors: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The entries of results.json that are meant; all where there are no selectors.
 
@@ -268,7 +270,7 @@ def selected(
     return list(found.values())
 
 
-def _matches(entry: dict[str, Any], ran: Mapping[str, Ran], selector: str) -> bool:
+def _matches(entry: dict[str, Any], ran: Mapping[str, FinishedCase], selector: str) -> bool:
     if selector in (entry["case"], entry["job"]) or fnmatchcase(entry["case"], selector):
         return True
     one = ran.get(entry["case"])
@@ -281,12 +283,12 @@ def _is_candidate(entry: dict[str, Any], *, named: bool, new_only: bool) -> bool
     return named or entry["verdict"] != "pass" or not entry["baseline_revision"]
 
 
-def has_results(one: Ran) -> bool:
+def has_results(one: FinishedCase) -> bool:
     """Whether a case ran to its end and left dumps."""
     return one.outcome.state == "done" and bool(one.outcome.dumps)
 
 
-def _failed(entry: dict[str, Any], ran: Mapping[str, Ran]) -> bool:
+def _failed(entry: dict[str, Any], ran: Mapping[str, FinishedCase]) -> bool:
     """Whether a case should have results but has none; one that was meant to fail or was skipped should not."""
     one = ran.get(entry["case"])
     return not (one is not None and has_results(one)) and entry["verdict"] not in ("pass", "skip")

@@ -12,7 +12,7 @@ from gpuregress import plan
 from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Source, to_json
-from gpuregress.session import compilation
+from gpuregress.session.compilation import sources
 from gpuregress.toolchain import architectures, cache
 
 
@@ -49,7 +49,7 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     for case in plan.make(project, selectors).cases:
         source = dataclasses.replace(case.source, arch=arch) if arch else case.source
         distinct[json.dumps(to_json(source), sort_keys=True)] = source
-    results = compilation.compile_sources(list(distinct.values()), cubins=cubins)
+    results = sources.compile_sources(list(distinct.values()), cubins=cubins)
     failures = [result for result in results if isinstance(result, GpuregressError)]
     code = max((error.exit_code for error in failures), default=0)
     return Built(cache.folder(), len(results) - len(failures), tuple(str(error) for error in failures), code)

@@ -20,7 +20,7 @@ from gpuregress.operations.rule_fitting import Fit
 from gpuregress.project import Project
 from gpuregress.records import Outcome, Rule, Verdict
 from gpuregress.session import session
-from gpuregress.session.request import Machinery, Request
+from gpuregress.session.request import Machinery, RunRequest
 
 Array = npt.NDArray[np.generic]
 MOST_DISTINCT = 24
@@ -126,7 +126,7 @@ def calibrate(
     with storage.scratch(project.runs) as scratch:
         for number, (device, order) in enumerate(_ways(devices or registry.available())):
             place = dataclasses.replace(project, runs=scratch / str(number))
-            request = Request((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
+            request = RunRequest((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
             summary = session.run(place, request, machinery=machinery)
             if summary.interrupted:
                 raise Interrupted("interrupted: a rule out of half of the runs would be no rule")

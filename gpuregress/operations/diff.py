@@ -14,7 +14,7 @@ from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
-from gpuregress.session import run_folders
+from gpuregress.session.runs import run_folders
 
 BASELINE = "baseline"
 WIDTH = 78

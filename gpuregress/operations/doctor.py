@@ -15,7 +15,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.cuda import host
 from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.records import Source
-from gpuregress.session import compilation
+from gpuregress.session.compilation import sources
 from gpuregress.toolchain import cache
 
 _KERNEL = 'extern "C" __global__ void doctor(int *x) { *x = 1; }\n'
@@ -91,7 +91,7 @@ def _compiler() -> Piece:
         path = folder / "doctor.cu"
         path.write_text(_KERNEL, encoding="utf-8")
         try:
-            compilation.compile_source(Source(str(path), kernels=("doctor",)))
+            sources.compile_source(Source(str(path), kernels=("doctor",)))
         except Interrupted:
             raise
         except GpuregressError as error:

@@ -13,7 +13,7 @@ from gpuregress import storage
 from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
-from gpuregress.session import compilation
+from gpuregress.session.compilation import sources
 from gpuregress.toolchain import signature
 from gpuregress.toolchain.signature import CxxParameter, Declaration
 
@@ -254,7 +254,7 @@ def _compiled(source: Path, kernel: str) -> tuple[Entry | None, Accesses | None]
     from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
 
     try:
-        program = compilation.compile_source(Source(str(source.absolute()), kernels=(kernel,)))
+        program = sources.compile_source(Source(str(source.absolute()), kernels=(kernel,)))
         entry = program.entries.get(kernel)
         ptx = storage.read_bytes(Path(program.ptx)).decode(errors="replace")
         return entry, buffer_accesses.of_kernel(ptx, entry.mangled) if entry else None

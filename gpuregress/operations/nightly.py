@@ -10,12 +10,12 @@ from gpuregress.project import Project
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases, session
 from gpuregress.session.missing_cases import LastNight
-from gpuregress.session.request import Machinery, Request
+from gpuregress.session.request import Machinery, RunRequest
 
 LOCK = ".nightly.lock"
 
 
-def run(project: Project, request: Request, machinery: Machinery | None = None) -> RunSummary:
+def run(project: Project, request: RunRequest, machinery: Machinery | None = None) -> RunSummary:
     """Runs under the project's lock and compares the cases with those of the last nightly run.
 
     A job that is wrong is an `error`, and the others run.

@@ -14,8 +14,8 @@ from gpuregress.judging.rejections import Rejection
 from gpuregress.operations import accept
 from gpuregress.project import Project
 from gpuregress.records import Verdict
-from gpuregress.session import results
-from gpuregress.session.results import Ran
+from gpuregress.session.runs import cut_short, results
+from gpuregress.session.runs.results import FinishedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
         UsageError: a selector that no case of the run matches.
         StorageError: the run did not end, or its files were edited.
     """
-    folder = results.chosen(project.runs, run)
+    folder = cut_short.decidable_run(project.runs, run)
     ran = results.read_cases(folder)
     entries = accept.selected(results.document(folder)["cases"], ran, selectors)
     rejected, store = rejections.known(project.runs), Store(project.baselines)
@@ -74,7 +74,7 @@ def reject(
         BaselineError: no case that is meant has results that differ or are new.
         StorageError: no space, no permission.
     """
-    folder = results.chosen(project.runs, run)
+    folder = cut_short.decidable_run(project.runs, run)
     ran = results.read_cases(folder)
     entries = accept.selected(results.document(folder)["cases"], ran, selectors)
     new: list[Rejection] = []
@@ -110,7 +110,7 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
     return rejections.forget(project.runs, meant)
 
 
-def _rejections(verdict: Verdict, one: Ran, run: str, why: str) -> Iterator[Rejection]:
+def _rejections(verdict: Verdict, one: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
     digests = {dump.buffer: dump.digest for dump in one.outcome.dumps}
     when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     for buffer in verdict.buffers:
@@ -119,7 +119,7 @@ def _rejections(verdict: Verdict, one: Ran, run: str, why: str) -> Iterator[Reje
             yield Rejection(verdict.case, buffer.name, digests[buffer.name], revision, run, when, who, why)
 
 
-def _is_accepted(store: Store, one: Ran) -> bool:
+def _is_accepted(store: Store, one: FinishedCase) -> bool:
     """Whether a baseline with these very bytes is there by now."""
     device = one.outcome.device.name.partition(":")[0] if one.outcome.device is not None else ""
     try:

@@ -1,4 +1,4 @@
-"""After a fault on a GPU: the case alone in a file, and the command that puts cuda-gdb in front of it."""
+"""Command that starts cuda-gdb on a case that faulted on a GPU; the case is saved in a file of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "alone"
 
 
 def command(task: Task, run: Path, environment: Mapping[str, str]) -> str:
-    """Saves the case and says how to debug it; "" where it cannot be saved.
+    """Save the case and name the command that debugs it; "" where it cannot be saved.
 
     Args:
         task: of the run, whose kernel failed.

@@ -1,4 +1,4 @@
-"""From `--device` and `--jobs` to the places where workers run."""
+"""Selection of the device slots on which workers run, from `--device` and `--jobs`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from gpuregress.devices.cuda import host
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.workers.process import DeviceSlot
 
-_WANTED = re.compile(r"auto|cpu|cuda(?::(\d+))?")
+_DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceSelection:
-    """Where a run takes place.
+    """The devices of a run.
 
     Attributes:
         kind: `cpu` or `cuda`, as a job's `devices` names it.
         name: for people: `cpu`, `cuda:0`, `cuda:0, cuda:1`.
         why: how `auto` came to it, "" where the user named it.
-        slots: a place for each worker.
+        slots: one for each worker.
         arch: `sm_90`, the GPUs' own; "" for the cpu device, which has none.
     """
 
@@ -37,63 +37,67 @@ class DeviceSelection:
     slots: tuple[DeviceSlot, ...]
     arch: str = ""
 
+    def slot(self, label: str) -> DeviceSlot:
+        """The slot of this name."""
+        return next(slot for slot in self.slots if slot.label == label)
 
-def likely(wanted: str) -> DeviceSlot | None:
-    """The first slot on a GPU that `choose` will most likely come to, found without asking the driver.
+
+def likely(device: str) -> DeviceSlot | None:
+    """Predict the first slot that `select` returns, without asking the driver.
 
     Args:
-        wanted: as for `choose`.
+        device: as for `select`.
 
     Returns:
-        None for the CPU device, and where no GPU shows.
+        None for the CPU device, and where no GPU is visible.
     """
-    match = _WANTED.fullmatch(wanted)
-    if match is None or wanted == "cpu" or importlib.util.find_spec("pycuda") is None:
+    match = _DEVICE.fullmatch(device)
+    if match is None or device == "cpu" or importlib.util.find_spec("pycuda") is None:
         return None
     slot = _gpu_slot(f"cuda:{match.group(1) or 0}", os.environ)
     is_there = Path(f"/dev/nvidia{slot.environment['CUDA_VISIBLE_DEVICES']}").exists()
     return slot if is_there else None
 
 
-def choose(wanted: str, jobs: int | None = None) -> DeviceSelection:
-    """Works out where to run.
+def select(device: str, jobs: int | None = None) -> DeviceSelection:
+    """Select the devices of a run.
 
     Args:
-        wanted: `auto`, `cpu`, `cuda` (every GPU of this host) or `cuda:N`.
-        jobs: how many workers; one a core or one a GPU where not given.
+        device: `auto`, `cpu`, `cuda` (every GPU of this host) or `cuda:N`.
+        jobs: the number of workers; None: one a core or one a GPU.
 
     Raises:
-        UsageError: `wanted` is none of these.
+        UsageError: `device` is none of these.
         DeviceError: there is no such device.
     """
-    match = _WANTED.fullmatch(wanted)
+    match = _DEVICE.fullmatch(device)
     if match is None:
-        raise UsageError(f"no device is called {wanted!r}: say auto, cpu, cuda (all GPUs) or cuda:N")
-    if wanted == "cpu":
+        raise UsageError(f"no device is called {device!r}: say auto, cpu, cuda (all GPUs) or cuda:N")
+    if device == "cpu":
         return _cpu("", jobs)
     gpus = [name for name in registry.available() if name.startswith("cuda:")]
-    if wanted == "auto":
+    if device == "auto":
         return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs) if gpus else _cpu("", jobs)
     if match.group(1) is not None:
-        if wanted not in gpus:
+        if device not in gpus:
             there = f"there is {', '.join(gpus)}" if gpus else host.lack()
-            raise DeviceError(f"no such device: {wanted}; {there}")
-        gpus = [wanted]
+            raise DeviceError(f"no such device: {device}; {there}")
+        gpus = [device]
     if not gpus:
         raise DeviceError(f"no such device: cuda; {host.lack()}")
     return _cuda(gpus, "", jobs)
 
 
-def ordered(choice: DeviceSelection, block_order: str) -> DeviceSelection:
-    """The same slots, the CPU's with another order of the blocks: `reversed`, `random:SEED`, "" for the usual one."""
-    if not block_order or choice.kind != "cpu":
-        return choice
+def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelection:
+    """Set the order of blocks on the CPU's slots: `reversed`, `random:SEED`, "" for the usual one."""
+    if not block_order or devices.kind != "cpu":
+        return devices
     from gpuregress.devices.cpu.parallel.block_order import VARIABLE  # noqa: PLC0415 - numpy, which a start does without
 
-    told = tuple(
-        dataclasses.replace(slot, environment={**slot.environment, VARIABLE: block_order}) for slot in choice.slots
+    slots = tuple(
+        dataclasses.replace(slot, environment={**slot.environment, VARIABLE: block_order}) for slot in devices.slots
     )
-    return dataclasses.replace(choice, slots=told)
+    return dataclasses.replace(devices, slots=slots)
 
 
 def _cpu(why: str, jobs: int | None) -> DeviceSelection:
@@ -114,7 +118,7 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
 
 
 def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:
-    """A worker that sees one card only, and so calls it cuda:0; the user's own CUDA_VISIBLE_DEVICES is kept to."""
+    """A slot whose worker sees one card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected."""
     number = int(name.partition(":")[2])
     visible = [entry.strip() for entry in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
     card = visible[number] if number < len(visible) else str(number)

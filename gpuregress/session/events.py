@@ -1,4 +1,4 @@
-"""What a run tells while it goes on; whoever listens decides what to show."""
+"""Events of a run while it goes on; the listener decides what to show."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Planned:
     """The cases are known.
 
     Attributes:
-        cases: how many will be judged.
+        cases: the number of verdicts to come.
         run: the run's name.
-        device: what was taken, as `cpu` or `cuda:0, cuda:1`.
+        device: `cpu`, or `cuda:0, cuda:1`.
         why: how `auto` came to it, "" where the user named it.
     """
 
@@ -29,7 +29,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """A source is about to be compiled, or looked for in the cache: the `number`th of the run."""
+    """A source is about to be compiled or searched in the cache: the `number`th of the run."""
 
     source: str
     number: int
@@ -37,7 +37,7 @@ class Compiling:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A worker took a case."""
+    """A worker took a case; the slot has the name of its device."""
 
     case: str
     slot: str
@@ -45,11 +45,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A case has its verdict, the `number`th of `total`."""
+    """A case has its verdict, the `number`th of the run."""
 
     verdict: Verdict
     number: int
-    total: int
 
 
 Event = Planned | Compiling | Started | Judged

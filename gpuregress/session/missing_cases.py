@@ -1,4 +1,4 @@
-"""Cases that should be there and are not: those that vanished since the last nightly run, and baselines without a case.
+"""Missing cases: those that vanished since the last nightly run, and baselines without a case.
 
 A nightly run fails for each of them, every night, until the case is back or `accept --prune` has forgotten it.
 """
@@ -14,19 +14,19 @@ from gpuregress.baselines import Store
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
 from gpuregress.records import Missing
-from gpuregress.session.request import Request
+from gpuregress.session.request import RunRequest
 
 FILE = "nightly.json"
 """In the folder of runs: the last finished nightly run, and the cases that the next one expects."""
 
 
 @dataclass(frozen=True, slots=True)
-class Absences:
-    """What is absent.
+class MissingCases:
+    """The missing cases of a run.
 
     Attributes:
-        missing: what counts as a failure.
-        notes: what is only said.
+        missing: those that count as failures.
+        notes: remarks on the others.
     """
 
     missing: tuple[Missing, ...] = ()
@@ -35,12 +35,12 @@ class Absences:
 
 @dataclass(frozen=True, slots=True)
 class LastNight:
-    """What the last finished nightly run left for the next one.
+    """The record that the last finished nightly run left for the next one.
 
     Attributes:
         run: its name, "" where there was none.
         cases: every case that it expected.
-        problem: why the cases are not known, "" where they are.
+        problem: why the cases are unknown, "" where they are known.
     """
 
     run: str = ""
@@ -48,25 +48,25 @@ class LastNight:
     problem: str = ""
 
 
-def find(request: Request, names: Sequence[str], orphans: Sequence[str]) -> Absences:
-    """The absent cases of a run.
+def find(request: RunRequest, names: Sequence[str], orphans: Sequence[str]) -> MissingCases:
+    """Find the missing cases of a run.
 
     Args:
         request: the run's; a nightly one knows which cases it expects.
-        names: the cases that are there, and the jobs that are broken: their cases may be there, too.
+        names: the planned cases, and the broken jobs: their cases may exist, too.
         orphans: baselines whose case is gone.
     """
-    said = {
+    lines = {
         name: f"the baseline {name} has no case any more (`gpuregress accept --prune` removes it)" for name in orphans
     }
     if request.kind != "nightly":
-        return Absences(notes=tuple(said.values()))
-    there = set(names)
-    gone = [name for name in request.expected if not is_of(name, there)]
+        return MissingCases(notes=tuple(lines.values()))
+    planned = set(names)
+    gone = [name for name in request.expected if not is_of(name, planned)]
     vanished = {name: f"{name} vanished since the last nightly run" for name in gone}
-    missing = tuple(_missing(name, vanished, said) for name in dict.fromkeys((*gone, *orphans)))
+    missing = tuple(_missing(name, vanished, lines) for name in dict.fromkeys((*gone, *orphans)))
     unknown = (Missing(FILE, (request.problem,)),) if request.problem else ()
-    return Absences((*unknown, *missing))
+    return MissingCases((*unknown, *missing))
 
 
 def _missing(name: str, vanished: dict[str, str], orphans: dict[str, str]) -> Missing:
@@ -75,12 +75,12 @@ def _missing(name: str, vanished: dict[str, str], orphans: dict[str, str]) -> Mi
 
 
 def is_of(name: str, names: Collection[str]) -> bool:
-    """Whether a case is one of these, or of a job that is."""
+    """Whether a case, or its job, is one of these."""
     return name in names or name.partition("/")[0] in names
 
 
-def are_expected(project: Project, request: Request) -> bool:
-    """Whether a run without any case is no matter of having nothing to do: cases were there, and are gone."""
+def are_expected(project: Project, request: RunRequest) -> bool:
+    """Whether a run without any case is a failure: a nightly run expects cases that are gone."""
     return (
         request.kind == "nightly"
         and request.takes_all
@@ -92,7 +92,7 @@ def are_expected(project: Project, request: Request) -> bool:
 
 
 def last_night(project: Project) -> LastNight:
-    """The last finished nightly run, as it was recorded; a damaged record is a problem of the next night."""
+    """Read the record of the last finished nightly run; a damaged one is a problem of the next night."""
     path = project.runs / FILE
     if not path.exists():
         return LastNight()
@@ -104,7 +104,7 @@ def last_night(project: Project) -> LastNight:
 
 
 def record_night(project: Project, night: LastNight) -> None:
-    """Records a finished nightly run.
+    """Record a finished nightly run.
 
     Raises:
         StorageError: no space, no permission.
@@ -114,7 +114,7 @@ def record_night(project: Project, night: LastNight) -> None:
 
 
 def forget(project: Project, present: Sequence[str]) -> tuple[str, ...]:
-    """Expects only the cases that are there from the next nightly run on.
+    """Expect only the present cases from the next nightly run on.
 
     Args:
         project: whose.

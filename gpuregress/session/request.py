@@ -1,4 +1,7 @@
-"""What a user asks a run to do. Loads nothing heavy, so that a worker can start before the rest of gpuregress does."""
+"""Request of a run: what the user asks for.
+
+Nothing heavy is loaded here, so that a worker can start before the rest of gpuregress does.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gpuregress.history import Kind
     from gpuregress.plan import Plan
-    from gpuregress.session.compilation import Compiler
+    from gpuregress.records import Program, Source
+
+    Compiler = Callable[[Source], Program]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What the user asks a run to do.
+class RunRequest:
+    """What a run should do.
 
     Attributes:
         selectors: job files, job names, case names or globs; none: every job.
@@ -28,7 +33,7 @@ class Request:
         rerun_failed: only the cases that did not pass in the last run.
         kind: `run` or `nightly`.
         expected: the cases of the last nightly run.
-        problem: why these are not known, "" where they are.
+        problem: why these are unknown, "" where they are known.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
@@ -52,18 +57,18 @@ class Request:
 
     @property
     def keeps_going(self) -> bool:
-        """Whether a wrong job is an `error` of its own and the others run: nobody is there at night to mend it."""
+        """Whether a wrong job is an `error` of its own and the others run, as at night."""
         return self.kind == "nightly"
 
     @property
     def takes_all(self) -> bool:
-        """Whether every case of the project is asked for."""
+        """Whether every case of the project is selected."""
         return not (self.selectors or self.name_glob or self.tags or self.rerun_failed)
 
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """What a run uses that a test may replace.
+    """The parts of a run that a test may replace.
 
     Attributes:
         command: starts a worker; None: the usual one.

@@ -1,4 +1,4 @@
-"""The start of a run: the first worker loads its libraries while the parent loads its own and reads the jobs.
+"""Session of one run: the first worker loads its libraries while the parent loads its own and reads the jobs.
 
 Nothing is imported here that the first worker's start can do without: it waits for all of it.
 """
@@ -6,14 +6,16 @@ Nothing is imported here that the first worker's start can do without: it waits 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
 from gpuregress.interrupts import StopSignal
 from gpuregress.session import device_slots
-from gpuregress.session.request import Machinery, Request
+from gpuregress.session.request import Machinery, RunRequest
 from gpuregress.workers.process import DeviceSlot, Worker
 
 if TYPE_CHECKING:
@@ -22,101 +24,112 @@ if TYPE_CHECKING:
     from gpuregress.session.events import Listener
 
 
-def _deaf(_event: object) -> None:
-    """Listens to nothing."""
+def _ignore(_event: object) -> None:
+    """Listen to nothing."""
 
 
-class Opening:
-    """A run whose first worker is on its way.
+class Session:
+    """A run whose first worker is starting.
 
     Args:
         request: what to run.
-        machinery: what a test may replace.
+        machinery: parts that a test may replace.
         stop: set when the user asks to stop.
         scratch: a folder for what workers print.
 
     Raises:
-        UsageError: a device that means nothing.
+        UsageError: the device has no valid name.
         DeviceError: no such device.
     """
 
-    def __init__(self, request: Request, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
+    def __init__(self, request: RunRequest, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
         self._request, self._machinery, self._stop, self._scratch = request, machinery, stop, scratch
         self._first: Worker | None = None
         try:
-            self._choice = self._choose()
+            self._devices = self._select_devices()
         except BaseException:
             self.close()
             raise
 
-    def _choose(self) -> device_slots.DeviceSelection:
-        """Where the cases run; looking closely at the GPUs takes a while, so the likely one starts before."""
+    def _select_devices(self) -> device_slots.DeviceSelection:
+        """Select the devices; examining the GPUs takes a while, so a worker on the likely one starts before."""
         likely = device_slots.likely(self._request.device)
         if likely is not None:
             self._start(likely)
-        choice = device_slots.choose(self._request.device, self._request.jobs)
-        choice = device_slots.ordered(choice, self._request.block_order)
-        if likely != choice.slots[0]:
+        devices = device_slots.select(self._request.device, self._request.jobs)
+        devices = device_slots.with_block_order(devices, self._request.block_order)
+        if likely != devices.slots[0]:
             self.close()
-            self._start(choice.slots[0])
-        return choice
+            self._start(devices.slots[0])
+        return devices
 
     def _start(self, slot: DeviceSlot) -> None:
         self._first = Worker(slot, self._machinery.command, self._scratch / "worker-0.txt")
 
-    def run(self, project: Project | Callable[[], Project], listen: Listener = _deaf) -> RunSummary:
-        """Runs the cases that are asked for, once; see `run` below."""
-        found = project() if callable(project) else project
-        from gpuregress.session.execution import Execution  # noqa: PLC0415 - takes as long as the worker's start
+    def run(self, project: Project | Callable[[], Project], listen: Listener = _ignore) -> RunSummary:
+        """Run the cases of the request, once; see `run` below."""
+        project = project() if callable(project) else project
+        from gpuregress.session import workflow  # noqa: PLC0415 - takes as long as the worker's start
+        from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
         from gpuregress.workers.pool import Pool  # noqa: PLC0415 - as above
 
         first, self._first = self._first, None
-        command, slots = self._machinery.command, self._choice.slots
+        command, slots = self._machinery.command, self._devices.slots
         with Pool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
-            execution = Execution(found, self._request, listen, self._machinery, self._stop)
-            return execution.execute(pool, self._choice)
+            context = RunContext(
+                project,
+                self._request,
+                listen,
+                self._machinery,
+                self._stop,
+                self._devices,
+                pool,
+                datetime.now(UTC),
+                time.perf_counter(),
+            )
+            return workflow.execute(context)
 
     def close(self) -> None:
-        """Ends a first worker that no run took."""
+        """End a first worker that no run took."""
         first, self._first = self._first, None
         if first is not None:
             first.end(grace_s=0.0)
 
 
 @contextlib.contextmanager
-def opened(request: Request, machinery: Machinery | None = None) -> Iterator[Opening]:
-    """Starts the first worker of a run; no worker is left when the block is over.
+def opened(request: RunRequest, machinery: Machinery | None = None) -> Iterator[Session]:
+    """Start the first worker of a run; no worker is left when the block is over.
 
     Args:
         request: what to run, and where.
         machinery: for tests.
 
     Raises:
-        UsageError: a device that means nothing.
+        UsageError: the device has no valid name.
         DeviceError: no such device.
     """
     machinery = machinery or Machinery()
     with (
         StopSignal() as stop,
         storage.scratch() as scratch,
-        contextlib.closing(Opening(request, machinery, stop, scratch)) as opening,
+        contextlib.closing(Session(request, machinery, stop, scratch)) as session,
     ):
-        yield opening
+        yield session
 
 
 def run(
     project: Project | Callable[[], Project],
-    request: Request,
+    request: RunRequest,
     *,
-    listen: Listener = _deaf,
+    listen: Listener = _ignore,
     machinery: Machinery | None = None,
 ) -> RunSummary:
-    """Runs the cases that are asked for.
+    """Run the cases of a request.
 
     Args:
-        project: whose jobs, baselines and runs; or what finds it, called while the first worker starts.
+        project: whose jobs, baselines and runs; or a function that finds it, called while the first worker starts.
         request: what to run, and where.
-        listen: told what happens.
+        listen: receives the run's events.
         machinery: for tests.
 
     Returns:
@@ -124,10 +137,10 @@ def run(
 
     Raises:
         JobErrors: a job is wrong; nothing was run.
-        NothingToDo: no case is asked for.
+        NothingToDo: no case is selected.
         UsageError: a selector or device that means nothing.
         DeviceError: no such device.
         StorageError: no space, no permission.
     """
-    with opened(request, machinery) as opening:
-        return opening.run(project, listen)
+    with opened(request, machinery) as session:
+        return session.run(project, listen)

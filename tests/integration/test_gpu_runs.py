@@ -15,7 +15,7 @@ from gpuregress.project import Project, Settings
 from gpuregress.records import Case, CaseSettings, RunSummary, TimingLoop
 from gpuregress.report import junit
 from gpuregress.session import device_slots, session
-from gpuregress.session.request import Machinery, Request
+from gpuregress.session.request import Machinery, RunRequest
 from gpuregress.workers.process import DeviceSlot
 from tests import fakes
 
@@ -33,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     choice = device_slots.DeviceSelection(
         "cuda", "cuda:0", "", (DeviceSlot("cpu", "cuda:0", {"CUDA_VISIBLE_DEVICES": "0"}),), "sm_90"
     )
-    monkeypatch.setattr(device_slots, "choose", lambda *_arguments: choice)
+    monkeypatch.setattr(device_slots, "select", lambda *_arguments: choice)
     tool = tmp_path / "bin" / "compute-sanitizer"
     tool.parent.mkdir()
     log = "import sys; open(sys.argv[sys.argv.index('--log-file') + 1], 'w').write"
@@ -49,7 +49,7 @@ def run(project: Project, *cases: Case, **request: Any) -> RunSummary:
         compiler=lambda _source: fakes.program(),
         planner=lambda *_arguments, **_options: Plan(cases, ()),
     )
-    return session.run(project, Request(device="cuda", **request), machinery=machinery)
+    return session.run(project, RunRequest(device="cuda", **request), machinery=machinery)
 
 
 def test_after_a_fault_the_case_alone_can_be_debugged(project: Project) -> None:

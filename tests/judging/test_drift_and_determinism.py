@@ -9,9 +9,8 @@ from gpuregress.judging import drift_and_determinism
 from gpuregress.operations import accept
 from gpuregress.records import Outliers, Rule
 from tests import fakes
-from tests.session.test_execution import Bench, bench, words
+from tests.session.bench import Bench, words
 
-__all__ = ["bench"]
 LOOSE = {"out": Rule(atol=1e6, rtol=0.0)}
 
 

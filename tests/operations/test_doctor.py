@@ -4,7 +4,7 @@ import pytest
 
 from gpuregress.errors import HarnessError
 from gpuregress.operations import doctor
-from gpuregress.session import compilation
+from gpuregress.session.compilation import sources
 
 
 def test_this_machine_can_run_on_the_cpu() -> None:
@@ -21,7 +21,7 @@ def test_without_a_compiler_nothing_can_run(monkeypatch: pytest.MonkeyPatch) -> 
     def refuse(_source: object) -> None:
         raise HarnessError("NVRTC is not installed")
 
-    monkeypatch.setattr(compilation, "compile_source", refuse)
+    monkeypatch.setattr(sources, "compile_source", refuse)
     health = doctor.examine()
     assert health.devices == ()
     (piece,) = [piece for piece in health.pieces if piece.name == "compiler"]

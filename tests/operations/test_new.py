@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gpuregress import plan
-from gpuregress.errors import UsageError
+from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.operations import new
 from gpuregress.project import Project
-from gpuregress.session import compilation
+from gpuregress.session.compilation import kernel_arguments, sources
 
 SOURCES = {
     "plain": 'extern "C" __global__ void f(float *out, const float *x, float a, int n) {}',
@@ -42,9 +42,9 @@ def test_the_job_that_is_written_passes_check(project: Project, what: str) -> No
     assert made.path == project.configs / "mine.yaml"
     cases = plan.make(project, (str(made.path),)).cases
     assert cases
-    compiled = compilation.compile_all(cases)
-    assert not compiled.failures
-    compilation.check_arguments(cases, compiled)
+    compiled = sources.compile_cases(cases)
+    assert not [built for built in compiled.values() if isinstance(built, GpuregressError)]
+    kernel_arguments.check(cases, compiled)
 
 
 def test_pointers_to_const_are_inputs_and_the_others_outputs(project: Project) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.devices import registry
+from gpuregress.devices.cuda import host
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.session import device_slots
 
@@ -19,13 +20,13 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cpu_has_a_worker_a_core_or_as_many_as_asked() -> None:
-    assert len(device_slots.choose("cpu").slots) >= 1
-    assert [slot.label for slot in device_slots.choose("cpu", 3).slots] == ["cpu"] * 3
+    assert len(device_slots.select("cpu").slots) >= 1
+    assert [slot.label for slot in device_slots.select("cpu", 3).slots] == ["cpu"] * 3
 
 
 @pytest.mark.usefixtures("gpus")
 def test_cuda_is_every_card_one_worker_each() -> None:
-    choice = device_slots.choose("cuda")
+    choice = device_slots.select("cuda")
     assert (choice.kind, choice.name) == ("cuda", "cuda:0, cuda:1")
     assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in choice.slots] == ["0", "1"]
     assert {slot.device for slot in choice.slots} == {"cuda:0"}
@@ -33,13 +34,13 @@ def test_cuda_is_every_card_one_worker_each() -> None:
 
 @pytest.mark.usefixtures("gpus")
 def test_one_card_can_be_named() -> None:
-    choice = device_slots.choose("cuda:1")
+    choice = device_slots.select("cuda:1")
     assert [slot.label for slot in choice.slots] == ["cuda:1"]
 
 
 @pytest.mark.usefixtures("gpus")
 def test_auto_takes_the_gpus_and_says_why() -> None:
-    choice = device_slots.choose("auto")
+    choice = device_slots.select("auto")
     assert choice.kind == "cuda"
     assert "2 GPUs" in choice.why
 
@@ -47,22 +48,32 @@ def test_auto_takes_the_gpus_and_says_why() -> None:
 @pytest.mark.usefixtures("gpus")
 def test_the_users_own_choice_of_cards_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-abc")
-    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in device_slots.choose("cuda").slots] == ["5", "GPU-abc"]
+    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in device_slots.select("cuda").slots] == ["5", "GPU-abc"]
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_auto_without_a_gpu_is_the_cpu() -> None:
-    assert device_slots.choose("auto").kind == "cpu"
+    assert device_slots.select("auto").kind == "cpu"
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("wanted", ["cuda", "cuda:0"])
 def test_a_gpu_that_is_not_there_is_an_error_that_says_what_helps(wanted: str) -> None:
     with pytest.raises(DeviceError, match="doctor"):
-        device_slots.choose(wanted)
+        device_slots.select(wanted)
 
 
 @pytest.mark.parametrize("wanted", ["gpu", "cuda:", "cuda:x", "CPU", "cpu:0", ""])
 def test_a_device_of_no_such_name_is_a_usage_error(wanted: str) -> None:
     with pytest.raises(UsageError, match="cuda"):
-        device_slots.choose(wanted)
+        device_slots.select(wanted)
+
+
+def test_cards_of_another_architecture_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "available", lambda: ("cpu", "cuda:0", "cuda:1", "cuda:2"))
+    monkeypatch.setattr(host, "architectures", lambda: {"cuda:0": "sm_90", "cuda:1": "sm_80", "cuda:2": "sm_90"})
+    choice = device_slots.select("cuda")
+    assert [slot.label for slot in choice.slots] == ["cuda:0", "cuda:2"]
+    assert (choice.arch, choice.why) == ("sm_90", "cuda:1 is left out: not sm_90 as cuda:0")
+    assert device_slots.select("cuda:1").arch == "sm_80"
+    assert len(device_slots.select("cuda", jobs=4).slots) == 4

@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 from gpuregress.errors import StorageError
 from gpuregress.records import BufferVerdict, Comparison, Element, MadeOf, Outcome, Verdict, from_json, to_json
-from gpuregress.session import journal
-from gpuregress.session.journal import End, Entry, Start
+from gpuregress.session.runs import journal
+from gpuregress.session.runs.journal import JournalEnd, JournalEntry, JournalStart
 from tests import fakes
 
-START = Start(1, "R", "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process(), ("a", "b", "c"))
-END = End("finished", 1.5, 1, ("note",), "00")
+START = JournalStart(1, "R", "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process(), ("a", "b", "c"))
+END = JournalEnd("finished", 1.5, 1, ("note",), "00")
 
 
-def entry(case: str, status: Any = "pass") -> Entry:
-    return Entry(Verdict("j", case, status))
+def entry(case: str, status: Any = "pass") -> JournalEntry:
+    return JournalEntry(Verdict("j", case, status))
 
 
-def written(folder: Path, *entries: Entry, end: End | None = None, start: Start = START) -> Path:
-    writer = journal.Writer(folder, start)
+def written(folder: Path, *entries: JournalEntry, end: JournalEnd | None = None, start: JournalStart = START) -> Path:
+    writer = journal.JournalWriter(folder, start)
     for one in entries:
         writer.add(one)
     if end is not None:
@@ -62,14 +62,17 @@ verdicts = st.builds(
 def test_an_entry_comes_back_from_its_line(verdict: Verdict) -> None:
     case = replace(fakes.case("double"), launches=())
     made_of = MadeOf("s", {"x": "0"}, 1, "nvrtc", ("-a",), "pinned", "sm_90", "cpu", "none", ("k<<<1>>>",))
-    before = Entry(verdict, case, made_of)
-    assert from_json(Entry, json.loads(json.dumps(to_json(before)))) == before
+    before = JournalEntry(verdict, case, made_of)
+    assert from_json(JournalEntry, json.loads(json.dumps(to_json(before)))) == before
 
 
 def test_infinities_and_nan_come_back(tmp_path: Path) -> None:
     worst = Element(0, "", "inf", "nan", math.inf, math.nan)
     compared = Comparison("x", "baseline", "r", same=False, identical=False, of=1, worst=worst)
-    written(tmp_path, Entry(Verdict("j", "a", "differ", buffers=(BufferVerdict("x", "differ", "", "", (compared,)),))))
+    written(
+        tmp_path,
+        JournalEntry(Verdict("j", "a", "differ", buffers=(BufferVerdict("x", "differ", "", "", (compared,)),))),
+    )
     (found,) = journal.read(tmp_path).entries
     back = found.verdict.buffers[0].comparisons[0].worst
     assert back is not None
@@ -93,7 +96,7 @@ def test_an_end_that_is_longer_than_a_block_is_found(tmp_path: Path) -> None:
 
 
 def test_whoever_holds_the_journal_is_alive_and_else_was_cut_short(tmp_path: Path) -> None:
-    writer = journal.Writer(tmp_path, START)
+    writer = journal.JournalWriter(tmp_path, START)
     assert journal.read(tmp_path).state == "running"
     writer.close()
     assert journal.read(tmp_path).state == "cut short"
@@ -103,7 +106,7 @@ def test_whoever_holds_the_journal_is_alive_and_else_was_cut_short(tmp_path: Pat
 def test_a_killed_process_holds_nothing_and_a_child_of_it_neither(tmp_path: Path) -> None:
     code = (
         "import os, signal, subprocess, sys; from pathlib import Path; from tests.session import test_journal as t\n"
-        "writer = t.journal.Writer(Path(sys.argv[1]), t.START)\n"
+        "writer = t.journal.JournalWriter(Path(sys.argv[1]), t.START)\n"
         "writer.add(t.entry('a'))\n"
         "subprocess.Popen(['sleep', '30'], start_new_session=True, stdout=subprocess.DEVNULL)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -117,7 +120,7 @@ def test_a_run_on_another_host_is_alive_until_it_is_silent_for_long(tmp_path: Pa
     other = replace(START, process=journal.Process(1, "elsewhere", "another boot"))
     path = written(tmp_path, start=other)
     assert journal.read(tmp_path).state == "running"
-    assert journal.read(tmp_path).who == "process 1 on elsewhere"
+    assert journal.read(tmp_path).process == "process 1 on elsewhere"
     os.utime(path, (0, 0))
     assert journal.read(tmp_path).state == "cut short"
 
@@ -180,7 +183,7 @@ def test_no_journal_says_who_has_none(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_refuses_is_tried_again_with_the_next_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = journal.Writer(tmp_path, START)
+    writer = journal.JournalWriter(tmp_path, START)
     write, room = journal.os.write, [20]  # type: ignore[attr-defined] # the module's own os
 
     def little(descriptor: int, data: bytearray) -> int:
@@ -190,7 +193,7 @@ def test_a_disk_that_refuses_is_tried_again_with_the_next_line(tmp_path: Path, m
         room[0] -= taken
         return int(write(descriptor, bytes(data[:taken])))
 
-    monkeypatch.setattr("gpuregress.session.journal.os.write", little)
+    monkeypatch.setattr("gpuregress.session.runs.journal.os.write", little)
     for name in "ab":
         with pytest.raises(StorageError, match="no space is left"):
             writer.add(entry(name))

@@ -11,8 +11,9 @@ import pytest
 from gpuregress.history import History
 from gpuregress.project import Project, Settings
 from gpuregress.records import RunSummary, Status, Verdict
-from gpuregress.session import journal, missing_cases, retention, run_folders
+from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight
+from gpuregress.session.runs import journal, retention, run_folders
 
 MEGABYTE = 1 << 20
 
@@ -98,9 +99,7 @@ def test_runs_of_one_case_do_not_take_the_last_pass_of_another(tmp_path: Path, h
 def test_a_run_that_goes_on_stays_however_long_it_is_silent(tmp_path: Path) -> None:
     now = datetime(2026, 11, 1, tzinfo=UTC)
 
-    def start(run: str) -> journal.Start:
-        return journal.Start(1, run, "", "cpu", "run", "1", journal.process(), ("a",))
-
+    start = journal.JournalStart(1, "", "", "cpu", "run", "1", journal.process(), ("a",))
     folder, writer = run_folders.create(tmp_path, start, now)
     runs_of(tmp_path, {"a": "new"})
     os.utime(folder, (0, 0))

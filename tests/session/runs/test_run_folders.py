@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import NothingToDo, StorageError, UsageError
-from gpuregress.session import journal, run_folders
+from gpuregress.session.runs import journal, run_folders
 
 NOW = datetime(2026, 11, 20, 2, 0, 0, tzinfo=UTC)
 
@@ -19,12 +19,11 @@ def made(runs: Path, name: str, *, finished: bool = True) -> Path:
     return folder
 
 
-def start(run: str) -> journal.Start:
-    return journal.Start(1, run, "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process(), ("a",))
+START = journal.JournalStart(1, "", "2026-11-20T02:00:00Z", "cpu", "run", "1", journal.process(), ("a",))
 
 
 def created(runs: Path) -> Path:
-    folder, writer = run_folders.create(runs, start, NOW)
+    folder, writer = run_folders.create(runs, START, NOW)
     writer.close()
     return folder
 
@@ -86,7 +85,7 @@ def test_no_run_is_nothing_to_do(tmp_path: Path) -> None:
 def test_a_new_run_has_its_journal_from_the_start_and_a_discarded_one_leaves_nothing(tmp_path: Path) -> None:
     one = made(tmp_path, "20261119T020000Z-0001")
     run_folders.point_latest(tmp_path, one)
-    folder, writer = run_folders.create(tmp_path, start, NOW)
+    folder, writer = run_folders.create(tmp_path, START, NOW)
     run_folders.point_latest(tmp_path, folder)
     assert journal.read(folder).state == "running"
     assert (folder / "dumps").is_dir()
@@ -110,6 +109,6 @@ def test_latest_stays_with_a_newer_run_that_goes_on(tmp_path: Path) -> None:
     run_folders.point_latest(tmp_path, newer)
     run_folders.point_latest_if_over(tmp_path, older)
     assert run_folders.latest(tmp_path) == newer
-    assert journal.close_cut_short(journal.read(newer), journal.End("finished", 1.0, 0, (), ""))
+    assert journal.close_cut_short(journal.read(newer), journal.JournalEnd("finished", 1.0, 0, (), ""))
     run_folders.point_latest_if_over(tmp_path, older)
     assert run_folders.latest(tmp_path) == older

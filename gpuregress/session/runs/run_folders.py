@@ -1,18 +1,18 @@
-"""The folders of runs: their names, `latest`, and which one a user means."""
+"""Folders of runs: their names, the link `latest`, and the selection of one by its name."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 import secrets
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import NothingToDo, StorageError, UsageError
-from gpuregress.session import journal
+from gpuregress.session.runs import journal
 
 RESULTS = "results.json"
 LAUNCH_LOG = "launch.log"
@@ -25,14 +25,14 @@ _NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _ABANDONED_S = 24 * 3600.0
 
 
-def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> tuple[Path, journal.Writer]:
-    """Makes a run's folder, `20261120T020000Z-3f2a`, with its journal and the folder for its dumps, in one step.
+def create(runs: Path, start: journal.JournalStart, now: datetime) -> tuple[Path, journal.JournalWriter]:
+    """Make a run's folder, `20261120T020000Z-3f2a`, with its journal and the folder for its dumps, in one step.
 
     Its name comes after those of all runs of the same second, so that the order of names is that of the runs.
 
     Args:
         runs: the project's `runs`.
-        start: the run's name → what it is to do.
+        start: the journal's first line, without the run's name.
         now: UTC.
 
     Raises:
@@ -52,15 +52,15 @@ def create(runs: Path, start: Callable[[str], journal.Start], now: datetime) -> 
             now += timedelta(seconds=1)
             continue
         folder = runs / f"{second}{number:04x}"
-        with storage.scratch(runs) as unborn, storage.disk_errors(folder):
-            (unborn / "dumps").mkdir()
-            writer = journal.Writer(unborn, start(folder.name))
+        with storage.scratch(runs) as unnamed, storage.disk_errors(folder):
+            (unnamed / "dumps").mkdir()
+            writer = journal.JournalWriter(unnamed, dataclasses.replace(start, run=folder.name))
             writer.move(folder)
         return folder, writer
 
 
 def point_latest(runs: Path, folder: Path) -> None:
-    """Makes `runs/latest` name this run, in one step.
+    """Make `runs/latest` name this run, in one step.
 
     Raises:
         StorageError: the link cannot be made, or something else has its name.
@@ -77,7 +77,7 @@ def point_latest(runs: Path, folder: Path) -> None:
 
 
 def point_latest_if_over(runs: Path, folder: Path) -> None:
-    """Makes `runs/latest` name a run that just ended, unless a newer one goes on or was cut short.
+    """Make `runs/latest` name a run that just ended, unless a newer one goes on or was cut short.
 
     Raises:
         StorageError: as for `point_latest`.
@@ -88,12 +88,12 @@ def point_latest_if_over(runs: Path, folder: Path) -> None:
         point_latest(runs, folder)
 
 
-def discard(runs: Path, folder: Path, before: Path | None) -> None:
-    """Removes a run in which nothing was run; where `runs/latest` names it, it names the one before again, if any."""
+def discard(runs: Path, folder: Path, previous: Path | None) -> None:
+    """Remove a run in which nothing was run; where `runs/latest` names it, it names the previous one again."""
     with contextlib.suppress(StorageError, OSError):
         if latest(runs) == folder:
-            if before is not None:
-                point_latest(runs, before)
+            if previous is not None:
+                point_latest(runs, previous)
             else:
                 (runs / LATEST).unlink()
         storage.remove_tree(folder)
@@ -103,7 +103,7 @@ def discard(runs: Path, folder: Path, before: Path | None) -> None:
 
 
 def find(runs: Path, name: str | None = None) -> Path:
-    """The folder of a run.
+    """Find the folder of a run.
 
     Args:
         runs: the project's `runs`.
@@ -114,10 +114,10 @@ def find(runs: Path, name: str | None = None) -> Path:
         UsageError: no run, or more than one, has that name.
     """
     if name in (None, LATEST):
-        newest = latest(runs) or next(reversed(every(runs)), None)
-        if newest is None:
+        last = latest(runs) or next(reversed(every(runs)), None)
+        if last is None:
             raise NothingToDo(f"there is no run in {runs} yet; `gpuregress run` makes one")
-        return newest
+        return last
     candidates = [
         folder for folder in every(runs) if name and (folder.name.startswith(name) or folder.name.endswith(name))
     ]
@@ -125,8 +125,8 @@ def find(runs: Path, name: str | None = None) -> Path:
         return candidates[0]
     if candidates:
         raise UsageError(f"{len(candidates)} runs are called {name!r}: {', '.join(f.name for f in candidates[-5:])}")
-    there = ", ".join(folder.name for folder in every(runs)[-5:]) or "none yet"
-    raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {there}")
+    newest = ", ".join(folder.name for folder in every(runs)[-5:]) or "none yet"
+    raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {newest}")
 
 
 def latest(runs: Path) -> Path | None:
@@ -146,7 +146,7 @@ def every(runs: Path) -> tuple[Path, ...]:
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Whether a run without results has been silent for so long that nobody works in it, and none holds its journal."""
+    """Whether a run without results has been silent for a day, and no process holds its journal."""
     with contextlib.suppress(StorageError):  # an earlier gpuregress made it, or a disk failed
         if journal.read(folder).state == "running":
             return False

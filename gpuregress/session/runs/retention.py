@@ -1,6 +1,6 @@
-"""The runs that are kept: the newest few, the last finished night, and the last run in which each case passed.
+"""Retention of runs: the newest few, the last finished night and the last run in which each case passed are kept.
 
-Where the disk is short, the newest few are fewer; the others stay in any case, and so does a run that goes on.
+Where the disk is short, the newest few are fewer; the others are kept in any case, and so is a run that goes on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from gpuregress import history, storage
 from gpuregress.baselines import Store
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
-from gpuregress.session import history_entry, journal, missing_cases, run_folders
+from gpuregress.session import missing_cases
+from gpuregress.session.runs import history_entry, journal, run_folders
 
 _ROOM = 64 << 20
 """Bytes that should be free before a run, where the disk is large enough to say so."""
@@ -24,10 +25,10 @@ _RECENT = 3
 
 
 def retire(project: Project) -> tuple[str, ...]:
-    """Removes the runs that need not stay.
+    """Remove the runs that need not be kept.
 
     Args:
-        project: whose; its settings say how many runs are kept in any case.
+        project: whose; its settings have the number of runs that are kept in any case.
 
     Returns:
         The names of those removed.
@@ -39,18 +40,18 @@ def retire(project: Project) -> tuple[str, ...]:
     keep = project.settings.keep_runs
     if len(runs) <= keep:
         return ()
-    spared = _spared(project, runs)
-    return tuple(_removed(folder for folder in runs[:-keep] if folder not in spared))
+    kept = _kept_in_any_case(project, runs)
+    return tuple(_removed(folder for folder in runs[:-keep] if folder not in kept))
 
 
 def make_room(project: Project) -> tuple[str, ...]:
-    """Removes old runs while the disk is short of space for a run like the last one.
+    """Remove old runs while the disk is short of space for a run like the last one.
 
     Args:
         project: whose.
 
     Returns:
-        A line for people, if any was removed.
+        A line for the user, if any was removed.
 
     Raises:
         StorageError: one cannot be removed.
@@ -58,9 +59,9 @@ def make_room(project: Project) -> tuple[str, ...]:
     runs = _oldest_first(project.runs)
     if not runs or _free(project.runs) >= _PLENTY or _free(project.runs) >= (needed := _needed(runs)):
         return ()
-    spared = _spared(project, runs)
+    kept = _kept_in_any_case(project, runs)
     removed = []
-    for name in _removed(folder for folder in runs[:-1] if folder not in spared):
+    for name in _removed(folder for folder in runs[:-1] if folder not in kept):
         removed.append(name)
         if _free(project.runs) >= needed:
             break
@@ -71,70 +72,70 @@ def make_room(project: Project) -> tuple[str, ...]:
 
 
 def is_full(runs: Path) -> bool:
-    """Whether the disk has next to nothing left; not where somebody has removed the folder."""
+    """Whether the disk has almost no space left; False where the folder is gone."""
     try:
-        found = os.statvfs(runs)
+        disk = os.statvfs(runs)
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize < min(_ROOM, found.f_blocks * found.f_frsize // _SHARE)
+    return disk.f_bavail * disk.f_frsize < min(_ROOM, disk.f_blocks * disk.f_frsize // _SHARE)
 
 
 def _free(runs: Path) -> int:
-    found = os.statvfs(runs)
-    return found.f_bavail * found.f_frsize
+    disk = os.statvfs(runs)
+    return disk.f_bavail * disk.f_frsize
 
 
 def _needed(runs: Sequence[Path]) -> int:
     """Twice what the largest of the last few runs takes; at least a twentieth of the disk, or 64 MiB."""
-    found = os.statvfs(runs[-1].parent)
+    disk = os.statvfs(runs[-1].parent)
     largest = max(map(_size, runs[-_RECENT:]))
-    return max(2 * largest, min(_ROOM, found.f_blocks * found.f_frsize // _SHARE))
+    return max(2 * largest, min(_ROOM, disk.f_blocks * disk.f_frsize // _SHARE))
 
 
 def _size(folder: Path) -> int:
     total = 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):  # a run that goes on moves its files
-                total += os.lstat(Path(place, name)).st_size
+                total += os.lstat(Path(parent, name)).st_size
     return total
 
 
 def _oldest_first(runs: Path) -> list[Path]:
-    """All runs; of one second have names in any order, so the one that `latest` names comes last."""
+    """All runs; runs of one second have names in any order, so the one that `latest` names comes last."""
     newest = run_folders.latest(runs)
     return sorted(run_folders.every(runs), key=lambda folder: (folder == newest, folder.name))
 
 
-def _spared(project: Project, runs: Sequence[Path]) -> set[Path]:
+def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
     """The last finished night, and the last run in which each case passed that is not gone.
 
     Those of the newest runs, of the last night and with a baseline are there: a run of a few cases says nothing of
     the others.
     """
-    words, night = _words(project, runs), missing_cases.last_night(project)
-    still = {case for folder in runs[-project.settings.keep_runs :] for case in words[folder.name]}
+    verdicts, night = _verdicts(project, runs), missing_cases.last_night(project)
+    still = {case for folder in runs[-project.settings.keep_runs :] for case in verdicts[folder.name]}
     still |= {*night.cases, *Store(project.baselines).case_names()}
-    spared = {project.runs / night.run}
+    kept = {project.runs / night.run}
     passed: set[str] = set()
     for folder in reversed(runs):
-        found = {case for case, status in words[folder.name].items() if status == "pass" and case in still} - passed
-        if found:
-            spared.add(folder)
-            passed |= found
-    return spared
+        passing = {case for case, status in verdicts[folder.name].items() if status == "pass"} & still - passed
+        if passing:
+            kept.add(folder)
+            passed |= passing
+    return kept
 
 
-def _words(project: Project, runs: Sequence[Path]) -> Mapping[str, Mapping[str, str]]:
+def _verdicts(project: Project, runs: Sequence[Path]) -> Mapping[str, Mapping[str, str]]:
     """Run → case → its verdict: from the history, and from the results of the runs that it lacks."""
-    found = dict(history.words(project.runs / history_entry.FILE, [folder.name for folder in runs]))
+    found = dict(history.verdicts(project.runs / history_entry.FILE, [folder.name for folder in runs]))
     for folder in runs:
         if folder.name not in found:
-            found[folder.name] = _words_of(folder)
+            found[folder.name] = _stored_verdicts(folder)
     return found
 
 
-def _words_of(folder: Path) -> dict[str, str]:
+def _stored_verdicts(folder: Path) -> dict[str, str]:
     path = folder / run_folders.RESULTS
     try:
         cases = storage.read_json(path, "")["cases"] if path.is_file() else []
@@ -152,7 +153,7 @@ def _is_over(folder: Path) -> bool:
 
 
 def _removed(runs: Iterable[Path]) -> Iterable[str]:
-    """Removes those that are over, one by one."""
+    """Remove those that are over, one by one."""
     for folder in runs:
         if not _is_over(folder):
             continue

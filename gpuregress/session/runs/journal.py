@@ -1,14 +1,14 @@
-"""The journal of a run, `verdicts.jsonl`: what it was to do, then each verdict as it is reached, then its end.
+"""Journal of a run, `verdicts.jsonl`: the plan, then each verdict as it is reached, then the end.
 
-    {"start": Start}         the first line, on disk (fdatasync) before anything runs
-    {"verdict": Entry}       one a case, in the order in which they were reached
-    {"end": End}             the last line: the run is over
+    {"start": JournalStart}         the first line, on disk (fdatasync) before anything runs
+    {"verdict": JournalEntry}       one a case, in the order in which they were reached
+    {"end": JournalEnd}             the last line: the run is over
 
 Each line is a JSON object of one key; its value is a record as `records.to_json` writes it (NaN and infinities as
 Python's json does). A line is one write in append mode: a kill takes at most the line that was being written, a power
 cut may take the last ones. The process of a run holds a lock (flock) on the file from before the file has its name, and
-the system frees it when that process is gone, however it went. So a journal without an end that nobody holds is that
-of a run which was cut short.
+the system frees it when that process ends. So a journal without an end that nobody holds is that of a run which was cut
+short.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TAIL = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process as another one finds it again: `boot` is Linux's boot_id, "" where there is none."""
+    """Identity of a process; `boot` is Linux's boot_id, "" where there is none."""
 
     pid: int
     host: str
@@ -45,8 +45,8 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """What a run is to do.
+class JournalStart:
+    """The plan of a run.
 
     Attributes:
         version: of the format.
@@ -55,7 +55,7 @@ class Start:
         device: as `cpu`.
         kind: `run` or `nightly`.
         gpuregress: its version.
-        process: who runs it.
+        process: the one that runs it.
         cases: every planned case, in order.
         owed: the cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
     """
@@ -72,11 +72,11 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A case that has its verdict.
 
     Attributes:
-        verdict: with what the worker said.
+        verdict: with the worker's outcome.
         case: without its launches; None where it did not run.
         made_of: what decided its results; None where it did not run.
     """
@@ -87,11 +87,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class JournalEnd:
     """The end of a run.
 
     Attributes:
-        state: what became of it.
+        state: how it ended.
         seconds: wall time.
         exit_code: the run's; 4 where it was cut short.
         notes: the run's.
@@ -111,9 +111,12 @@ class End:
     missing: tuple[Missing, ...] = ()
 
 
+JournalRecord = JournalStart | JournalEntry | JournalEnd
+
+
 @dataclass(frozen=True)
 class Journal:
-    """A journal, read.
+    """The content of a journal.
 
     Attributes:
         path: the file.
@@ -123,19 +126,19 @@ class Journal:
     """
 
     path: Path
-    start: Start
-    entries: tuple[Entry, ...]
-    end: End | None
+    start: JournalStart
+    entries: tuple[JournalEntry, ...]
+    end: JournalEnd | None
 
     @cached_property
     def state(self) -> State:
-        """What became of the run, as far as this machine can tell."""
+        """How the run ended, or whether it goes on."""
         if self.end is not None:
             return self.end.state
         return "running" if _is_alive(self.path, self.start.process) else "cut short"
 
     @property
-    def judged(self) -> dict[str, Entry]:
+    def judged(self) -> dict[str, JournalEntry]:
         """Case → its entry."""
         return {entry.verdict.case: entry for entry in self.entries}
 
@@ -147,33 +150,33 @@ class Journal:
 
     @property
     def not_passed(self) -> tuple[str, ...]:
-        """What `--rerun-failed` runs: all that was planned or owed and did not pass.
+        """The cases that `--rerun-failed` runs: those that were planned or owed and did not pass.
 
         A case that this run left out for its device counts as passed only where no earlier run owes it.
         """
-        words = {entry.verdict.case: entry.verdict.status for entry in self.entries}
+        status = {entry.verdict.case: entry.verdict.status for entry in self.entries}
         owed = set(self.start.owed)
-        names = dict.fromkeys((*self.start.cases, *words, *self.start.owed))  # broken jobs have verdicts, too
-        return tuple(n for n in names if words.get(n) != "pass" and (words.get(n) != "skip" or n in owed))
+        names = dict.fromkeys((*self.start.cases, *status, *self.start.owed))  # broken jobs have verdicts, too
+        return tuple(n for n in names if status.get(n) != "pass" and (status.get(n) != "skip" or n in owed))
 
     @property
-    def who(self) -> str:
+    def process(self) -> str:
         """The process of the run, in words."""
         return f"process {self.start.process.pid} on {self.start.process.host}"
 
 
-class Writer:
-    """The journal of a run that goes on; holds the lock that says so.
+class JournalWriter:
+    """Writer of the journal of a run that goes on; holds the lock that shows it.
 
     Args:
         folder: the run's, which no other process knows yet.
-        start: what it is to do.
+        start: the first line.
 
     Raises:
         StorageError: no space, no permission.
     """
 
-    def __init__(self, folder: Path, start: Start) -> None:
+    def __init__(self, folder: Path, start: JournalStart) -> None:
         self._path = folder / FILE
         self._unwritten = bytearray()
         with storage.disk_errors(self._path):
@@ -189,11 +192,11 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Closes the file and frees the lock."""
+        """Close the file and free the lock."""
         os.close(self._descriptor)
 
     def move(self, folder: Path) -> None:
-        """Gives the run's folder its name.
+        """Give the run's folder its name.
 
         Raises:
             StorageError: it cannot have it.
@@ -202,23 +205,23 @@ class Writer:
             self._path.parent.rename(folder)
         self._path = folder / FILE
 
-    def add(self, entry: Entry) -> None:
-        """Appends a verdict, and whatever the disk refused before.
+    def add(self, entry: JournalEntry) -> None:
+        """Append a verdict, and the lines that the disk refused before.
 
         Raises:
             StorageError: no space: it is kept in memory until the next line is written.
         """
         self._append("verdict", entry)
 
-    def end(self, end: End) -> None:
-        """Appends the end, and whatever the disk refused before.
+    def end(self, end: JournalEnd) -> None:
+        """Append the end, and the lines that the disk refused before.
 
         Raises:
             StorageError: no space.
         """
         self._append("end", end)
 
-    def _append(self, key: str, record: Start | Entry | End) -> None:
+    def _append(self, key: str, record: JournalRecord) -> None:
         self._unwritten += _line(key, record)
         with storage.disk_errors(self._path):
             while self._unwritten:
@@ -227,7 +230,7 @@ class Writer:
 
 
 def read(folder: Path) -> Journal:
-    """Reads a run's journal, whatever a crash left of it.
+    """Read a run's journal, also one that a crash cut off.
 
     Raises:
         StorageError: there is none, or its start or, in a run that ended by itself, any line was edited or cut short.
@@ -239,15 +242,15 @@ def read(folder: Path) -> Journal:
         raise storage.damaged(path, _AGAIN)
     records = [_parse(line) for line in storage.read_bytes(path).split(b"\n") if line]
     start = records[0] if records else None
-    end = next((record for record in reversed(records) if isinstance(record, End)), None)
+    end = next((record for record in reversed(records) if isinstance(record, JournalEnd)), None)
     is_over = end is not None and end.state != "cut short"
-    if not isinstance(start, Start) or start.version != VERSION or (is_over and None in records):
+    if not isinstance(start, JournalStart) or start.version != VERSION or (is_over and None in records):
         raise storage.damaged(path, _AGAIN)
-    return Journal(path, start, tuple(record for record in records if isinstance(record, Entry)), end)
+    return Journal(path, start, tuple(record for record in records if isinstance(record, JournalEntry)), end)
 
 
-def end_of(folder: Path) -> End | None:
-    """The end of a run that is over; reads the last lines of its journal only."""
+def end_of(folder: Path) -> JournalEnd | None:
+    """Read the end of a run that is over, from the last lines of its journal only."""
     if not (folder / FILE).is_file():  # a pipe would be waited for
         return None
     with contextlib.suppress(OSError), (folder / FILE).open("rb") as file:
@@ -256,16 +259,16 @@ def end_of(folder: Path) -> End | None:
             lines = file.read().split(b"\n")
             if len(lines) > 2:  # the last whole one, and what is after it: nothing
                 record = _parse(lines[-2])
-                return record if isinstance(record, End) else None
+                return record if isinstance(record, JournalEnd) else None
     return None
 
 
-def close_cut_short(journal: Journal, end: End) -> bool:
-    """Appends the end of a run that was cut short.
+def close_cut_short(journal: Journal, end: JournalEnd) -> bool:
+    """Append the end of a run that was cut short.
 
     Args:
         journal: its journal, without an end.
-        end: says so.
+        end: its state is `cut short`.
 
     Returns:
         False where another process was faster.
@@ -292,12 +295,12 @@ def process() -> Process:
     return Process(os.getpid(), socket.gethostname(), boot)
 
 
-def _line(key: str, record: Start | Entry | End) -> bytes:
+def _line(key: str, record: JournalRecord) -> bytes:
     return json.dumps({key: to_json(record)}, separators=(",", ":")).encode() + b"\n"
 
 
-def _parse(line: bytes) -> Start | Entry | End | None:
-    """A line's record; None for one that is none."""
+def _parse(line: bytes) -> JournalRecord | None:
+    """The record of a line; None for a line that holds none."""
     try:
         ((key, value),) = json.loads(line).items()
         return from_json(_KINDS[key], value)
@@ -305,17 +308,16 @@ def _parse(line: bytes) -> Start | Entry | End | None:
         return None
 
 
-_KINDS: dict[str, type[Start | Entry | End]] = {"start": Start, "verdict": Entry, "end": End}
+_KINDS: dict[str, type[JournalRecord]] = {"start": JournalStart, "verdict": JournalEntry, "end": JournalEnd}
 
 
-def _is_alive(journal: Path, who: Process) -> bool:
+def _is_alive(journal: Path, owner: Process) -> bool:
     """Whether the process of a run without an end still works on it.
 
-    A lock tells it on one machine, and after a restart of it. Of a run on another host (a shared file system) only its
-    silence does.
+    On this machine its lock shows it. Of a run on another host (a shared file system) only new writes do.
     """
     here = process()
-    is_here = who.boot == here.boot
+    is_here = owner.boot == here.boot
     try:
         with journal.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -323,8 +325,8 @@ def _is_alive(journal: Path, who: Process) -> bool:
         return True
     except OSError:  # a file system without locks
         if is_here:
-            return Path(f"/proc/{who.pid}").exists()
-    if is_here or who.host == here.host:
+            return Path(f"/proc/{owner.pid}").exists()
+    if is_here or owner.host == here.host:
         return False
     with contextlib.suppress(OSError):
         return time.time() - max(path.stat().st_mtime for path in journal.parent.iterdir()) < _SILENT_S

@@ -1,4 +1,4 @@
-"""Every run's verdicts, kept when its folder is long gone. No damage to the history ever stops a run."""
+"""A run's entry in the project's history, kept when its folder is removed; damage to the history stops no run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT = 1000
 
 
 def record(project: Project, summary: RunSummary, kind: Kind) -> tuple[str, ...]:
-    """Adds a run to the project's history.
+    """Add a run to the project's history.
 
     Args:
         project: whose.
@@ -24,7 +24,7 @@ def record(project: Project, summary: RunSummary, kind: Kind) -> tuple[str, ...]
         kind: `run` or `nightly`.
 
     Returns:
-        What the user should know: that the history was damaged, or could not be written.
+        A line where the history was damaged, or could not be written.
     """
     try:
         with History(project.runs / FILE) as history:
@@ -55,7 +55,7 @@ def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, 
     Args:
         project: whose.
         selectors: case names, job names or globs; none: every case.
-        last: so many of each.
+        last: the number of results of each.
 
     Raises:
         NothingToDo: no run ever had such a case.

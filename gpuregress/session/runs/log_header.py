@@ -1,4 +1,4 @@
-"""The head of a run's launch log: device, driver, compiler, host, gpuregress and every seed."""
+"""Header of a run's launch log: device, driver, compiler, host, gpuregress and every seed."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from gpuregress.records import Case, Program
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.workers.process import DeviceSlot
 
-_TOLD = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
+_CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
 
 
-def facts(cases: Sequence[Case], choice: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
+def facts(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Program]) -> dict[str, str]:
     """Each fact's name and text, in order.
 
     Args:
         cases: those that run.
-        choice: where.
-        programs: what their sources were compiled to.
+        devices: where.
+        programs: of their sources.
     """
     compilers = dict.fromkeys(program.compiler for program in programs)
-    found = {
+    header = {
         "gpuregress": __version__,
         "host": f"{platform.node()}, {platform.platform()}, Python {platform.python_version()}",
-        "device": choice.name,
+        "device": devices.name,
         "compiler": ", ".join(compilers) or toolchain.compiler_version(),
     }
-    if choice.kind == "cuda":
-        found |= _cards(choice.slots)
+    if devices.kind == "cuda":
+        header |= _cards(devices.slots)
     for case in cases:
-        found[f"seed of {case.job}"] = str(case.seed)
+        header[f"seed of {case.job}"] = str(case.seed)
         for buffer in case.buffers.values():
             if buffer.fill is not None:
-                found[f"seed of {case.job}.{buffer.name}"] = str(buffer.fill.seed)
-    return found
+                header[f"seed of {case.job}.{buffer.name}"] = str(buffer.fill.seed)
+    return header
 
 
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, str]:
@@ -47,7 +47,7 @@ def _cards(slots: Sequence[DeviceSlot]) -> dict[str, str]:
         wanted = slot.environment.get("CUDA_VISIBLE_DEVICES", "")
         card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
         if card is not None:
-            found[slot.label] = ", ".join(_text(key, card[key]) for key in _TOLD if key in card)
+            found[slot.label] = ", ".join(_text(key, card[key]) for key in _CARD_FACTS if key in card)
     return found
 
 

@@ -1,0 +1,72 @@
+"""Second step of a run: compile one case of each job and check it against its kernels before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuregress import verdict
+from gpuregress.errors import JobErrors
+from gpuregress.judging import rejections
+from gpuregress.records import Case, Program, Verdict
+from gpuregress.session.compilation import kernel_arguments
+from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
+from gpuregress.session.planning import PlannedRun, error_lines
+from gpuregress.session.run_context import RunContext
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """A plan whose jobs agree with their kernels.
+
+    Attributes:
+        plan: without the cases of jobs that contradict their kernels; those jobs are among its broken ones.
+        programs: what was compiled for the check.
+        rejected: case, buffer and digest of what was rejected → who, when and why.
+    """
+
+    plan: PlannedRun
+    programs: tuple[Program, ...]
+    rejected: Mapping[tuple[str, str, str], str]
+
+
+def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuilder) -> CheckedRun:
+    """Check the arguments of one case of each job and set of kernels.
+
+    Raises:
+        JobErrors: all contradictions, unless the request keeps going.
+        Interrupted: the user asked to stop.
+        StorageError: the list of rejected results is damaged.
+    """
+    samples = kernel_arguments.samples(planned.runnable)
+    compiled = builder.compile(samples)
+    remarks = kernel_arguments.unset_constants(samples, compiled)
+    broken = _contradicting_jobs(context, samples, compiled)
+    checked = dataclasses.replace(
+        planned,
+        cases=tuple(case for case in planned.cases if case.path not in broken),
+        runnable=tuple(case for case in planned.runnable if case.path not in broken),
+        broken=(*planned.broken, *broken.values()),
+        remarks=(*planned.remarks, *remarks),
+    )
+    programs = tuple(built.program for built in compiled.values() if isinstance(built, CasePrograms))
+    return CheckedRun(checked, programs, rejections.known(context.project.runs))
+
+
+def _contradicting_jobs(
+    context: RunContext, cases: Sequence[Case], compiled: Mapping[str, Built]
+) -> dict[str, Verdict]:
+    """Job file → the verdict on a job with an argument that does not fit its kernel."""
+    try:
+        kernel_arguments.check(cases, compiled)
+    except JobErrors as contradictions:
+        if not context.request.keeps_going:
+            raise
+        jobs, errors = {case.path: case.job for case in cases}, contradictions.errors
+        lines = {
+            path: error_lines(context.project, [error for error in errors if str(error.path) == path])
+            for path in sorted({str(error.path) for error in errors})
+        }
+        return {path: verdict.broken(jobs[path], of_job) for path, of_job in lines.items()}
+    return {}

@@ -1,0 +1,138 @@
+"""Programs of cases, from the cache or from a crew of compilers; each distinct source is compiled once.
+
+A source that does not compile is the error of its own cases only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress import toolchain
+from gpuregress.errors import GpuregressError
+from gpuregress.records import Case, Program, Source, to_json
+from gpuregress.session.compilation.crew import Crew, InProcessCrew, Result, process_count
+from gpuregress.session.events import Compiling, Listener
+from gpuregress.session.run_context import RunContext
+from gpuregress.workers.compilers import Compilers
+
+
+@dataclass(frozen=True, slots=True)
+class CasePrograms:
+    """The programs of one case: its own, and buffer → that of its gold standard."""
+
+    program: Program
+    references: Mapping[str, Program]
+
+
+Built = CasePrograms | GpuregressError
+"""What came of compiling a case: its programs, or the error of the first source that does not compile."""
+
+
+class ProgramBuilder:
+    """The programs of a run's sources.
+
+    Args:
+        crew: compiles what is not found.
+        listen: receives an event for each source.
+        find: a source → its program where it was compiled before; None: every source goes to the crew.
+    """
+
+    def __init__(self, crew: Crew, listen: Listener, find: Callable[[Source], Program | None] | None = None) -> None:
+        self.crew = crew
+        self._listen = listen
+        self._find = find
+        self._results: dict[str, Result] = {}
+        self._requested: set[str] = set()
+        self._keys: dict[str, tuple[str, ...]] = {}
+
+    def compile(self, cases: Sequence[Case]) -> dict[str, Built]:
+        """Compile every distinct source of some cases, and wait for that.
+
+        Returns:
+            Case → what came of it.
+
+        Raises:
+            Interrupted: the user asked to stop.
+        """
+        compiled: dict[str, Built] = {}
+        for case in cases:
+            self.request(case)
+        for case in cases:
+            while (built := self.built(case)) is None:
+                self.crew.wait()
+                self.collect()
+            compiled[case.name] = built
+        return compiled
+
+    def request(self, case: Case) -> None:
+        """Start the compilation of a case's sources; `built` tells when it is over."""
+        if case.name in self._keys:
+            return
+        sources = sources_of(case)
+        self._keys[case.name] = tuple(source_key(source) for source in sources)
+        for key, source in zip(self._keys[case.name], sources, strict=True):
+            if key not in self._requested:
+                self._requested.add(key)
+                self._start(key, source)
+
+    def _start(self, key: str, source: Source) -> None:
+        self._listen(Compiling(Path(source.path).name, len(self._requested)))
+        result = find_or_submit(self.crew, key, source, self._find or (lambda _source: None))
+        if result is not None:
+            self._results[key] = result
+
+    def collect(self) -> None:
+        """Take the results of the crew."""
+        self._results.update(self.crew.collect())
+
+    def built(self, case: Case) -> Built | None:
+        """What came of a case that was requested; None: not all of its sources are compiled yet."""
+        results = [self._results.get(key) for key in self._keys[case.name]]
+        failed = next((result for result in results if isinstance(result, GpuregressError)), None)
+        if failed is not None:
+            return failed
+        programs = [result for result in results if isinstance(result, Program)]
+        if len(programs) < len(results):
+            return None
+        return CasePrograms(programs[0], dict(zip(case.reference_kernels, programs[1:], strict=True)))
+
+
+@contextlib.contextmanager
+def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
+    """The builder of a run: compiler processes, or what a test put in their place.
+
+    Raises:
+        StorageError: others may write the cache.
+    """
+    compiler = context.machinery.compiler
+    if compiler is not None:
+        yield ProgramBuilder(InProcessCrew(compiler, context.stop.check), context.listen)
+        return
+    toolchain.check_folder()
+    with Compilers(process_count(), context.stop) as crew:
+        yield ProgramBuilder(crew, context.listen, toolchain.find)
+
+
+def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source], Program | None]) -> Result | None:
+    """A source's program where it was compiled before, or the error of looking; None: the crew compiles it."""
+    try:
+        found = find(source)
+    except GpuregressError as error:
+        return error
+    if found is None:
+        crew.submit(key, source)
+    return found
+
+
+def sources_of(case: Case) -> tuple[Source, ...]:
+    """The case's own source, then those of its gold standards."""
+    return (case.source, *(kernel.source for kernel in case.reference_kernels.values()))
+
+
+def source_key(source: Source) -> str:
+    """A text that is equal for equal sources."""
+    return json.dumps(to_json(source), sort_keys=True)

@@ -1,0 +1,70 @@
+"""Compilation outside a run, in processes of their own: for `build`, `check`, `show`, `new` and `doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpuregress import toolchain
+from gpuregress.errors import GpuregressError
+from gpuregress.interrupts import StopSignal
+from gpuregress.records import Case, Program, Source
+from gpuregress.session.compilation.builder import Built, ProgramBuilder, find_or_submit
+from gpuregress.session.compilation.crew import Result, process_count
+from gpuregress.workers.compilers import Compilers
+
+
+def compile_cases(cases: Sequence[Case]) -> dict[str, Built]:
+    """Compile every distinct source of the cases.
+
+    Returns:
+        Case → its programs, or why there are none.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    with StopSignal() as stop, Compilers(process_count(), stop) as crew:
+        return ProgramBuilder(crew, lambda _event: None, toolchain.find).compile(cases)
+
+
+def compile_source(source: Source) -> Program:
+    """Compile one source.
+
+    Raises:
+        GpuregressError: it cannot be compiled, or the user asked to stop.
+    """
+    (result,) = compile_sources([source])
+    if isinstance(result, GpuregressError):
+        raise result
+    return result
+
+
+def compile_sources(sources: Sequence[Source], *, cubins: bool = False) -> list[Result]:
+    """Compile sources that are not in the cache.
+
+    Args:
+        sources: what is compiled.
+        cubins: link to machine code, too.
+
+    Returns:
+        For each source its program, or why there is none.
+
+    Raises:
+        Interrupted: the user asked to stop.
+        StorageError: others may write the cache.
+    """
+    toolchain.check_folder()
+
+    def find(source: Source) -> Program | None:
+        program = toolchain.find(source)
+        return program if program is None or program.cubin or not cubins else None
+
+    results: dict[str, Result] = {}
+    with StopSignal() as stop, Compilers(process_count(), stop, cubins=cubins) as crew:
+        for number, source in enumerate(sources):
+            result = find_or_submit(crew, str(number), source, find)
+            if result is not None:
+                results[str(number)] = result
+        while crew.under_way:
+            crew.wait()
+            results.update(crew.collect())
+    return [results[str(number)] for number in range(len(sources))]

@@ -1,0 +1,121 @@
+"""First step of a run: the cases that are meant, with the overrides of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpuregress import plan, verdict
+from gpuregress.errors import JobError, NothingToDo, RunLocked
+from gpuregress.project import Project
+from gpuregress.records import Case, Verdict
+from gpuregress.session import missing_cases, overrides
+from gpuregress.session.run_context import RunContext
+from gpuregress.session.runs import journal, run_folders
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """The cases of a run.
+
+    Attributes:
+        cases: in the order of the plan.
+        runnable: those whose job runs on the selected devices.
+        broken: verdicts on wrong jobs, where the others run nevertheless.
+        owed: cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
+        notes: what the user must be told.
+        remarks: what is worth knowing.
+    """
+
+    cases: tuple[Case, ...]
+    runnable: tuple[Case, ...]
+    broken: tuple[Verdict, ...] = ()
+    owed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """The number of verdicts that the run will reach."""
+        return len(self.cases) + len(self.broken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rerun:
+    """The part of a plan that did not pass in the last run."""
+
+    cases: tuple[Case, ...]
+    owed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def plan_cases(context: RunContext) -> PlannedRun:
+    """Plan the cases of the request.
+
+    Raises:
+        JobErrors: a job is wrong, unless the request keeps going.
+        NothingToDo: no case is left.
+        UsageError: a selector or an override that means nothing.
+        DeviceError: compute-sanitizer is asked for and missing.
+        RunLocked: the run whose failures are to be run again is still going on.
+    """
+    warnings = overrides.check(context.request, context.devices)
+    planned = _plan(context)
+    rerun = _not_passed(context, planned.cases) if context.request.rerun_failed else _Rerun(tuple(planned.cases))
+    cases = overrides.apply(rerun.cases, context.request, context.devices)
+    return PlannedRun(
+        cases,
+        tuple(case for case in cases if context.devices.kind in case.devices),
+        tuple(verdict.broken(job.name, error_lines(context.project, job.errors)) for job in planned.broken),
+        rerun.owed,
+        rerun.notes,
+        (*warnings, *planned.notes),
+    )
+
+
+def _plan(context: RunContext) -> plan.Plan:
+    request = context.request
+    try:
+        return (context.machinery.planner or plan.make)(
+            context.project,
+            request.selectors,
+            name_glob=request.name_glob,
+            tags=request.tags,
+            repeat=request.repeat,
+            timeout=request.timeout,
+            keep_going=request.keeps_going,
+        )
+    except NothingToDo:
+        if not missing_cases.are_expected(context.project, request):
+            raise
+        return plan.Plan(())
+
+
+def _not_passed(context: RunContext, cases: Sequence[Case]) -> _Rerun:
+    """The planned cases that did not pass in the last run; the others that did not pass stay owed."""
+    last = journal.read(run_folders.find(context.project.runs))
+    if last.state == "running":
+        raise RunLocked(f"run {last.start.run} is still going on ({last.process}); wait until it ends")
+    owed = last.not_passed
+    again = tuple(case for case in cases if case.name in owed or case.job in owed)  # a broken job
+    if not again:
+        raise NothingToDo(_nothing_to_rerun(owed))
+    request = context.request
+    if request.selectors or request.name_glob or request.tags:
+        return _Rerun(again, owed)
+    planned, jobs = {case.name for case in again}, {case.job for case in again}
+    gone = [name for name in owed if name not in planned | jobs]
+    notes = tuple(f"{name} did not pass in run {last.start.run}, and is no case any more" for name in gone)
+    return _Rerun(again, tuple(name for name in owed if name in planned), notes)
+
+
+def _nothing_to_rerun(owed: Sequence[str]) -> str:
+    if not owed:
+        return "every case of the last run passed: there is nothing to run again"
+    more = f" and {len(owed) - 1} more" if len(owed) > 1 else ""
+    return f"{owed[0]}{more} did not pass in the last run, but nothing of what is asked for: nothing to run again"
+
+
+def error_lines(project: Project, errors: Sequence[JobError]) -> list[str]:
+    """One line for each error, its file relative to the project's root."""
+    return [str(error).removeprefix(f"{project.root}/") for error in errors]

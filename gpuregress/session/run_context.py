@@ -1,0 +1,45 @@
+"""Context of one run: what every step may use and none changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpuregress.interrupts import StopSignal
+from gpuregress.project import Project
+from gpuregress.session.device_slots import DeviceSelection
+from gpuregress.session.events import Listener
+from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.workers.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The request, the devices and the services of a run.
+
+    Attributes:
+        project: whose jobs, baselines and runs.
+        request: what to run.
+        listen: receives the run's events.
+        machinery: parts that a test may replace.
+        stop: set when the user asks to stop.
+        devices: where the cases run.
+        pool: the workers on these devices.
+        started: UTC.
+        start_s: the same moment, as time.perf_counter.
+    """
+
+    project: Project
+    request: RunRequest
+    listen: Listener
+    machinery: Machinery
+    stop: StopSignal
+    devices: DeviceSelection
+    pool: Pool
+    started: datetime
+    start_s: float
+
+    @property
+    def started_text(self) -> str:
+        """The start of the run, ISO 8601."""
+        return f"{self.started:%Y-%m-%dT%H:%M:%SZ}"

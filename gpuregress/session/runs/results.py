@@ -1,0 +1,169 @@
+"""Results of a run: the journal for ourselves, `results.json` for other programs, `report.txt` for people."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuregress import launchlog, storage
+from gpuregress.errors import StorageError
+from gpuregress.judging.accepted import made_of
+from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
+from gpuregress.report import json_report, terminal
+from gpuregress.session.runs import journal, run_folders
+from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCase:
+    """A case as a run left it: what `accept` needs, whatever became of the job since.
+
+    Attributes:
+        case: without its launches.
+        verdict: its own.
+        outcome: the worker's.
+        made_of: what decided its results.
+    """
+
+    case: Case
+    verdict: Verdict
+    outcome: Outcome
+    made_of: MadeOf
+
+    @property
+    def has_dumps(self) -> bool:
+        """Whether the case ran to its end and left dumps."""
+        return self.outcome.state == "done" and bool(self.outcome.dumps)
+
+    @property
+    def device_kind(self) -> str:
+        """`cpu` or `cuda`, "" where no device is known."""
+        return self.outcome.device.name.partition(":")[0] if self.outcome.device is not None else ""
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def entry(verdict: Verdict, case: Case, program: Program | None) -> JournalEntry:
+    """A case's line in the journal."""
+    if verdict.outcome is None:
+        return JournalEntry(verdict)
+    return JournalEntry(verdict, dataclasses.replace(case, launches=()), made_of(case, verdict.outcome, program))
+
+
+def write(folder: Path, summary: RunSummary, writer: JournalWriter, *, root: Path) -> None:
+    """End the journal and write the other files, `results.json` last: with it, all of the run is on disk.
+
+    Raises:
+        StorageError: no space, no permission.
+    """
+    text = json_report.render(summary).encode()
+    writer.end(end_of(summary, text))
+    write_reports(folder, summary, text, root)
+
+
+def end_of(summary: RunSummary, text: bytes) -> JournalEnd:
+    """The last line of a run's journal.
+
+    Args:
+        summary: the run.
+        text: its `results.json`.
+    """
+    return JournalEnd(
+        summary.state,
+        summary.seconds,
+        summary.exit_code,
+        summary.notes,
+        storage.digest_text(text),
+        summary.cut,
+        summary.remarks,
+        summary.missing,
+    )
+
+
+def write_reports(folder: Path, summary: RunSummary, text: bytes, root: Path) -> None:
+    """Write `report.txt`, flush the run's folder to disk, then write `results.json`.
+
+    Raises:
+        StorageError: no space, no permission.
+    """
+    storage.write_atomic(folder / terminal.FULL_TEXT, terminal.full(summary, root=root).encode(), durable=False)
+    storage.sync_tree(folder)
+    storage.write_atomic(folder / run_folders.RESULTS, text)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def document(folder: Path) -> dict[str, Any]:
+    """A run's `results.json`; one rebuilt from the journal while the run goes on, or after it was cut short.
+
+    Raises:
+        StorageError: the journal or `results.json` was edited or cut short.
+    """
+    read, path = journal.read(folder), folder / run_folders.RESULTS
+    if read.end is None or not path.exists():
+        rebuilt: dict[str, Any] = json_report.finite(json_report.document(summary_of(read)))
+        return rebuilt
+    advice = f"remove it: all that it holds is in {journal.FILE}, too"
+    if not path.is_file() or storage.digest_text(storage.read_bytes(path)) != read.end.results:
+        raise storage.damaged(path, advice)
+    stored: dict[str, Any] = storage.read_json(path, advice)
+    return stored
+
+
+def read_cases(folder: Path) -> dict[str, FinishedCase]:
+    """The cases of a run that ran, by name.
+
+    Raises:
+        StorageError: the journal was edited or cut short.
+    """
+    return {
+        one.case.name: FinishedCase(one.case, one.verdict, one.verdict.outcome, one.made_of)
+        for one in journal.read(folder).entries
+        if one.case is not None and one.verdict.outcome is not None and one.made_of is not None
+    }
+
+
+def summary_of(read: Journal) -> RunSummary:
+    """The summary of a run, rebuilt from its journal."""
+    start, end, judged = read.start, read.end, read.judged
+    order = {name: number for number, name in enumerate(start.cases)}  # broken jobs, which are not in it, come first
+    verdicts = tuple(judged[name].verdict for name in sorted(judged, key=lambda name: order.get(name, -1)))
+    summary = RunSummary(
+        run=start.run,
+        folder=str(read.path.parent.absolute()),
+        device=start.device,
+        started=start.started,
+        seconds=sum(verdict.seconds for verdict in verdicts),
+        verdicts=verdicts,
+        state=read.state,
+        exit_code=StorageError.exit_code,
+        unfinished=read.unfinished,
+    )
+    if end is not None:
+        return dataclasses.replace(
+            summary,
+            seconds=end.seconds,
+            exit_code=end.exit_code,
+            notes=end.notes,
+            cut=end.cut,
+            remarks=end.remarks,
+            missing=end.missing,
+        )
+    return dataclasses.replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
+
+
+def _launches_in_flight(read: Journal) -> str:
+    """The launches of the log that had not ended when a run was cut short, in words."""
+    try:
+        begun = launchlog.read(read.path.parent / run_folders.LAUNCH_LOG).unfinished
+    except StorageError:  # it had not written one
+        return "before its first launch"
+    judged = read.judged
+    launches = [
+        f"in launch {one.number} on {one.device}, {one.case}: {one.call}" for one in begun if one.case not in judged
+    ]
+    return " and ".join(launches) or "between launches"

@@ -1,0 +1,74 @@
+"""Last step of a run: the summary of its verdicts, with the cases that are missing and the exit code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from gpuregress import plan, verdict
+from gpuregress.baselines import Store
+from gpuregress.errors import Interrupted
+from gpuregress.records import RunSummary
+from gpuregress.session import missing_cases
+from gpuregress.session.checking import CheckedRun
+from gpuregress.session.execution import ExecutedRun
+from gpuregress.session.planning import PlannedRun
+from gpuregress.session.run_context import RunContext
+
+
+def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, folder: Path) -> RunSummary:
+    """Summarize a run: verdicts in the order of the plan, broken jobs first.
+
+    Args:
+        context: the run's.
+        checked: the cases.
+        executed: their verdicts; a case without one was interrupted, or left out by `--fail-fast`.
+        folder: the run's.
+    """
+    planned = checked.plan
+    unfinished = [case for case in planned.cases if case.name not in executed.verdicts]
+    verdicts, notes = dict(executed.verdicts), list(planned.notes)
+    if executed.interrupted and unfinished:
+        notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
+    elif unfinished:
+        reason = "not run: an earlier case failed (--fail-fast)"
+        verdicts |= {case.name: verdict.skipped(case, reason) for case in unfinished}
+    names = (*(broken.case for broken in planned.broken), *(case.name for case in planned.cases))
+    ordered = tuple(verdicts[name] for name in names if name in verdicts)
+    absent = missing_cases.find(context.request, names, _orphans(context, planned))
+    return RunSummary(
+        run=folder.name,
+        folder=str(folder),
+        device=context.devices.name,
+        started=context.started_text,
+        seconds=time.perf_counter() - context.start_s,
+        verdicts=ordered,
+        notes=(*notes, *absent.notes),
+        state="interrupted" if executed.interrupted else "finished",
+        exit_code=Interrupted.exit_code
+        if executed.interrupted
+        else verdict.exit_code(ordered, vanished=bool(absent.missing)),
+        remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks))),
+        missing=absent.missing,
+        unfinished=tuple(case.name for case in unfinished),
+    )
+
+
+def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
+    """The baselines whose case is gone; a broken job may have theirs."""
+    here, jobs = {case.name for case in planned.cases}, {case.job for case in planned.cases}
+    broken = [one.job for one in planned.broken]
+    names = Store(context.project.baselines).case_names()
+    gone = [name for name in names if name not in here and not missing_cases.is_of(name, broken)]
+    if context.request.takes_all:
+        return gone
+    gone = [name for name in gone if missing_cases.is_of(name, jobs)]
+    return _not_planned(context, jobs, gone) if gone else []
+
+
+def _not_planned(context: RunContext, jobs: Collection[str], names: Collection[str]) -> list[str]:
+    """The names that are no case of these jobs, whatever part of them was selected."""
+    planned = (context.machinery.planner or plan.make)(context.project, sorted(jobs))
+    there = {case.name for case in planned.cases}
+    return [name for name in names if name not in there]

@@ -1,0 +1,55 @@
+"""Tasks of workers: a compiled case with its launch numbers, its revision and the digests of its baseline."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from gpuregress import plan, revision
+from gpuregress.errors import GpuregressError
+from gpuregress.judging.accepted import Accepted
+from gpuregress.project import Project
+from gpuregress.records import Case
+from gpuregress.session.compilation.builder import CasePrograms
+from gpuregress.session.runs import run_folders
+from gpuregress.workers.task import Task
+
+
+class TaskFactory:
+    """Makes the task of a case as soon as its programs are compiled.
+
+    Args:
+        project: whose revisions are recorded.
+        folder: the run's.
+        cases: all that run, in order: each gets the numbers of its launches before anything starts.
+        accepted: the baselines.
+        remark: receives what the user should know of a revision.
+    """
+
+    def __init__(
+        self, project: Project, folder: Path, cases: Sequence[Case], accepted: Accepted, remark: Callable[[str], None]
+    ) -> None:
+        self._project, self._folder, self._accepted, self._remark = project, folder, accepted, remark
+        launches = itertools.accumulate((case.launch_numbers for case in cases), initial=1)
+        self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
+        self._labels: set[tuple[str, str, str]] = set()
+        self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))
+
+    def __call__(self, case: Case, built: CasePrograms) -> Task:
+        """Make the task of a case; its revision is recorded from here on."""
+        case, note = plan.of_program(case, built.program, self._recorded)
+        if note:
+            self._remark(note)
+        label = (case.job, case.revision, case.source_digest)
+        if label not in self._labels:
+            revision.record(self._project.runs, {label})
+            self._labels.add(label)
+        known = {}
+        with contextlib.suppress(GpuregressError):  # a damaged baseline is reported when the case is judged
+            known = self._accepted.known(case)
+        log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
+        return Task(case, built.program, log, self._first_launch[case.name], dumps, known, references=built.references)

@@ -1,0 +1,49 @@
+"""Sequence of steps of a run: plan, check against the kernels, execute and judge, summarize, keep.
+
+Each step takes the context and the record of the step before it, and returns a frozen record. Nothing is printed.
+"""
+
+from __future__ import annotations
+
+from gpuregress import __version__
+from gpuregress.records import RunSummary
+from gpuregress.session.checking import check_kernels
+from gpuregress.session.compilation.builder import open_builder
+from gpuregress.session.events import Planned
+from gpuregress.session.execution import execute_cases
+from gpuregress.session.planning import PlannedRun, plan_cases
+from gpuregress.session.run_context import RunContext
+from gpuregress.session.runs import journal
+from gpuregress.session.runs.recording import Recording
+from gpuregress.session.summary import summarize
+
+
+def execute(context: RunContext) -> RunSummary:
+    """Run all steps; see `session.run`.
+
+    A run whose kernels cannot be checked leaves no folder: until then nothing was run.
+    """
+    planned = plan_cases(context)
+    context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
+    start = _journal_start(context, planned)
+    with open_builder(context) as builder, Recording.begin(context.project, start, context.started) as recording:
+        with recording.discarded_on_error():
+            checked = check_kernels(context, planned, builder)
+        devices = context.devices
+        context.listen(Planned(checked.plan.total, recording.folder.name, devices.name, devices.why))
+        executed = execute_cases(context, checked, builder, recording)
+        return recording.finish(summarize(context, checked, executed, recording.folder))
+
+
+def _journal_start(context: RunContext, planned: PlannedRun) -> journal.JournalStart:
+    return journal.JournalStart(
+        journal.VERSION,
+        "",
+        context.started_text,
+        context.devices.name,
+        context.request.kind,
+        __version__,
+        journal.process(),
+        tuple(case.name for case in planned.cases),
+        planned.owed,
+    )

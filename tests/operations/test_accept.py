@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.baselines import Batch, Store
+from gpuregress.errors import NothingToDo, StorageError
+from gpuregress.operations import accept
+from tests import fakes
+from tests.session.bench import Bench, words
+
+
+def test_new_then_accepted_then_pass(bench: Bench) -> None:
+    first = bench.run(fakes.case("double"))
+    assert (words(first), first.exit_code) == ({"fake/double": "new"}, 1)
+    accepted = accept.accept(bench.project, (), accept.Terms("first"))
+    assert [one.case for one in accepted.accepted] == ["fake/double"]
+    second = bench.run(fakes.case("double"))
+    assert (words(second), second.exit_code) == ({"fake/double": "pass"}, 0)
+    with pytest.raises(NothingToDo, match="nothing to accept"):
+        accept.accept(bench.project)
+
+
+def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.run(fakes.case("double"), fakes.case("count"), fakes.case("noise"))
+    real, done = Batch.commit, list[int]()
+
+    def filling(batch: Batch) -> None:
+        if len(done) == 2:
+            raise StorageError("no space is left")
+        done.append(len(batch))
+        real(batch)
+
+    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(Batch, "commit", filling)
+    with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
+        accept.accept(bench.project)
+    monkeypatch.undo()
+    assert len(Store(bench.project.baselines).case_names()) == 2
+    assert not list(bench.project.baselines.rglob(".gpuregress-tmp-*"))
+
+
+def test_a_case_that_faulted_is_not_accepted_and_the_others_are(bench: Bench) -> None:
+    bench.run(fakes.case("fault"), fakes.case("double"))
+    done = accept.accept(bench.project)
+    assert [one.case for one in done.accepted] == ["fake/double"]
+    assert [one.case for one in done.refused] == ["fake/fault"]

@@ -1,0 +1,62 @@
+"""Crews and cases for the tests of compilation."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gpuregress.errors import CompileError, GpuregressError
+from gpuregress.records import Argument, Case, Program, Source
+from gpuregress.session.compilation.crew import Result
+from tests import fakes
+
+
+def case_of(name: str, path: str) -> Case:
+    case = fakes.case("double", name=name)
+    return dataclasses.replace(case, source=dataclasses.replace(case.source, path=path))
+
+
+def wrong(case: Case) -> Case:
+    """The case with an argument too many."""
+    launch = dataclasses.replace(case.launches[0], args=(*case.launches[0].args, Argument("null")))
+    return dataclasses.replace(case, launches=(launch,))
+
+
+def compiler(source: Source) -> Program:
+    if "broken" in source.path:
+        raise CompileError("broken.cu(3): error")
+    return fakes.program()
+
+
+class SlowCrew:
+    """A crew that has compiled something when the test says so."""
+
+    count = 1
+    deadline = None
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.done: list[tuple[str, Result]] = []
+        self.dismissed = 0
+
+    @property
+    def under_way(self) -> int:
+        return len(self.asked)
+
+    def fileno(self) -> int:
+        return -1
+
+    def submit(self, key: str, source: Source) -> None:
+        self.asked.append(key)
+
+    def dismiss(self) -> None:
+        self.dismissed += 1
+
+    def wait(self) -> None:
+        self.finish()
+
+    def finish(self, result: Program | GpuregressError | None = None) -> None:
+        self.done.append((self.asked.pop(0), result or fakes.program()))
+
+    def collect(self) -> list[tuple[str, Result]]:
+        done, self.done = self.done, []
+        return done

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpuregress.records import Case, Program, Source
+from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
+from gpuregress.session.compilation.crew import InProcessCrew
+from gpuregress.session.events import Compiling, Event
+from tests import fakes
+from tests.session.compilation.crews import SlowCrew, case_of, compiler
+
+
+def build(
+    *cases: Case, using: Callable[[Source], Program] = compiler, told: list[Event] | None = None
+) -> dict[str, Built]:
+    listen = (lambda _event: None) if told is None else told.append
+    return ProgramBuilder(InProcessCrew(using), listen).compile(cases)
+
+
+def test_each_distinct_source_is_compiled_once_and_told_in_the_order_of_the_cases() -> None:
+    compiled: list[str] = []
+    told: list[Event] = []
+
+    def counting(source: Source) -> Program:
+        compiled.append(source.path)
+        return fakes.program()
+
+    cases = [case_of("a", "/one.cu"), case_of("b", "/two.cu"), case_of("c", "/one.cu")]
+    found = build(*cases, using=counting, told=told)
+    assert sorted(compiled) == ["/one.cu", "/two.cu"]
+    assert told == [Compiling("one.cu", 1), Compiling("two.cu", 2)]
+    assert [type(built) for built in found.values()] == [CasePrograms] * 3
+
+
+def test_what_is_found_is_not_compiled() -> None:
+    crew = SlowCrew()
+    builder = ProgramBuilder(crew, lambda _event: None, lambda _source: fakes.program())
+    assert isinstance(builder.compile([case_of("a", "/one.cu")])["a"], CasePrograms)
+    assert not crew.asked
+
+
+def test_a_source_that_does_not_compile_stops_its_own_cases_only() -> None:
+    found = build(case_of("a", "/broken.cu"), case_of("b", "/two.cu"))
+    assert isinstance(found["b"], CasePrograms)
+    assert str(found["a"]) == "broken.cu(3): error"

@@ -1,0 +1,11 @@
+"""Device selections of tests: one GPU, the CPU."""
+
+from __future__ import annotations
+
+from gpuregress.session.device_slots import DeviceSelection
+from gpuregress.workers.process import DeviceSlot
+
+GPU = DeviceSelection("cuda", "cuda:1", "", (DeviceSlot("cuda:0", "cuda:1", {"CUDA_VISIBLE_DEVICES": "1"}),), "sm_86")
+
+
+CPU = DeviceSelection("cpu", "cpu", "", (DeviceSlot("cpu", "cpu"),))

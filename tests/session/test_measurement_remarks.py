@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.records import CaseSettings, Outcome, ResourceLimits
+from gpuregress.session import measurement_remarks
+from tests import fakes
+
+
+def test_remarks() -> None:
+    ranges = [[1, 2], [4, 8], [9, 10], [11, 12], [20, 30]]
+    poison = {
+        "y": {
+            "unwritten": {"elements": 17, "of": 100, "ranges": ranges},
+            "shows": {"elements": 2, "of": 100, "first": 3},
+        },
+        "z": {"unwritten": None, "shows": None},
+    }
+    timing = {"samples_ms": [1.0, 3.0, 2.0], "median_ms": 2.0, "clock": "events on the GPU", "sm_clock": "1980 MHz"}
+    outcome = Outcome("c", "done", extra={"poison_twice": poison, "timing": timing})
+    lines = measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
+    assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretches"
+    assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
+    assert lines[2] == "z: every element was written"
+    assert lines[3] == "2 ms: the median of 3 samples, 1 to 3 ms, events on the GPU, SM clock 1980 MHz"
+    assert lines[4] == "memcheck: not run, for the case did not come to its end"
+
+
+def test_limits_that_nobody_can_judge_are_said() -> None:
+    case = fakes.case("double", settings=CaseSettings(resources=ResourceLimits(registers=8)))
+    uncounted = Outcome("c", "done", resources={"double": {"registers": 0}})
+    assert measurement_remarks.remarks(case, uncounted) == (
+        "resources: not judged, for this device counts no registers",
+    )
+    assert measurement_remarks.remarks(case, Outcome("c", "done", resources={"double": {"registers": 8}})) == ()
+
+
+@pytest.mark.parametrize(
+    ("problem", "findings", "lines"),
+    [
+        ("it ended with exit code 1", [], ["racecheck: it ended with exit code 1"]),
+        ("", [], ["racecheck: nothing found"]),
+        ("", ["a", "b"], ["racecheck: a", "racecheck: b"]),
+        (
+            "",
+            list("abcdefg"),
+            [*(f"racecheck: {w}" for w in "abcde"), "racecheck: 2 more findings are in results.json"],
+        ),
+    ],
+)
+def test_what_the_tool_found(problem: str, findings: list[str], lines: list[str]) -> None:
+    told = {"tool": "racecheck", "problem": problem, "findings": [{"text": text} for text in findings]}
+    outcome = Outcome("c", "done", extra={"sanitizer": told})
+    assert (
+        list(measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="racecheck")), outcome))
+        == lines
+    )
