@@ -19,7 +19,7 @@ import xxhash
 
 from benchmarks.rows import Row, median_seconds, missing
 from gpuregress import compare, dtypes
-from gpuregress.dump import digest, reader, line_diff, writer
+from gpuregress.dump import digest, line_diff, reader, writer
 from gpuregress.records import Comparison, Rule
 
 COUNT = 5_000_000

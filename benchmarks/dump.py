@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress import dtypes
-from gpuregress.dump import digest, reader, line_diff, writer
+from gpuregress.dump import digest, line_diff, reader, writer
 
 FLOAT = dtypes.parse("float32")
 PEER_SHARE = 10

@@ -9,7 +9,21 @@ from typing import Any
 import pytest
 
 from gpuregress.errors import BaselineError, CompileError, JobError, JobErrors, KernelTimeout, UnsupportedError
-from gpuregress.records import Baseline, Case, CaseSettings, Comparison, DeviceInfo, Dump, Fault, Launch, MadeOf, Outcome, ResourceLimits, Source, Verdict
+from gpuregress.records import (
+    Baseline,
+    Case,
+    CaseSettings,
+    Comparison,
+    DeviceInfo,
+    Dump,
+    Fault,
+    Launch,
+    MadeOf,
+    Outcome,
+    ResourceLimits,
+    Source,
+    Verdict,
+)
 from gpuregress.verdict import changes, decide, exit_code, failed, skipped
 
 FACTS = MadeOf(

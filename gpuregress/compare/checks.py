@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from gpuregress import conversion, dtypes, ordinals
-from gpuregress.compare import user_functions, comparators, row_hash
-from gpuregress.compare.request import Request
+from gpuregress.compare import comparators, row_hash, user_functions
 from gpuregress.compare.metrics.difference_statistics import FIRST
+from gpuregress.compare.request import Request
 from gpuregress.compare.words import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError

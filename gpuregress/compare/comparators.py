@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpuregress.compare import user_functions, in_order, sample_statistics
-from gpuregress.compare.unordered import multiset, record_matching
-from gpuregress.compare.request import Request
+from gpuregress.compare import in_order, sample_statistics, user_functions
 from gpuregress.compare.metadata import incomparable
+from gpuregress.compare.request import Request
+from gpuregress.compare.unordered import multiset, record_matching
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Rule

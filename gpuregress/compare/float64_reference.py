@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpuregress import conversion, dtypes
-from gpuregress.compare import user_functions, comparators
+from gpuregress.compare import comparators, user_functions
+from gpuregress.compare.in_order import InOrder
+from gpuregress.compare.metrics.difference_statistics import Indices
+from gpuregress.compare.request import Request
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import changed
-from gpuregress.compare.in_order import InOrder
-from gpuregress.compare.request import Request
-from gpuregress.compare.metrics.difference_statistics import Indices
 from gpuregress.compare.words import word
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Element, Rule

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from gpuregress import ordinals
-from gpuregress.compare.rules import elementwise, description
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.unordered import multiset
-from gpuregress.compare.rules.bound import Bound
-from gpuregress.compare.request import Request
 from gpuregress.compare.metrics.difference_statistics import Indices, Tally, finite, ranking_measure
+from gpuregress.compare.request import Request
+from gpuregress.compare.rules import description, elementwise
+from gpuregress.compare.rules.bound import Bound
+from gpuregress.compare.unordered import multiset
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Comparison, Rule
+from gpuregress.records import Comparison
 
 BLOCK = 1 << 18
 _MOST_CHANGED_KEPT = 1 << 23

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuregress.compare.rules import description
 from gpuregress.compare.request import Request
+from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Comparison, Rule
 

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from gpuregress import dtypes, ordinals
-from gpuregress.compare.rules import description
 from gpuregress.compare import row_hash
-from gpuregress.compare.rules.elementwise import Floats
-from gpuregress.compare.request import Request
 from gpuregress.compare.metrics.difference_statistics import finite
+from gpuregress.compare.request import Request
+from gpuregress.compare.rules import description
+from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Part
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison

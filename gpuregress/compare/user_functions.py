@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from gpuregress import dtypes, usermodules
-from gpuregress.compare.rules import description
 from gpuregress.compare import row_hash
 from gpuregress.compare.request import Request
+from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import UsageError
 from gpuregress.ordinals import Array

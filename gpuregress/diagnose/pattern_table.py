@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from gpuregress.diagnose.patterns import values, bits, permutations, positions, summation, unwritten
 from gpuregress.diagnose.evidence import Evidence, Pattern, per_part
+from gpuregress.diagnose.patterns import bits, permutations, positions, summation, unwritten, values
 from gpuregress.diagnose.thread_mapping import layout
 from gpuregress.records import Finding, Launch
 

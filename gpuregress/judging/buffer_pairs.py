@@ -12,8 +12,8 @@ from gpuregress.compare import Request
 from gpuregress.records import Case, Comparison, Dump, Rule
 
 if TYPE_CHECKING:
-    from gpuregress.dump.reader import Loaded
     from gpuregress.dump.line_diff import Piece
+    from gpuregress.dump.reader import Loaded
     from gpuregress.ordinals import Mask
 
 
@@ -98,7 +98,9 @@ class Pair:
         from gpuregress.dump import line_diff  # noqa: PLC0415 - as above
 
         if not compare.is_in_order(request.rule):
-            return float64_reference.compare(request, self.loaded(self.then_path).array, self.loaded(self.now_path).array)
+            return float64_reference.compare(
+                request, self.loaded(self.then_path).array, self.loaded(self.now_path).array
+            )
         run = float64_reference.InFloat64(request)
         for piece in line_diff.pieces(self.then_path, self.now_path, widened=True):
             run.add(piece.indices, piece.first, piece.second)

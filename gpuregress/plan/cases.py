@@ -11,7 +11,6 @@ from pathlib import Path
 
 from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import Problems, show
-from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
 from gpuregress.plan import judging, names, sources, status, usage

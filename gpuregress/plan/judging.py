@@ -67,6 +67,9 @@ def sound_rule(
         from gpuregress.compare import rule_validation  # noqa: PLC0415 - a run waits for it, and many jobs have no rule
 
         count = math.prod(buffer.shape)
-        for below, message in (*rule_validation.validate_rule(rule, element), *rule_validation.validate_sample(rule, count)):
+        for below, message in (
+            *rule_validation.validate_rule(rule, element),
+            *rule_validation.validate_sample(rule, count),
+        ):
             scope.error((*key, *below), message)
     return rule if verify is None else dataclasses.replace(rule, verify=verify)

@@ -21,7 +21,19 @@ from gpuregress.devices.base import Device, LaunchReport, Memory, Module
 from gpuregress.dump import digest, reader
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Buffer, Case, Dump, Fault, Launch, LaunchTime, Outcome, Program, Source, TimingLoop, to_json
+from gpuregress.records import (
+    Buffer,
+    Case,
+    Dump,
+    Fault,
+    Launch,
+    LaunchTime,
+    Outcome,
+    Program,
+    Source,
+    TimingLoop,
+    to_json,
+)
 from gpuregress.runner import reference
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.dumping import Dumps, digest_of

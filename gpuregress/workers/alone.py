@@ -37,9 +37,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    settings = dataclasses.replace(
-        task.case.settings, poison=None if poison else "none", timing=None, sanitize=None
-    )
+    settings = dataclasses.replace(task.case.settings, poison=None if poison else "none", timing=None, sanitize=None)
     case = dataclasses.replace(
         task.case, settings=settings, repeat=1, reference={}, reference_kernels={}, reference_rules={}
     )

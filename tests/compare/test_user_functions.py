@@ -119,4 +119,6 @@ def test_identical_buffers_still_meet_verify(module: Path) -> None:
 def test_what_users_see() -> None:
     assert user_functions.for_user(array("bfloat16", [1.5]), dtypes.parse("bfloat16")).tolist() == [1.5]
     assert user_functions.for_user(array("float3", [(1, 2, 3)]), dtypes.parse("float3")).tolist() == [[1.0, 2.0, 3.0]]
-    assert user_functions.for_user(array("{x:int32,y:float32}", [(1, 2)]), dtypes.parse("{x:int32,y:float32}")).dtype.names
+    assert user_functions.for_user(
+        array("{x:int32,y:float32}", [(1, 2)]), dtypes.parse("{x:int32,y:float32}")
+    ).dtype.names

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import dtypes
-from gpuregress.dump import reader, line_diff, writer
+from gpuregress.dump import line_diff, reader, writer
 from gpuregress.errors import DumpError
 
 FLOAT = dtypes.parse("float32")
@@ -26,7 +26,9 @@ def differences(first: Path, second: Path) -> line_diff.Piece:
     """All pieces of the walk as one."""
     pieces = list(line_diff.pieces(first, second))
     pieces = pieces or [line_diff.Piece(np.zeros(0, np.int64), np.zeros(0, "<f4"), np.zeros(0, "<f4"))]
-    return line_diff.Piece(*(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.Piece.__slots__))
+    return line_diff.Piece(
+        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.Piece.__slots__)
+    )
 
 
 WORDS = [

@@ -63,7 +63,9 @@ def test_two_poisons_prove_what_nobody_wrote(tmp_path: Path) -> None:
 
 
 def test_a_result_that_depends_on_what_was_there_before_shows(tmp_path: Path) -> None:
-    outcome = run(fakes.case("count", settings=CaseSettings(poison="twice")), tmp_path)  # stands for a kernel that reads its out
+    outcome = run(
+        fakes.case("count", settings=CaseSettings(poison="twice")), tmp_path
+    )  # stands for a kernel that reads its out
     assert outcome.extra["poison_twice"]["out"]["shows"] == {"elements": 8, "of": 8, "first": 0}
 
 

@@ -129,7 +129,8 @@ class FailsLate(fakes.FakeDevice):
 
 
 @pytest.mark.parametrize(
-    "more", [{"repeat": 2}, {"settings": CaseSettings(timing=TimingLoop(1, 1))}, {"settings": CaseSettings(poison="twice")}]
+    "more",
+    [{"repeat": 2}, {"settings": CaseSettings(timing=TimingLoop(1, 1))}, {"settings": CaseSettings(poison="twice")}],
 )
 def test_a_fault_after_the_cases_own_launches_is_of_none_of_them(tmp_path: Path, more: dict[str, Any]) -> None:
     outcome = run(fakes.case("double", "double", **more), tmp_path, FailsLate())
@@ -150,7 +151,9 @@ def test_swap_exchanges_the_buffers_memory(tmp_path: Path) -> None:
     assert values(outcome) == [str(float(number)) if number else "0.0" for number in range(0, 24, 3)]
 
 
-@pytest.mark.parametrize(("more", "told"), [({}, "unwritten"), ({"settings": CaseSettings(poison="twice")}, "poison_twice")])
+@pytest.mark.parametrize(
+    ("more", "told"), [({}, "unwritten"), ({"settings": CaseSettings(poison="twice")}, "poison_twice")]
+)
 def test_what_was_never_written_is_counted_where_the_launches_left_it(
     tmp_path: Path, more: dict[str, Any], told: str
 ) -> None:

@@ -122,7 +122,7 @@ def test_values(text: str, value: float) -> None:
         ("2(3)", "unexpected '(' at column 2"),
         ("n := 2", "unexpected ':' at column 3"),
         ("lambda: n", "unexpected ':' at column 7"),
-        ("f'{n}'", "unexpected \"'\" at column 2"),
+        ("f'{n}'", 'unexpected "\'" at column 2'),
         ("n << 2", "unexpected '<' at column 4"),
         ("1j", "invalid number '1j'"),
         ("__import__('os')", "there is no function '__import__'"),

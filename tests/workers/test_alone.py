@@ -69,7 +69,9 @@ def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, mon
 
 def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", 0)
-    found = sanitize.examined(task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0")
+    found = sanitize.examined(
+        task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
+    )
     assert found.state == "done"
     assert found.extra["sanitizer"] == {"tool": "memcheck", "problem": "", "findings": []}
 
@@ -77,10 +79,14 @@ def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= Error: No GPU\n", 1)
     _tool(tmp_path, monkeypatch, "", 1)
-    found = sanitize.examined(task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0")
+    found = sanitize.examined(
+        task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
+    )
     assert found.extra["sanitizer"]["problem"] == "it ended with exit code 1: no more is said"
     monkeypatch.setenv("PATH", "")
-    found = sanitize.examined(task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0")
+    found = sanitize.examined(
+        task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
+    )
     assert "compute-sanitizer is not on the PATH" in found.extra["sanitizer"]["problem"]
 
 

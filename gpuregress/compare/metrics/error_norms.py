@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpuregress import ordinals
-from gpuregress.compare.rules import elementwise
 from gpuregress.compare.metrics.difference_statistics import PartSums
+from gpuregress.compare.rules import elementwise
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
 

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import ordinals, records
-from gpuregress.compare.rules import elementwise, description
 from gpuregress.compare.metrics import error_norms
+from gpuregress.compare.metrics.difference_statistics import FIRST, PartSums, Spot, elements, finite, spot
+from gpuregress.compare.request import Request
+from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import reach
-from gpuregress.compare.request import Request
-from gpuregress.compare.metrics.difference_statistics import FIRST, PartSums, Spot, elements, finite, spot
 from gpuregress.compare.words import word
 from gpuregress.dtypes import Part, Scalar
 from gpuregress.ordinals import Array, Mask

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.compare.unordered import bipartite_matching
-from gpuregress.compare.rules import elementwise, description
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.unordered.bipartite_matching import TooManyCandidates
-from gpuregress.compare.rules.bound import Bound
-from gpuregress.compare.unordered.candidates import Nearness, Places
-from gpuregress.compare.request import Request
 from gpuregress.compare.metrics.difference_statistics import FIRST, Tally, finite, ranking_measure
+from gpuregress.compare.request import Request
+from gpuregress.compare.rules import description, elementwise
+from gpuregress.compare.rules.bound import Bound
+from gpuregress.compare.unordered import bipartite_matching
+from gpuregress.compare.unordered.bipartite_matching import TooManyCandidates
+from gpuregress.compare.unordered.candidates import Nearness, Places
 from gpuregress.compare.words import word
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array

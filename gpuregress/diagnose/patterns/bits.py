@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import ordinals
-from gpuregress.diagnose.patterns.values import FEW_ULPS
 from gpuregress.diagnose.evidence import Column, Mask, differing
+from gpuregress.diagnose.patterns.values import FEW_ULPS
 from gpuregress.records import Finding
 
 ENOUGH = 0.95

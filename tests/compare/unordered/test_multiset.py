@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gpuregress import compare
 from gpuregress.compare.rules import elementwise
-from gpuregress.compare.unordered import multiset
 from gpuregress.compare.rules.bound import Bound
+from gpuregress.compare.unordered import multiset
 from gpuregress.records import Outliers, Rule
 from tests.compare.oracle import largest_matching
 from tests.compare.rooms import against, array, request
@@ -113,7 +113,9 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
     e, a = (array(dtype, data.draw(st.lists(NUMBERS[dtype], min_size=size, max_size=size))) for _ in range(2))
     kind = request(dtype, (size,)).element_type.parts[0].scalar
     bound = Bound.of_rule(rule)
-    near = [[not elementwise.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0] for j in range(size)] for i in range(size)]
+    near = [
+        [not elementwise.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0] for j in range(size)] for i in range(size)
+    ]
     found = compare.compare(request(dtype, (size,), rule), e, a)
     matched = largest_matching(near)
     assert found.only_expected == found.only_actual == size - matched

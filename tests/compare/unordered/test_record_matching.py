@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import compare, dtypes
-from gpuregress.compare.unordered import bipartite_matching
 from gpuregress.compare.rules.bound import Bound
+from gpuregress.compare.unordered import bipartite_matching
 from gpuregress.compare.unordered.candidates import Nearness
 from gpuregress.records import Outliers, Rule
 from tests.compare.oracle import largest_matching

@@ -17,10 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from gpuregress.devices.cpu.runtime import engine
-from gpuregress.devices.cpu.isa.arithmetic.arithmetic import TABLE
 from gpuregress.devices.cpu.builder.scalar import F32, F64, I1, I8, I32, I64, is_signed, width
-from gpuregress.devices.cpu.runtime.tables import table
+from gpuregress.devices.cpu.isa.arithmetic.arithmetic import TABLE
 from gpuregress.devices.cpu.ptx.tree import (
     Float,
     Instruction,
@@ -33,6 +31,8 @@ from gpuregress.devices.cpu.ptx.tree import (
     Selected,
     Sink,
 )
+from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime.tables import table
 from gpuregress.toolchain import cache as object_cache
 
 Array = npt.NDArray[Any]

@@ -11,7 +11,6 @@ from tests.conformance.lanes import BATCHES, compiled, family_of
 from tests.devices.cpu.isa.oracle import Oracle, mask
 from tests.devices.cpu.isa.samples import edges
 
-
 _CHOSEN = [
     (name, kernel, form)
     for name, batch in BATCHES.items()
