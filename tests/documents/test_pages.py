@@ -17,7 +17,9 @@ from gpuregress.spec.examples import SETTINGS_EXAMPLE
 from tests.documents.snippets import PAGES, ROOT, Step, steps
 
 DOCUMENTS = sorted(
-    str(path.relative_to(ROOT)) for folder in (".", "docs", "configs/data", ".github") for path in (ROOT / folder).glob("*.md")
+    str(path.relative_to(ROOT))
+    for folder in (".", "docs", "configs/data", ".github")
+    for path in (ROOT / folder).glob("*.md")
 )
 
 
@@ -127,7 +129,9 @@ GENERATED = ("docs/job-reference.md", "docs/cpu-instructions.md")
 """Pages of tables, which cannot be wrapped."""
 
 
-@pytest.mark.parametrize("document", sorted({*PAGES, "CONTRIBUTING.md", "SECURITY.md"} - {*GENERATED, "docs/architecture.md"}))
+@pytest.mark.parametrize(
+    "document", sorted({*PAGES, "CONTRIBUTING.md", "SECURITY.md"} - {*GENERATED, "docs/architecture.md"})
+)
 def test_no_line_is_longer_than_100_characters(document: str) -> None:
     lines = dict(enumerate((ROOT / document).read_text().splitlines(), 1))
     if document != "README.md":
