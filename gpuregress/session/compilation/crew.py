@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program, Source
-from gpuregress.session.request import Compiler
+
+if TYPE_CHECKING:
+    from gpuregress.session.request import Compiler
 
 Result = Program | GpuregressError
 _MOST_PROCESSES = 8

@@ -105,13 +105,14 @@ def test_whoever_holds_the_journal_is_alive_and_else_was_cut_short(tmp_path: Pat
 
 def test_a_killed_process_holds_nothing_and_a_child_of_it_neither(tmp_path: Path) -> None:
     code = (
-        "import os, signal, subprocess, sys; from pathlib import Path; from tests.session import test_journal as t\n"
+        "import os, signal, subprocess, sys\nfrom pathlib import Path\n"
+        "from tests.session.runs import test_journal as t\n"
         "writer = t.journal.JournalWriter(Path(sys.argv[1]), t.START)\n"
         "writer.add(t.entry('a'))\n"
         "subprocess.Popen(['sleep', '30'], start_new_session=True, stdout=subprocess.DEVNULL)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, cwd=Path(__file__).parents[3])
     read = journal.read(tmp_path)
     assert (read.state, read.unfinished) == ("cut short", ("b", "c"))
 
