@@ -17,7 +17,7 @@ from pathlib import Path
 from gpuregress import git
 from gpuregress.errors import StorageError
 from gpuregress.storage import disk_errors
-from gpuregress.toolchain import Inputs
+from gpuregress.toolchain import SourceInputs
 
 MAX_LENGTH = 60
 _LABEL = r"[0-9A-Za-z](?:[0-9A-Za-z._+-]*[0-9A-Za-z+])?"
@@ -28,7 +28,7 @@ _MACRO = re.compile(
 )
 
 
-def label(source: Path, inputs: Inputs) -> str:
+def label(source: Path, inputs: SourceInputs) -> str:
     """The source's own label: keyword, git, or hash.
 
     Args:
@@ -47,7 +47,7 @@ class Labels:
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[Path, ...], str], str] = {}
 
-    def of(self, source: Path, inputs: Inputs) -> str:
+    def of(self, source: Path, inputs: SourceInputs) -> str:
         """The same as `label`."""
         key = (inputs.files, inputs.digest)
         if key not in self._known:
@@ -109,7 +109,7 @@ def keyword(source: Path) -> str | None:
     return found[1] if found and len(found[1]) <= MAX_LENGTH else None
 
 
-def git_label(inputs: Inputs) -> str | None:
+def git_label(inputs: SourceInputs) -> str | None:
     """`g` and the short hash of the last commit that touched the files, None where git cannot vouch for all.
 
     The files' own bytes are held against the commit's: git's index, which can be told to overlook changes, and its

@@ -26,11 +26,11 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-class NotLoaded(Exception):
+class UserModuleError(Exception):
     """There is no such file or function, or the file cannot be imported; the message says which."""
 
 
-class Ended(Exception):
+class UserCodeExit(Exception):
     """Code of the user raised what is no Exception: SystemExit, or a test framework's; that is the cause of this."""
 
 
@@ -67,18 +67,18 @@ def load(path: str) -> UserFunction:
     """
     file, _, name = path.rpartition(":")
     if not file or not name:
-        raise NotLoaded(f"{path!r} names no function: write file.py:function")
+        raise UserModuleError(f"{path!r} names no function: write file.py:function")
     if not Path(file).is_file():
-        raise NotLoaded(f"there is no file {file}")
+        raise UserModuleError(f"there is no file {file}")
     namespace = _namespace(str(Path(file).resolve().parent))
     try:
         module = namespace.module(file)
     except Exception as wrong:
-        raise NotLoaded(f"{file} cannot be imported: {said_of(wrong, file)}") from wrong
+        raise UserModuleError(f"{file} cannot be imported: {said_of(wrong, file)}") from wrong
     function = getattr(module, name, None)
     if not callable(function):
         known = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        raise NotLoaded(f"{file} has no function {name!r}; it has: {', '.join(known) or 'none'}")
+        raise UserModuleError(f"{file} has no function {name!r}; it has: {', '.join(known) or 'none'}")
     return UserFunction(namespace, function)
 
 
@@ -89,7 +89,7 @@ def said_of(wrong: BaseException, file: str = "") -> str:
         wrong: the exception.
         file: theirs; "": any that this package's code called.
     """
-    if isinstance(wrong, Ended) and wrong.__cause__ is not None:
+    if isinstance(wrong, UserCodeExit) and wrong.__cause__ is not None:
         wrong = wrong.__cause__
     frames, ours = traceback.extract_tb(wrong.__traceback__), str(Path(__file__).parent)
     if file:
@@ -132,7 +132,7 @@ class _Namespace:
             except (Exception, KeyboardInterrupt):  # nobody but the system interrupts a worker
                 raise
             except BaseException as wrong:
-                raise Ended from wrong
+                raise UserCodeExit from wrong
             finally:
                 self._filters = warnings.filters
 

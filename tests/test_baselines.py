@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import dtypes, storage
-from gpuregress.baselines import By, Document, Entry, Store, made_of, parse, render
+from gpuregress.baselines import Acceptor, BaselineStore, Manifest, ManifestEntry, made_of, parse, render
 from gpuregress.dump import reader, writer
 from gpuregress.errors import BaselineError, RunLocked, StorageError
 from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
@@ -43,24 +43,24 @@ def make_outcome(
     return Outcome(NAME, "done", dumps=tuple(dumps), inputs={"x": "ab" * 16})
 
 
-def accept(store: Store, folder: Path, values: list[float], revision: str = "1.4", **more: object) -> None:
+def accept(store: BaselineStore, folder: Path, values: list[float], revision: str = "1.4", **more: object) -> None:
     case, outcome = make_case(revision), make_outcome(folder, values, revision)
-    by = By(**{name: str(more.pop(name)) for name in ("who", "why", "run", "unwritten_ok") if name in more})
+    by = Acceptor(**{name: str(more.pop(name)) for name in ("who", "why", "run", "unwritten_ok") if name in more})
     store.accept(case, outcome, made_of(case, outcome, None, ["k<<<(1,1,1),(1,1,1),0>>>()"]), by, **more)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "baselines")
+def store(tmp_path: Path) -> BaselineStore:
+    return BaselineStore(tmp_path / "baselines")
 
 
-def test_nothing_accepted(store: Store) -> None:
+def test_nothing_accepted(store: BaselineStore) -> None:
     assert store.load(NAME) is None
     assert store.case_names() == ()
     assert store.revisions(NAME) == ()
 
 
-def test_accept_then_load(store: Store, tmp_path: Path) -> None:
+def test_accept_then_load(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0, 2.0], who="ada", why="first", run="R1")
     baseline = store.load(NAME)
     assert baseline is not None
@@ -73,7 +73,7 @@ def test_accept_then_load(store: Store, tmp_path: Path) -> None:
     assert store.sources(NAME) == {"1.4": "5eed"}
 
 
-def test_the_file_is_small_and_tells_nothing_of_this_machine(store: Store, tmp_path: Path) -> None:
+def test_the_file_is_small_and_tells_nothing_of_this_machine(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     text = (store.folder / NAME / "baseline.yaml").read_text()
     assert str(tmp_path) not in text
@@ -81,7 +81,7 @@ def test_the_file_is_small_and_tells_nothing_of_this_machine(store: Store, tmp_p
     assert len(text) < 2000
 
 
-def test_the_next_revision_replaces_the_dumps(store: Store, tmp_path: Path) -> None:
+def test_the_next_revision_replaces_the_dumps(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     accept(store, tmp_path / "run", [2.0], "1.5")
     baseline = store.load(NAME)
@@ -91,14 +91,14 @@ def test_the_next_revision_replaces_the_dumps(store: Store, tmp_path: Path) -> N
     assert store.revisions(NAME) == ("1.5",)
 
 
-def test_earlier_revisions_can_be_kept(store: Store, tmp_path: Path) -> None:
+def test_earlier_revisions_can_be_kept(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     accept(store, tmp_path / "run", [2.0], "1.5", keep=True)
     assert store.revisions(NAME) == ("1.4", "1.5")
     assert store.find(NAME, "1.4") == {"sum": store.folder / NAME / "sum.1.4"}
 
 
-def test_the_same_revision_with_other_values(store: Store, tmp_path: Path) -> None:
+def test_the_same_revision_with_other_values(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     accept(store, tmp_path / "run", [2.0])
     baseline = store.load(NAME)
@@ -108,7 +108,7 @@ def test_the_same_revision_with_other_values(store: Store, tmp_path: Path) -> No
     assert sorted(path.name for path in (store.folder / NAME).iterdir()) == ["baseline.yaml", "sum.1.4"]
 
 
-def test_drift_keeps_the_first(store: Store, tmp_path: Path) -> None:
+def test_drift_keeps_the_first(store: BaselineStore, tmp_path: Path) -> None:
     for value in (1.0, 2.0, 3.0):
         accept(store, tmp_path / "run", [value], drift=["sum"])
     baseline = store.load(NAME)
@@ -117,7 +117,7 @@ def test_drift_keeps_the_first(store: Store, tmp_path: Path) -> None:
     assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() == [3.0]
 
 
-def test_one_buffer_alone(store: Store, tmp_path: Path) -> None:
+def test_one_buffer_alone(store: BaselineStore, tmp_path: Path) -> None:
     case, old = make_case(), make_outcome(tmp_path / "a", [1.0], buffers=("sum", "hist"))
     store.accept(case, old, made_of(case, old, None, []))
     case, new = make_case("1.5"), make_outcome(tmp_path / "b", [2.0], "1.5", buffers=("sum", "hist"))
@@ -126,7 +126,7 @@ def test_one_buffer_alone(store: Store, tmp_path: Path) -> None:
     assert {Path(dump.path).name for dump in baseline.dumps.values()} == {"sum.1.4", "hist.1.5"}
 
 
-def test_drift_begins_anew_under_the_same_label(store: Store, tmp_path: Path) -> None:
+def test_drift_begins_anew_under_the_same_label(store: BaselineStore, tmp_path: Path) -> None:
     """The first dump before is gone, and the next accept keeps the new first one, though both are called sum.1.4."""
     for value, anew in ((1.0, []), (2.0, []), (3.0, ["sum"]), (4.0, []), (5.0, [])):
         accept(store, tmp_path / "run", [value], drift=["sum"], anew=anew)
@@ -137,7 +137,7 @@ def test_drift_begins_anew_under_the_same_label(store: Store, tmp_path: Path) ->
     assert not list(store.folder.rglob("first/*"))
 
 
-def test_the_architectures_own_comes_first(store: Store, tmp_path: Path) -> None:
+def test_the_architectures_own_comes_first(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     accept(store, tmp_path / "run", [2.0], arch="sm_80")
     own, other = store.load(NAME, "sm_80"), store.load(NAME, "sm_90")
@@ -148,7 +148,7 @@ def test_the_architectures_own_comes_first(store: Store, tmp_path: Path) -> None
     assert store.case_names() == (NAME,)
 
 
-def test_a_fault_is_not_accepted(store: Store, tmp_path: Path) -> None:
+def test_a_fault_is_not_accepted(store: BaselineStore, tmp_path: Path) -> None:
     done = make_outcome(tmp_path, [1.0])
     for outcome in (
         Outcome(NAME, "fault", Fault("trap", "it trapped"), dumps=done.dumps),
@@ -162,7 +162,7 @@ def test_a_fault_is_not_accepted(store: Store, tmp_path: Path) -> None:
     assert store.load(NAME) is None
 
 
-def test_a_dump_changed_after_the_run_is_not_accepted(store: Store, tmp_path: Path) -> None:
+def test_a_dump_changed_after_the_run_is_not_accepted(store: BaselineStore, tmp_path: Path) -> None:
     outcome = make_outcome(tmp_path, [1.0])
     Path(outcome.dumps[0].path).write_text("# gpuregress 1 float32 [1]\n7.0\n")
     with pytest.raises(BaselineError, match="changed since the run"):
@@ -182,7 +182,7 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "cut", "edited", "added"])
-def test_a_damaged_dump_is_named(store: Store, tmp_path: Path, how: str) -> None:
+def test_a_damaged_dump_is_named(store: BaselineStore, tmp_path: Path, how: str) -> None:
     accept(store, tmp_path / "run", [1.0, 2.0])
     damage(store.folder / NAME / "sum.1.4", how)
     with pytest.raises(BaselineError, match=r"sum\.1\.4: .*accept the case anew"):
@@ -192,7 +192,7 @@ def test_a_damaged_dump_is_named(store: Store, tmp_path: Path, how: str) -> None
 
 
 @pytest.mark.parametrize("how", ["cut", "edited", "added"])
-def test_a_damaged_yaml_is_named(store: Store, tmp_path: Path, how: str) -> None:
+def test_a_damaged_yaml_is_named(store: BaselineStore, tmp_path: Path, how: str) -> None:
     accept(store, tmp_path / "run", [1.0, 2.0])
     damage(store.folder / NAME / "baseline.yaml", how)
     with pytest.raises(BaselineError, match=r"baseline\.yaml: cut short or edited by hand"):
@@ -226,9 +226,9 @@ def test_a_document_made_to_crash_its_reader(content: str, tmp_path: Path) -> No
 
 
 def test_a_baseline_of_many_launches_is_read_again(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpuregress.document.builder.MAX_VALUES", 50)
+    monkeypatch.setattr("gpuregress.document.yaml_parser.MAX_VALUES", 50)
     case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
     calls = [f"k<<<({blocks},1,1),(1,1,1),0>>>()" for blocks in range(1, 100)]
     store.accept(case, outcome, made_of(case, outcome, None, calls))
@@ -237,16 +237,16 @@ def test_a_baseline_of_many_launches_is_read_again(
     assert accepted.made_of.launches == tuple(calls)
 
 
-def test_a_version_not_known_is_no_baseline(store: Store, tmp_path: Path) -> None:
+def test_a_version_not_known_is_no_baseline(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     path = store.folder / NAME / "baseline.yaml"
     document = parse(path.read_bytes(), path)
-    path.write_bytes(render(Document(2, document.revision, document.made_of, {}, {}, ())))
+    path.write_bytes(render(Manifest(2, document.revision, document.made_of, {}, {}, ())))
     with pytest.raises(BaselineError, match="version 2"):
         store.load(NAME)
 
 
-def test_removing_leaves_the_jobs_other_cases(store: Store, tmp_path: Path) -> None:
+def test_removing_leaves_the_jobs_other_cases(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     case, outcome = make_case(name="reduce"), make_outcome(tmp_path, [1.0])
     store.accept(case, outcome, MadeOf("5eed"))
@@ -257,7 +257,7 @@ def test_removing_leaves_the_jobs_other_cases(store: Store, tmp_path: Path) -> N
 
 
 def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path / "baselines", tmp_path / "lock")
+    store = BaselineStore(tmp_path / "baselines", tmp_path / "lock")
     monkeypatch.setattr("gpuregress.baselines.store.LOCK_WAIT_S", 0.0)
     child = os.fork()
     if child == 0:
@@ -279,9 +279,9 @@ def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 STEPS = (
-    "gpuregress.baselines.folder.copy_file",
-    "gpuregress.baselines.folder.write_beside",
-    "gpuregress.baselines.folder.sync_all",
+    "gpuregress.baselines.staging.copy_file",
+    "gpuregress.baselines.staging.write_beside",
+    "gpuregress.baselines.staging.sync_all",
     "pathlib.Path.unlink",
     "pathlib.Path.replace",
 )
@@ -292,7 +292,7 @@ STEPS = (
 @pytest.mark.parametrize("nth", [1, 2, 3])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_at_each_step(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: str, step: str, nth: int, when: str
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: str, step: str, nth: int, when: str
 ) -> None:
     """Whichever step the kill meets, the old baseline is whole or the new one."""
     accept(store, tmp_path / "run", [1.0, 2.0], drift=["sum"])
@@ -339,7 +339,7 @@ def in_order(folder: Path, cases: int, value: float) -> list[tuple[Case, Outcome
 
 @pytest.mark.parametrize("nth", range(1, 8))
 def test_killed_among_several_each_is_old_or_new(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     for case, outcome in in_order(tmp_path / "old", 3, 1.0):
         store.accept(case, outcome, MadeOf("5eed"))
@@ -369,7 +369,7 @@ def test_killed_among_several_each_is_old_or_new(
         assert len(baseline.history) == held[0]
 
 
-def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: Store, tmp_path: Path) -> None:
+def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     before = sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir())
     case, outcome = make_case(), make_outcome(tmp_path / "new", [2.0])
@@ -385,7 +385,7 @@ def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: Store, tmp_pa
 
 
 def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replace, renamed = Path.replace, []
 
@@ -411,7 +411,7 @@ def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nobody could close the file
 def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_file = storage._new_file
 
@@ -434,7 +434,7 @@ def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
 
 
 def test_an_accept_that_must_wait_takes_no_file_of_the_one_under_way(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gpuregress.baselines.store.LOCK_WAIT_S", 0.05)
     case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
@@ -453,7 +453,7 @@ def test_an_accept_that_must_wait_takes_no_file_of_the_one_under_way(
 
 
 @pytest.mark.parametrize("link", ["reduce", NAME, f"{NAME}/sm_80", f"{NAME}/first"])
-def test_nothing_is_accepted_through_a_symbolic_link(store: Store, tmp_path: Path, link: str) -> None:
+def test_nothing_is_accepted_through_a_symbolic_link(store: BaselineStore, tmp_path: Path, link: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     place = store.folder / link
@@ -465,8 +465,8 @@ def test_nothing_is_accepted_through_a_symbolic_link(store: Store, tmp_path: Pat
     assert not list(elsewhere.iterdir())
 
 
-def test_nothing_is_removed_through_a_symbolic_link(store: Store, tmp_path: Path) -> None:
-    other = Store(tmp_path / "elsewhere")
+def test_nothing_is_removed_through_a_symbolic_link(store: BaselineStore, tmp_path: Path) -> None:
+    other = BaselineStore(tmp_path / "elsewhere")
     accept(other, tmp_path / "run", [1.0])
     store.folder.mkdir()
     (store.folder / "reduce").symlink_to(other.folder / "reduce")
@@ -478,12 +478,12 @@ def test_nothing_is_removed_through_a_symbolic_link(store: Store, tmp_path: Path
 def test_the_folder_of_all_baselines_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "baselines").symlink_to(tmp_path / "disk")
-    store = Store(tmp_path / "baselines")
+    store = BaselineStore(tmp_path / "baselines")
     accept(store, tmp_path / "run", [1.0])
     assert store.load(NAME) is not None
 
 
-def test_a_dump_that_is_a_link_becomes_a_file(store: Store, tmp_path: Path) -> None:
+def test_a_dump_that_is_a_link_becomes_a_file(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     dump = store.folder / NAME / "sum.1.4"
     moved = dump.rename(tmp_path / "moved")
@@ -492,7 +492,7 @@ def test_a_dump_that_is_a_link_becomes_a_file(store: Store, tmp_path: Path) -> N
     assert not dump.is_symlink()
 
 
-def test_the_reason_for_unwritten_outputs_is_kept(store: Store, tmp_path: Path) -> None:
+def test_the_reason_for_unwritten_outputs_is_kept(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0], unwritten_ok="its kernel only prints")
     assert [event.unwritten_ok for event in store.histories(NAME)[""]] == ["its kernel only prints"]
     accept(store, tmp_path / "run", [2.0])
@@ -504,7 +504,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=30)
 names = st.text("abcxyz_019", min_size=1, max_size=8)
 digests = st.text("0123456789abcdef", min_size=32, max_size=32)
 entries = st.builds(
-    Entry,
+    ManifestEntry,
     texts,
     st.sampled_from(["float32", "{id:int32,score:float32}"]),
     st.tuples(st.integers(0, 2**40)),
@@ -526,7 +526,7 @@ facts_strategy = st.builds(
     st.dictionaries(texts, st.dictionaries(names, st.integers(0, 999), max_size=2), max_size=2),
 )
 documents = st.builds(
-    Document,
+    Manifest,
     st.just(1),
     texts,
     facts_strategy,
@@ -537,12 +537,12 @@ documents = st.builds(
 
 
 @given(documents)
-def test_the_document_reads_back(document: Document) -> None:
+def test_the_document_reads_back(document: Manifest) -> None:
     assert parse(render(document), Path("baseline.yaml")) == document
 
 
 @given(documents, st.data())
-def test_a_document_cut_anywhere_is_refused(document: Document, data: st.DataObject) -> None:
+def test_a_document_cut_anywhere_is_refused(document: Manifest, data: st.DataObject) -> None:
     text = render(document)
     cut = data.draw(st.integers(0, len(text) - 1))
     with pytest.raises(BaselineError):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuregress import revision
 from gpuregress.errors import StorageError
-from gpuregress.toolchain import Inputs, includes
+from gpuregress.toolchain import SourceInputs, include_scanner
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def label(source: Path) -> str:
-    return revision.label(source, includes.scan(source))
+    return revision.label(source, include_scanner.scan(source))
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -54,7 +54,7 @@ def test_keyword(text: str, found: str | None, source: Path) -> None:
 def test_without_git_it_is_the_hash_of_all_files(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     first = label(source)
-    assert first == includes.scan(source).digest[:8]
+    assert first == include_scanner.scan(source).digest[:8]
     (source.parent / "k.h").write_text("// changed\n")
     assert label(source) != first
 
@@ -171,7 +171,7 @@ def test_accepted_baselines_count(tmp_path: Path) -> None:
     from gpuregress.records import Acceptance, MadeOf  # noqa: PLC0415 - as above
 
     history = (Acceptance("1.4", "a" * 64, "2026-11-20"), Acceptance("1.4+bbbbbb", "b" * 64, "2026-11-21"))
-    document = baselines.Document(baselines.VERSION, "1.4+bbbbbb", MadeOf("b" * 64), {}, {}, history)
+    document = baselines.Manifest(baselines.VERSION, "1.4+bbbbbb", MadeOf("b" * 64), {}, {}, history)
     folder = tmp_path / "baselines" / "job" / "n=4"
     folder.mkdir(parents=True)
     (folder / "baseline.yaml").write_bytes(baselines.render(document))
@@ -193,16 +193,16 @@ def test_git_is_asked_once_for_a_source_that_many_jobs_share(tmp_path: Path, mon
     source.write_text("int x;")
     asked: list[Path] = []
 
-    def label(inputs: Inputs) -> str:
+    def label(inputs: SourceInputs) -> str:
         asked.append(inputs.files[0])
         return "g1234567"
 
     monkeypatch.setattr(revision, "git_label", label)
     labels = revision.Labels()
-    assert [labels.of(source, includes.scan(source)) for _ in range(3)] == ["g1234567"] * 3
+    assert [labels.of(source, include_scanner.scan(source)) for _ in range(3)] == ["g1234567"] * 3
     assert len(asked) == 1
     source.write_text("int y;")
-    assert labels.of(source, includes.scan(source)) == "g1234567"
+    assert labels.of(source, include_scanner.scan(source)) == "g1234567"
     assert len(asked) == 2
 
 

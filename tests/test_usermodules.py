@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpuregress import usermodules
-from gpuregress.usermodules import Ended, NotLoaded, load
+from gpuregress.usermodules import UserCodeExit, UserModuleError, load
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -121,10 +121,10 @@ def test_what_a_function_changes_of_its_process_is_put_back(tmp_path: Path, what
 def test_what_is_no_exception_is_said_as_one(tmp_path: Path, raised: str) -> None:
     write(tmp_path, r=f"def f():\n    raise {raised}", s=f"raise {raised}")
     name = "Mine" if "Mine" in raised else raised.partition("(")[0]
-    with pytest.raises(Ended) as caught:
+    with pytest.raises(UserCodeExit) as caught:
         call(tmp_path)
     assert usermodules.said_of(caught.value, f"{tmp_path}/r.py") == f"{name}: why (line 2 of r.py)"
-    with pytest.raises(NotLoaded, match=f"cannot be imported: {name}: why"):
+    with pytest.raises(UserModuleError, match=f"cannot be imported: {name}: why"):
         call(tmp_path, "s.py:f")
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_was_just_edited_is_not_taken_from_its_bytecode(tmp_path: Pa
 )
 def test_what_cannot_be_loaded_is_said(tmp_path: Path, function: str, said: str) -> None:
     write(tmp_path, r="def f(): pass", broken="\n1 / 0", leaves="raise SystemExit(3)")
-    with pytest.raises(NotLoaded, match=said):
+    with pytest.raises(UserModuleError, match=said):
         load(f"{tmp_path}/{function}")
 
 

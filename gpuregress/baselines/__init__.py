@@ -12,7 +12,18 @@ So a kill at any moment leaves the old baseline whole, or the new one. Many acce
 files before the first rename. No symbolic link below `baselines` is written through.
 """
 
-from gpuregress.baselines.document import FILE, VERSION, Document, Entry, made_of, parse, render
-from gpuregress.baselines.store import Batch, By, Store
+from gpuregress.baselines.manifest import FILE, VERSION, Manifest, ManifestEntry, made_of, parse, render
+from gpuregress.baselines.store import AcceptBatch, Acceptor, BaselineStore
 
-__all__ = ["FILE", "VERSION", "Batch", "By", "Document", "Entry", "Store", "made_of", "parse", "render"]
+__all__ = [
+    "FILE",
+    "VERSION",
+    "AcceptBatch",
+    "Acceptor",
+    "BaselineStore",
+    "Manifest",
+    "ManifestEntry",
+    "made_of",
+    "parse",
+    "render",
+]

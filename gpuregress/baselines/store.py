@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gpuregress.baselines.document import FILE, VERSION, Document, entry_of
-from gpuregress.baselines.folder import (
+from gpuregress.baselines.manifest import FILE, VERSION, Manifest, manifest_entry
+from gpuregress.baselines.staging import (
     FIRST,
-    Change,
+    StagedChange,
     commit,
     document_if_whole,
     document_in,
@@ -34,7 +34,7 @@ _ARCH = re.compile(r"sm_\d+[a-z]?|cpu|cuda")
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class Acceptor:
     """Who accepts, why, from which run, and why outputs may be unwritten; recorded with it."""
 
     who: str = ""
@@ -43,10 +43,10 @@ class By:
     unwritten_ok: str = ""
 
 
-NOBODY = By()
+ANONYMOUS = Acceptor()
 
 
-class Batch:
+class AcceptBatch:
     """Accepts that reach the disk together; each is there whole or not at all.
 
     Args:
@@ -55,7 +55,7 @@ class Batch:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._changes: dict[Path, Change] = {}
+        self._changes: dict[Path, StagedChange] = {}
 
     def __len__(self) -> int:
         """How many accepts are not committed."""
@@ -66,7 +66,7 @@ class Batch:
         case: Case,
         outcome: Outcome,
         facts: MadeOf,
-        by: By = NOBODY,
+        by: Acceptor = ANONYMOUS,
         *,
         buffers: Collection[str] | None = None,
         drift: Collection[str] = (),
@@ -109,13 +109,13 @@ class Batch:
         except StorageError as error:
             raise BaselineError(str(error)) from None
         old = document_in(folder) if buffers is not None else document_if_whole(folder)
-        entries = {d.buffer: entry_of(d, case.revision) for d in dumps.values()}
+        entries = {d.buffer: manifest_entry(d, case.revision) for d in dumps.values()}
         kept = {} if old is None or buffers is None else old.dumps
         when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok)
         history = (*(old.history if old else ()), event)
         first = first_dumps(old, entries, drift, anew)
-        document = Document(VERSION, case.revision, facts, {**kept, **entries}, first, history)
+        document = Manifest(VERSION, case.revision, facts, {**kept, **entries}, first, history)
         self._changes[folder] = stage(folder, old, document, dumps, keep=keep)
         return folder
 
@@ -136,7 +136,7 @@ class Batch:
         self._changes.clear()
 
 
-class Store:
+class BaselineStore:
     """The accepted dumps of a project.
 
     Args:
@@ -213,7 +213,7 @@ class Store:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def accepting(self) -> Iterator[Batch]:
+    def accepting(self) -> Iterator[AcceptBatch]:
         """A batch of accepts under the lock; what is left in it is committed at the end, and discarded after an error.
 
         Temporary files of killed processes are removed first, under the lock, which guards those of a batch, too.
@@ -224,7 +224,7 @@ class Store:
         """
         with lock(self._lock_file, timeout=LOCK_WAIT_S):
             sweep_tree(self.folder)
-            batch = Batch(self.folder)
+            batch = AcceptBatch(self.folder)
             try:
                 yield batch
                 batch.commit()
@@ -234,7 +234,7 @@ class Store:
                 sweep_tree(self.folder)
                 raise
 
-    def accept(self, case: Case, outcome: Outcome, facts: MadeOf, by: By = NOBODY, **how: Any) -> Baseline:
+    def accept(self, case: Case, outcome: Outcome, facts: MadeOf, by: Acceptor = ANONYMOUS, **how: Any) -> Baseline:
         """Makes one run's dumps the baseline; see `Batch.add`.
 
         Raises:

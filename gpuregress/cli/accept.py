@@ -144,7 +144,7 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
         present = [case.name for case in plan.make(project, ()).cases]
     gone = accept.obsolete(project, present)
     for name in gone:
-        baselines.Store(project.baselines, project.runs / run_folders.ACCEPTING).remove(name)
+        baselines.BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING).remove(name)
         if not as_json:
             console.say(f"removed the baseline {name}: its case is gone")
     forgotten = [name for name in missing_cases.forget(project, present) if name not in gone]

@@ -9,7 +9,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.baselines import Store
+    from gpuregress.baselines import BaselineStore
 
 
 @click.command(
@@ -32,7 +32,7 @@ def command(
 
     project = context.find_project(ctx, jobs)
     planned = plan.make(project, jobs, name_glob=name_glob, tags=tags)
-    store = baselines.Store(project.baselines)
+    store = baselines.BaselineStore(project.baselines)
     revisions: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
     damaged: dict[str, str] = {}
@@ -81,6 +81,6 @@ def command(
     return BaselineError.exit_code if damaged else 0
 
 
-def _own_revisions(store: Store, case: str) -> dict[str, str]:
+def _own_revisions(store: BaselineStore, case: str) -> dict[str, str]:
     """Architecture or device → the revision accepted for it only."""
     return {kind: events[-1].revision for kind, events in store.histories(case).items() if kind and events}

@@ -17,11 +17,11 @@ from gpuregress.cli import console
 def command(markdown: bool) -> None:
     """Prints the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
     if markdown:
-        from gpuregress.spec import reference
+        from gpuregress.spec.documentation import key_reference
 
-        console.say(reference.markdown().rstrip("\n"))
+        console.say(key_reference.markdown().rstrip("\n"))
         return
     from gpuregress.escapes import json_text
-    from gpuregress.spec.schema import job_schema
+    from gpuregress.spec.documentation.json_schema import job_schema
 
     console.say(json_text(job_schema(), indent=2))

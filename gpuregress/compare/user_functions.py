@@ -31,7 +31,7 @@ def load(path: str) -> Function:
     """
     try:
         return usermodules.load(path)
-    except usermodules.NotLoaded as wrong:
+    except usermodules.UserModuleError as wrong:
         raise UsageError(f"{path}: {wrong}") from wrong
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gpuregress.devices.base import KernelInfo
 from gpuregress.errors import DeviceError
 from gpuregress.records import SM_90, Architecture, DeviceInfo, Dim3
-from gpuregress.toolchain.mangling import demangle
+from gpuregress.toolchain.demangle import demangle
 
 SHARED_WITHOUT_OPT_IN = SM_90.static_shared
 """Dynamic shared memory that needs no attribute on the function (CUDA C++ Programming Guide, compute capabilities)."""

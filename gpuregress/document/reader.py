@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress.document.builder import MAX_SHOWN, Flaw, Key, build
+from gpuregress.document.yaml_parser import MAX_SHOWN, Key, YamlProblem, parse_yaml
 from gpuregress.errors import JobError, JobErrors
 
 __all__ = ["Document", "Key", "content", "dotted", "read"]
@@ -70,13 +70,13 @@ def read(path: Path, *, as_written: Collection[str] = ()) -> Document:
     Raises:
         JobErrors: it cannot be read, or is not YAML of the plain kind described above.
     """
-    built = build(content(path), as_written=as_written)
+    built = parse_yaml(content(path), as_written=as_written)
     if built.flaws:
         raise JobErrors(tuple(_error(path, flaw) for flaw in built.flaws))
     return Document(path, built.data, built.lines)
 
 
-def _error(path: Path, flaw: Flaw) -> JobError:
+def _error(path: Path, flaw: YamlProblem) -> JobError:
     return JobError(path, flaw.line, dotted(flaw.key), flaw.message)
 
 

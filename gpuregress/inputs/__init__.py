@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.inputs.problems import fill_problem
+from gpuregress.inputs.fill_check import fill_problem
 from gpuregress.records import Buffer
 
 if TYPE_CHECKING:

@@ -160,5 +160,5 @@ def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
 def _import(text: str) -> Callable[..., Any]:
     try:
         return usermodules.load(text)
-    except usermodules.NotLoaded as error:
+    except usermodules.UserModuleError as error:
         raise UserCodeError(str(error)) from error

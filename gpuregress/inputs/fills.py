@@ -14,8 +14,8 @@ from gpuregress import dtypes
 from gpuregress.conversion import stored
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
-from gpuregress.inputs import files, streams
-from gpuregress.inputs.problems import PARK_MILLER_MODULUS, fill_problem
+from gpuregress.inputs import files, random_streams
+from gpuregress.inputs.fill_check import PARK_MILLER_MODULUS, fill_problem
 from gpuregress.records import Buffer, Fill
 
 Array = npt.NDArray[Any]
@@ -44,23 +44,23 @@ def _arange(count: int, options: Mapping[str, Any], _seed: int) -> Values:
 
 
 def _uniform(count: int, options: Mapping[str, Any], seed: int) -> Values:
-    return streams.uniform(seed, count, float(options.get("low", 0.0)), float(options.get("high", 1.0)))
+    return random_streams.uniform(seed, count, float(options.get("low", 0.0)), float(options.get("high", 1.0)))
 
 
 def _normal(count: int, options: Mapping[str, Any], seed: int) -> Values:
-    return streams.normal(seed, count, float(options.get("mean", 0.0)), float(options.get("std", 1.0)))
+    return random_streams.normal(seed, count, float(options.get("mean", 0.0)), float(options.get("std", 1.0)))
 
 
 def _integers(count: int, options: Mapping[str, Any], seed: int) -> Values:
-    return streams.integers(seed, count, int(options["low"]), int(options["high"]))
+    return random_streams.integers(seed, count, int(options["low"]), int(options["high"]))
 
 
 def _permutation(count: int, _options: Mapping[str, Any], seed: int) -> Values:
-    return streams.permutation(seed, count)
+    return random_streams.permutation(seed, count)
 
 
 def _park_miller(count: int, options: Mapping[str, Any], _seed: int) -> Values:
-    return streams.park_miller(int(options.get("seed", 1)), count)
+    return random_streams.park_miller(int(options.get("seed", 1)), count)
 
 
 FILLS: dict[str, Make | None] = {
@@ -107,7 +107,7 @@ def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
         return result
     make = FILLS[made.kind]
     if make is None:
-        drawn = streams.integers(made.seed, count * parts, 0, len(made.options["values"])).reshape(count, parts)
+        drawn = random_streams.integers(made.seed, count * parts, 0, len(made.options["values"])).reshape(count, parts)
         for at, (column, part) in enumerate(zip(columns, element.parts, strict=True)):
             choices = np.concatenate([stored(np.array([value]), part.scalar) for value in made.options["values"]])
             column[...] = choices[drawn[:, at]].reshape(buffer.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpuregress import baselines, launchlog
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.records import Baseline, Case, MadeOf, Outcome, Program
 
 
@@ -18,7 +18,7 @@ class Accepted:
         kind: of the device, `cpu` or `cuda`, whose own baselines come first; "" where no device is known.
     """
 
-    store: Store
+    store: BaselineStore
     kind: str = ""
     _loaded: dict[str, Baseline | None] = field(default_factory=dict)
 

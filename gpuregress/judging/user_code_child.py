@@ -18,8 +18,8 @@ from gpuregress.errors import GpuregressError
 from gpuregress.judging import judge
 from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
+from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.child import die_with_parent
-from gpuregress.workers.messages import Channel, Message
 
 _NEEDED = ("polars", "gpuregress.compare.checks", "gpuregress.compare.user_functions", "gpuregress.dump.reader")
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from gpuregress.baselines import Batch, By, Store
+from gpuregress.baselines import AcceptBatch, Acceptor, BaselineStore
 from gpuregress.errors import BaselineError, NothingToDo, StorageError, UsageError
 from gpuregress.judging import drift_and_determinism, rejections, write_coverage
 from gpuregress.judging.accepted import nearest
@@ -128,7 +128,7 @@ def accept(
     differing = [one for one, entry in wanted if entry["verdict"] == "differ"]
     if differing and not selectors and not new_only:
         confirm(differing)
-    store = Store(project.baselines, project.runs / run_folders.ACCEPTING)
+    store = BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING)
     accepted = _accept_all(store, wanted, refused, folder.name, terms, listen)
     if not accepted:
         _nothing_accepted(folder, refused, left)
@@ -136,7 +136,7 @@ def accept(
 
 
 def _accept_all(
-    store: Store,
+    store: BaselineStore,
     wanted: Sequence[tuple[FinishedCase, Mapping[str, Any]]],
     refused: list[Refused],
     run: str,
@@ -174,7 +174,7 @@ _UNDO = "`gpuregress reject --undo CASE` takes that back"
 
 
 def _accept_case(
-    store: Store, batch: Batch, one: FinishedCase, entry: Mapping[str, Any], run: str, terms: Terms
+    store: BaselineStore, batch: AcceptBatch, one: FinishedCase, entry: Mapping[str, Any], run: str, terms: Terms
 ) -> Accepted:
     empty = write_coverage.empty(one.case, one.outcome)
     if empty and not terms.unwritten_ok:
@@ -188,7 +188,7 @@ def _accept_case(
         one.case,
         one.outcome,
         one.made_of,
-        By(who(), terms.why, run, terms.unwritten_ok if empty else ""),
+        Acceptor(who(), terms.why, run, terms.unwritten_ok if empty else ""),
         drift=watched,
         anew=[name for name in _seen_to_differ(entry) if name in watched],
         arch=kind,
@@ -198,7 +198,7 @@ def _accept_case(
     return Accepted(one.case.name, one.case.revision, entry["baseline_revision"], buffers, kind, remarks)
 
 
-def _kind(store: Store, one: FinishedCase, wanted: str | None) -> str:
+def _kind(store: BaselineStore, one: FinishedCase, wanted: str | None) -> str:
     """Whose baseline is to change: the named one's, else the nearest one's that is there."""
     device = one.outcome.device.name.partition(":")[0] if one.outcome.device is not None else ""
     own = nearest(one.case, device)
@@ -234,7 +234,7 @@ def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
         present: every case of every job.
     """
     here = set(present)
-    return tuple(name for name in Store(project.baselines).case_names() if name not in here)
+    return tuple(name for name in BaselineStore(project.baselines).case_names() if name not in here)
 
 
 def _nothing_accepted(folder: Path, refused: Sequence[Refused], left: Sequence[Refused]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, storage
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.devices import registry
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted, UsageError
@@ -140,7 +140,7 @@ def calibrate(
             jobs = ", ".join(dict.fromkeys(names.values())) or "none that runs here"
             raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({jobs})")
         agreeing = {case for case in changed if all(len(found[key]) == 1 for key in found if key[0] == case)}
-        accepted = _add_baselines(Store(project.baselines), found, types)
+        accepted = _add_baselines(BaselineStore(project.baselines), found, types)
         proposals = tuple(_proposals(found, types))
     return Calibration(
         next(iter(names.values())), tuple(names), repeat, tuple(used), accepted, proposals, tuple(sorted(agreeing))
@@ -179,7 +179,7 @@ def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
 
 
 def _add_baselines(
-    store: Store,
+    store: BaselineStore,
     found: dict[tuple[str, str], dict[str, Path]],
     types: Mapping[tuple[str, str], tuple[str, tuple[int, ...]]],
 ) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import plan, verdict
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.dump import digest, paths, reader
 from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
@@ -120,7 +120,7 @@ def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after:
 
 def _dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:
     """Buffer → its dump of a revision: in the baselines, else in the newest run that has one."""
-    store = Store(project.baselines)
+    store = BaselineStore(project.baselines)
     if revision == BASELINE:
         accepted = store.load(case.name)
         return {name: Path(dump.path) for name, dump in accepted.dumps.items()} if accepted else {}

@@ -14,8 +14,8 @@ from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
 from gpuregress.session.compilation import sources
-from gpuregress.toolchain import signature
-from gpuregress.toolchain.signature import CxxParameter, Declaration
+from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.buffer_accesses import Accesses
@@ -96,7 +96,7 @@ def draft(project: Project, source: Path, *, kernel: str | None = None, target: 
 def _declarations(source: Path) -> tuple[Declaration, ...]:
     if not source.is_file():
         raise UsageError(f"there is no file {source}")
-    declared = signature.declarations(storage.read_bytes(source).decode("utf-8", "replace"))
+    declared = cxx_declarations.declarations(storage.read_bytes(source).decode("utf-8", "replace"))
     if not declared:
         raise UsageError(f"{source} has no __global__ function: there is nothing to launch")
     return declared

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.errors import BaselineError, NothingToDo, UsageError
 from gpuregress.judging import rejections
 from gpuregress.judging.accepted import nearest
@@ -42,7 +42,7 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
     folder = cut_short.decidable_run(project.runs, run)
     ran = results.read_cases(folder)
     entries = accept.selected(results.document(folder)["cases"], ran, selectors)
-    rejected, store = rejections.known(project.runs), Store(project.baselines)
+    rejected, store = rejections.known(project.runs), BaselineStore(project.baselines)
     found = []
     for entry in entries:
         one = ran.get(entry["case"])
@@ -119,7 +119,7 @@ def _rejections(verdict: Verdict, one: FinishedCase, run: str, why: str) -> Iter
             yield Rejection(verdict.case, buffer.name, digests[buffer.name], revision, run, when, who, why)
 
 
-def _is_accepted(store: Store, one: FinishedCase) -> bool:
+def _is_accepted(store: BaselineStore, one: FinishedCase) -> bool:
     """Whether a baseline with these very bytes is there by now."""
     device = one.outcome.device.name.partition(":")[0] if one.outcome.device is not None else ""
     try:

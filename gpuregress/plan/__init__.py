@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpuregress.plan.program import check_program, check_reference, unknown_names, unset_constants
-from gpuregress.plan.select import BrokenJob, Plan, make
+from gpuregress.plan.selection import BrokenJob, Plan, make
+from gpuregress.plan.signature_check import check_program, check_reference, unknown_names, unset_constants
 from gpuregress.plan.sources import of_program
 
 __all__ = [

@@ -13,23 +13,24 @@ from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import Problems, show
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
-from gpuregress.plan import judging, names, sources, status, usage
-from gpuregress.plan.gold import standards
+from gpuregress.plan import buffer_usage, comparison_rules, job_names, sources, status_buffer
+from gpuregress.plan.references import standards
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
 from gpuregress.revision import Labels
-from gpuregress.spec import buffers as spec_buffers
-from gpuregress.spec import expand, load, rules
-from gpuregress.spec import launches as spec_launches
+from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
-from gpuregress.spec.scope import Scope
+from gpuregress.spec.resolve import buffers as spec_buffers
+from gpuregress.spec.resolve import launches as spec_launches
+from gpuregress.spec.resolve import parameter_combinations, rules
+from gpuregress.spec.resolve.scope import Scope
 
 MAX_REPEATS = 10_000
 _FALLBACK_MEMORY = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides:
+class CaseOverrides:
     """What the command line says instead of the job."""
 
     repeat: int | None = None
@@ -37,7 +38,7 @@ class Overrides:
 
 
 def of_job(
-    path: Path, project: Project, overrides: Overrides, labels: Labels
+    path: Path, project: Project, overrides: CaseOverrides, labels: Labels
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """The cases of a job, and what the user should be told.
 
@@ -64,7 +65,7 @@ class _JobPlan:
     """One job on its way to cases."""
 
     def __init__(
-        self, file: JobFile, project: Project, overrides: Overrides, problems: Problems, labels: Labels
+        self, file: JobFile, project: Project, overrides: CaseOverrides, problems: Problems, labels: Labels
     ) -> None:
         assert file.model is not None
         self.file = file
@@ -80,27 +81,27 @@ class _JobPlan:
         facts = sources.facts(self.file, name, self.project, self.problems, self.labels)
         if facts is not None and facts.note:
             self.notes = (facts.note,)
-        self.file = status.with_status(self.file, facts.path if facts else None, self.problems)
+        self.file = status_buffer.with_status(self.file, facts.path if facts else None, self.problems)
         assert self.file.model is not None
         self.job = self.file.model
-        dump = usage.dumped(self.file, self.problems)
-        usage.check(self.file, self.problems, dump)
+        dump = buffer_usage.dumped(self.file, self.problems)
+        buffer_usage.check(self.file, self.problems, dump)
         self._check_devices(facts)
         self._check_tags()
         empty = Scope({}, self.problems)
         self.verify = rules.functions(empty, self.job.verify, "verify")
         found = []
-        for scope in expand.scopes(self.file, self.problems):
+        for scope in parameter_combinations.scopes(self.file, self.problems):
             case = self._case(scope, name, facts, dump)
             if case is not None:
                 found.append(case)
         if not any(error.key.startswith("launches") for error in self.problems.errors):
-            usage.check_used(self.file, self.problems)
+            buffer_usage.check_used(self.file, self.problems)
         return tuple(found)
 
     def _name(self) -> str:
         name = self.job.job if self.job.job is not None else self.file.path.stem
-        problem = names.job_name_problem(name)
+        problem = job_names.job_name_problem(name)
         if problem:
             self.problems.add(("job",), problem)
             return "job"  # so that nothing is looked for in a folder that cannot be
@@ -131,7 +132,7 @@ class _JobPlan:
         self._prepare_status(scope, buffers)
         launches = spec_launches.launches(self.file, scope, buffers)
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
-        compare = judging.case_rules(self.job, scope, self.project, buffers, dump, self.verify)
+        compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, self.verify)
         gold = standards(self.file, scope, facts, buffers)
         checks = {
             buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
@@ -149,7 +150,7 @@ class _JobPlan:
             return None
         return Case(
             job=name,
-            name=expand.case_name(name, scope.case),
+            name=parameter_combinations.case_name(name, scope.case),
             path=str(self.file.path),
             parameters=scope.names,
             source=source,

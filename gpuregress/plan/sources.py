@@ -12,14 +12,14 @@ from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
 from gpuregress.project import Project
 from gpuregress.revision import Labels
-from gpuregress.spec import paths
-from gpuregress.spec.compiling import Compile, PlainText
 from gpuregress.spec.load import JobFile
-from gpuregress.spec.model import Job
-from gpuregress.spec.scope import Scope
-from gpuregress.toolchain import includes, signature
+from gpuregress.spec.models.compilation import CompileSpec, PlainTextSpec
+from gpuregress.spec.models.job import JobSpec
+from gpuregress.spec.resolve import paths
+from gpuregress.spec.resolve.scope import Scope
+from gpuregress.toolchain import cxx_declarations, include_scanner
 
-SUFFIXES = (*includes.SUFFIXES, ".ptx", ".cubin")
+SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
 _OWNED = {
     "-arch": "compile.arch",
     "--gpu-architecture": "compile.arch",
@@ -81,9 +81,15 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems, la
 
 
 def _labelled(
-    job: Job, path: Path, include: tuple[Path, ...], project: Project, job_name: str, problems: Problems, labels: Labels
+    job: JobSpec,
+    path: Path,
+    include: tuple[Path, ...],
+    project: Project,
+    job_name: str,
+    problems: Problems,
+    labels: Labels,
 ) -> SourceFacts | None:
-    texts = {name: value.text for name, value in job.compile.defines.items() if isinstance(value, PlainText)}
+    texts = {name: value.text for name, value in job.compile.defines.items() if isinstance(value, PlainTextSpec)}
     probe = records.Source(str(path), tuple(job.compile.options), tuple(str(folder) for folder in include), texts)
     try:
         inputs = toolchain.inputs(probe)
@@ -133,7 +139,7 @@ def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None
             problems.add(key, f"{option!r} is no option: it must begin with -")
         elif owner:
             problems.add(key, f"{option!r} is set by gpuregress: say it in {owner}")
-    if path is not None and path.suffix not in includes.SUFFIXES:
+    if path is not None and path.suffix not in include_scanner.SUFFIXES:
         for name in ("options", "include", "defines", "arch"):
             if name in given.model_fields_set and not file.is_broken("compile"):
                 problems.add(("compile", name), f"has no effect: {path.name} is taken as it is, not compiled")
@@ -188,7 +194,7 @@ def of_reference(
         return None
     symbols = tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol))
     if path != known.path:
-        declared = signature.variable_names(path.read_text(encoding="utf-8", errors="replace"))
+        declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
     compiled = _compiled(path, include, given, scope, launches, symbols, key)
     is_own = path == known.path and item.compile is None
@@ -206,7 +212,7 @@ def _reference_path(problems: Problems, key: Key, text: str) -> Path | None:
 def _compiled(
     path: Path,
     include: tuple[Path, ...],
-    given: Compile,
+    given: CompileSpec,
     scope: Scope,
     launches: tuple[records.Launch, ...],
     symbols: tuple[str, ...],
@@ -224,10 +230,10 @@ def _compiled(
     )
 
 
-def _defines(given: dict[str, int | float | str | PlainText], scope: Scope, key: Key) -> list[tuple[str, str]]:
+def _defines(given: dict[str, int | float | str | PlainTextSpec], scope: Scope, key: Key) -> list[tuple[str, str]]:
     found = []
     for name, value in given.items():
-        if isinstance(value, PlainText):
+        if isinstance(value, PlainTextSpec):
             found.append((name, value.text))
             continue
         number = scope.number(value, (*key, "defines", name))

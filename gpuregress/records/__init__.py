@@ -43,6 +43,7 @@ from gpuregress.records.programs import (
     Parameter,
     Program,
 )
+from gpuregress.records.serialization import from_json, to_json
 from gpuregress.records.verdicts import (
     STATUSES,
     BufferVerdict,
@@ -54,10 +55,6 @@ from gpuregress.records.verdicts import (
     State,
     Status,
     Verdict,
-)
-from gpuregress.records.wire import (
-    from_json,
-    to_json,
 )
 
 __all__ = [

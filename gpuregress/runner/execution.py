@@ -34,11 +34,11 @@ from gpuregress.records import (
     TimingLoop,
     to_json,
 )
-from gpuregress.runner import reference
+from gpuregress.runner import python_reference
 from gpuregress.runner.arguments import pack
-from gpuregress.runner.dumping import Dumps, digest_of
+from gpuregress.runner.buffer_reader import BufferReader, changes
+from gpuregress.runner.dumps import DumpFolder, digest_of
 from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
-from gpuregress.runner.readout import Readout, changes
 
 Array = npt.NDArray[np.generic]
 
@@ -77,7 +77,7 @@ def run_case(
     began = time.perf_counter()
     name = place or device.info.name
     run = _Run(
-        device, case, program, log, first_launch, Dumps(case, Path(dumps)), known, name, entering, references or {}
+        device, case, program, log, first_launch, DumpFolder(case, Path(dumps)), known, name, entering, references or {}
     )
     state: dict[str, Any] = {"state": "done"}
     try:
@@ -120,7 +120,7 @@ class _Run:
     program: Program
     log: LaunchLog
     number: int
-    dumps: Dumps
+    dumps: DumpFolder
     known: Mapping[str, Mapping[str, str]]
     place: str
     entering: Callable[[str], None]
@@ -171,7 +171,7 @@ class _Run:
 
     # --- what becomes of a run's buffers ------------------------------------------------------------------------------
 
-    def _take_first(self, readout: Readout, firsts: dict[str, Array]) -> None:
+    def _take_first(self, readout: BufferReader, firsts: dict[str, Array]) -> None:
         """Dumps a buffer; it is kept for later runs to be compared with, unless it is large and there are none."""
         buffer, known = readout.buffer, self.known.get(readout.buffer.name, {})
         again = self.case.repeat > 1 or self.case.settings.poison == "twice"
@@ -195,7 +195,7 @@ class _Run:
         if before == self.dumped[-1].digest:
             self.extra.setdefault("unchanged", []).append(buffer.name)
 
-    def _take_again(self, readout: Readout, first: Array | None) -> None:
+    def _take_again(self, readout: BufferReader, first: Array | None) -> None:
         """One further run's buffer; where its bits are not the first run's, they are dumped beside them."""
         name = readout.buffer.name
         taken = self.repeats.setdefault(name, [])
@@ -218,7 +218,7 @@ class _Run:
         classes = self.extra["determinism"]
         classes[name] = max(classes[name], found, key=determinism.CLASSES.index)
 
-    def _take_complement(self, readout: Readout, firsts: Mapping[str, Array]) -> None:
+    def _take_complement(self, readout: BufferReader, firsts: Mapping[str, Array]) -> None:
         """An output of the run under the other poison: what nobody wrote, and what was there before showing through."""
         buffer = readout.buffer
         if not self.was[buffer.name].is_poisoned:
@@ -232,7 +232,7 @@ class _Run:
     def _once(
         self,
         filled: Mapping[str, Array],
-        take: Callable[[Readout], None],
+        take: Callable[[BufferReader], None],
         *,
         poison: bytes | None = None,
         timing: TimingLoop | None = None,
@@ -249,21 +249,21 @@ class _Run:
         self.position, self.is_first = None, False
         self.entering("saving")
         for name in self.case.dump:
-            take(Readout(memory[name], self.case.buffers[name]))
+            take(BufferReader(memory[name], self.case.buffers[name]))
         self._compare_inputs(placed, filled)
         if timing:
             with getattr(self.device, "timed_exactly", nullcontext)():
                 memory = self._sample(module, placed, {**kept, **filled}, timing)
             self.entering("saving")
             for name in self.case.dump:
-                self._take_again(Readout(memory[name], self.case.buffers[name]), None)
+                self._take_again(BufferReader(memory[name], self.case.buffers[name]), None)
             self._compare_inputs(placed, filled)
 
     def _compare_inputs(self, placed: Mapping[str, Memory], filled: Mapping[str, Array]) -> None:
         """Notes the memory that no longer holds its fill, by the name it had before launches exchanged buffers."""
         found = self.extra.setdefault("overwritten", {})
         for name, array in filled.items():
-            readout = Readout(placed[name], self.case.buffers[name])
+            readout = BufferReader(placed[name], self.case.buffers[name])
             if name not in found and digest_of(readout) != self.inputs[name]:
                 found[name] = changes(readout, array)
 
@@ -293,7 +293,7 @@ class _Run:
             is_symbol = source is self.case.source or buffer.symbol in source.symbols
             placed = buffer if is_symbol else dataclasses.replace(buffer, symbol=None)
             memory[name] = self._place_buffer(module, placed, program)
-            Readout(memory[name], placed).initialise(filled.get(name), poison)
+            BufferReader(memory[name], placed).initialise(filled.get(name), poison)
             description = textures.describe(buffer)
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
@@ -310,7 +310,7 @@ class _Run:
         memory = dict(placed)
         for number in range(timing.warmup + timing.samples):
             for name, buffer in self.case.buffers.items():
-                Readout(placed[name], buffer).initialise(contents.get(name))
+                BufferReader(placed[name], buffer).initialise(contents.get(name))
             before = len(self.timed)
             memory = self._launch_all(module, placed, recorded=False)
             if number >= timing.warmup:
@@ -332,7 +332,7 @@ class _Run:
     def _unfilled_symbols(self, placed: Mapping[str, Memory]) -> dict[str, Array]:
         """What the variables hold that the case does not fill: their initialisers' values."""
         symbols = [buffer for buffer in self.case.buffers.values() if buffer.symbol is not None and buffer.fill is None]
-        return {buffer.name: Readout(placed[buffer.name], buffer).array() for buffer in symbols}
+        return {buffer.name: BufferReader(placed[buffer.name], buffer).array() for buffer in symbols}
 
     def _clocks(self) -> dict[str, str]:
         """The card's clocks and temperature right after the last sample."""
@@ -389,7 +389,7 @@ class _Run:
         if self.case.status is None:
             return
         buffer = self.case.buffers[self.case.status]
-        array = Readout(memory[buffer.name], buffer).array().reshape(-1)
+        array = BufferReader(memory[buffer.name], buffer).array().reshape(-1)
         columns = [np.asarray(column).astype(bool) for column in dtypes.parse(buffer.dtype).columns(array)]
         raised = np.flatnonzero(np.logical_or.reduce(columns))
         if raised.size:
@@ -417,14 +417,14 @@ class _Run:
         for name, function in self.case.reference.items():
             self.entering("computing")
             try:
-                standard = reference.compute(function, self.case, name, filled)
+                standard = python_reference.compute(function, self.case, name, filled)
                 self.entering("saving")
                 self._write_reference(name, standard.array)
                 if standard.wide is not None:
                     self._write_wide(name, standard.wide)
-            except reference.ReferenceFailed as error:
+            except python_reference.ReferenceFailed as error:
                 self.extra.setdefault("reference_errors", {})[name] = str(error)
-        for group in reference.shared(self.case.reference_kernels):
+        for group in python_reference.shared(self.case.reference_kernels):
             try:
                 for name, array in self._reference_run(group, filled).items():
                     self._write_reference(name, array)
@@ -445,7 +445,7 @@ class _Run:
         for launch in kernel.launches:
             self._launch(launch, program, module, memory)
         self.entering("saving")
-        return {name: Readout(memory[name], self.case.buffers[name]).array() for name in names}
+        return {name: BufferReader(memory[name], self.case.buffers[name]).array() for name in names}
 
     def _write_reference(self, name: str, array: Array) -> None:
         known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpuregress import verdict
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.errors import GpuregressError, Interrupted, JobErrors
 from gpuregress.judging.accepted import Accepted
 from gpuregress.launchlog import LaunchLog
@@ -24,7 +24,7 @@ from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import log_header, run_folders
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.tasks import TaskFactory
-from gpuregress.workers.pool import Begun, Unbuilt
+from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 from gpuregress.workers.task import Task
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Execution:
 
     def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording) -> None:
         self._context, self._checked, self._recording = context, checked, recording
-        self._accepted = Accepted(Store(context.project.baselines), context.devices.kind)
+        self._accepted = Accepted(BaselineStore(context.project.baselines), context.devices.kind)
         self._verdicts: dict[str, Verdict] = {}
         self._remarks: dict[str, None] = {}
         self._slots: dict[str, str] = {}
@@ -101,10 +101,10 @@ class _Execution:
             for event in self._context.pool.run((), stream):
                 if judge is None:
                     judge = self._load_judge(held)
-                if isinstance(event, Begun):
+                if isinstance(event, CaseStarted):
                     self._slots[event.case] = event.slot
                     self._context.listen(Started(event.case, event.slot))
-                elif isinstance(event, Unbuilt):
+                elif isinstance(event, CaseNotCompiled):
                     self._add(self._unbuilt(event.case, event.error))
                 else:
                     task = stream.tasks.pop(event.case)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gpuregress import storage
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
 from gpuregress.records import Missing
@@ -84,7 +84,7 @@ def are_expected(project: Project, request: RunRequest) -> bool:
     return (
         request.kind == "nightly"
         and request.takes_all
-        and bool(request.expected or Store(project.baselines).case_names())
+        and bool(request.expected or BaselineStore(project.baselines).case_names())
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from gpuregress import plan, verdict
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.errors import Interrupted
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases
@@ -59,7 +59,7 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     """The baselines whose case is gone; a broken job may have theirs."""
     here, jobs = {case.name for case in planned.cases}, {case.job for case in planned.cases}
     broken = [one.job for one in planned.broken]
-    names = Store(context.project.baselines).case_names()
+    names = BaselineStore(context.project.baselines).case_names()
     gone = [name for name in names if name not in here and not missing_cases.is_of(name, broken)]
     if context.request.takes_all:
         return gone

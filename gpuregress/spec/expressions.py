@@ -1,8 +1,9 @@
-"""Arithmetic expressions in jobs: a subset of Python's, parsed with `ast` and evaluated over a whitelist of its nodes.
+"""Parser and evaluator of the arithmetic expressions in a job file.
 
 Numbers, parameters, `+ - * / // % **`, comparisons, `and or not`, `ceil floor min max sizeof log2`: Python's meaning
-and precedence, and nothing else. No text reaches `eval`. Every token is checked first, and a name is prefixed, so that
-a parameter may be called `lambda`. Integers stay exact: `ceil(n / tile)` and `ceil(log2(n))` of integers do not round.
+and precedence, and nothing else. Each token is checked and rewritten first: a parameter gets a prefix, so that it may
+be called `lambda`. `ast.parse` then builds the tree, and a walk over its nodes gives the value; no text reaches `eval`.
+Integers stay exact: `ceil(n / tile)` and `ceil(log2(n))` of integers do not round.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gpuregress import dtypes
 from gpuregress.document.problems import suggestion
 
 Number = int | float
-Names = Mapping[str, Number]
+Parameters = Mapping[str, Number]
 
 FUNCTIONS = ("ceil", "floor", "min", "max", "sizeof", "log2")
 RESERVED = (*FUNCTIONS, "and", "or", "not", "step")
@@ -79,7 +80,7 @@ class Expression:
     names: tuple[str, ...]
     _tree: ast.expr
 
-    def evaluate(self, names: Names) -> Number:
+    def evaluate(self, names: Parameters) -> Number:
         """Its value.
 
         Args:
@@ -117,7 +118,7 @@ def parse(text: str) -> Expression:
         raise ExpressionError(f"invalid expression {shown!r}: {reason}; allowed are {ALLOWED}") from None
 
 
-def evaluate(value: float | str, names: Names) -> Number:
+def evaluate(value: float | str, names: Parameters) -> Number:
     """A number, or an expression's value.
 
     Args:
@@ -130,7 +131,7 @@ def evaluate(value: float | str, names: Names) -> Number:
     return parse(value).evaluate(names) if isinstance(value, str) else value
 
 
-def evaluate_whole(value: float | str, names: Names) -> int:
+def evaluate_whole(value: float | str, names: Parameters) -> int:
     """The same where only an integer will do.
 
     Raises:
@@ -255,7 +256,7 @@ def _check(tree: ast.expr) -> None:
 # --- evaluation -------------------------------------------------------------------------------------------------------
 
 
-def _value(node: ast.expr, names: Names) -> Number:
+def _value(node: ast.expr, names: Parameters) -> Number:
     match node:
         case ast.Name(id=name):
             name = name.removeprefix(_PREFIX)
@@ -298,7 +299,7 @@ def _applied(operation: type[ast.AST] | str, *values: Number) -> Number:
         raise _Invalid("it exceeds the range of float64") from None
 
 
-def _rounded(argument: ast.expr, names: Names, *, up: bool) -> int:
+def _rounded(argument: ast.expr, names: Parameters, *, up: bool) -> int:
     """Round up or down; exact for the quotient of two integers and for the logarithm of one."""
     match argument:
         case ast.BinOp(left=left, op=ast.Div(), right=right):

@@ -18,8 +18,8 @@ from gpuregress.document import reader
 from gpuregress.document.problems import Problems, show
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
-from gpuregress.spec import wording
-from gpuregress.spec.model import Job
+from gpuregress.spec import validation_messages
+from gpuregress.spec.models.job import JobSpec
 
 _AS_WRITTEN = ("job", "revision", "tags")
 # Sections whose entries can be taken out one by one.
@@ -51,7 +51,7 @@ class JobFile:
     """
 
     document: Document
-    model: Job | None
+    model: JobSpec | None
     errors: tuple[JobError, ...]
     broken: frozenset[Key]
 
@@ -84,7 +84,7 @@ def load_file(path: Path) -> JobFile:
     if not isinstance(document.data, dict):
         raise JobErrors((JobError(path, 1, "", f"is {show(document.data)}: a job is a mapping: job, source, …"),))
     try:
-        return JobFile(document, Job.model_validate(document.data), (), frozenset())
+        return JobFile(document, JobSpec.model_validate(document.data), (), frozenset())
     except ValidationError as error:
         return _saved(document, error)
 
@@ -94,16 +94,18 @@ def _saved(document: Document, error: ValidationError) -> JobFile:
     data = copy.deepcopy(document.data)
     broken: set[Key] = set()
     for item in error.errors(include_url=False):
-        key = wording.key_of(document.data, item)
-        problems.add(key, wording.message_of(item))
+        key = validation_messages.key_of(document.data, item)
+        problems.add(key, validation_messages.message_of(item))
         if item["type"] == "extra_forbidden":
             _remove(data, key)
         else:
             broken.add(key[:2] if key and key[0] in _SECTIONS and len(key) > 1 else key[:1])
     _remove_all(data, broken)
-    model: Job | None
+    model: JobSpec | None
     try:
-        model = Job.model_validate({"source": "?", "buffers": {}, "launches": [], **data}, context={"partial": True})
+        model = JobSpec.model_validate(
+            {"source": "?", "buffers": {}, "launches": [], **data}, context={"partial": True}
+        )
     except ValidationError:
         model = None
     return JobFile(document, model, problems.errors, frozenset(broken))

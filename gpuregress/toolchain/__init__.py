@@ -1,7 +1,7 @@
 """C++ → PTX → cubin, for every device: compiled once, kept on disk by content."""
 
 from gpuregress.toolchain.cache import check_folder
-from gpuregress.toolchain.includes import Inputs
+from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.programs import (
     build,
     build_cubin,
@@ -14,7 +14,7 @@ from gpuregress.toolchain.programs import (
 )
 
 __all__ = [
-    "Inputs",
+    "SourceInputs",
     "build",
     "build_cubin",
     "check_folder",

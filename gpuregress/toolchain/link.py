@@ -28,7 +28,7 @@ _FIGURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkResult:
     """A cubin and what its making told.
 
     Attributes:
@@ -43,7 +43,7 @@ class Linked:
     resources: Mapping[str, Mapping[str, int]]
 
 
-def link(ptx: str, arch: str, name: str) -> Linked:
+def link(ptx: str, arch: str, name: str) -> LinkResult:
     """Assembles PTX for one architecture.
 
     Args:
@@ -98,7 +98,7 @@ def parse_resources(log: str) -> dict[str, dict[str, int]]:
     return found
 
 
-def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> Linked:
+def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> LinkResult:
     data = ptx.encode() + b"\0"
     options = [f"-arch={arch}", "-lineinfo", "-verbose"]
     handle = nvjitlink.create(len(options), options)
@@ -113,12 +113,12 @@ def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> Linked:
         nvjitlink.get_linked_cubin(handle, cubin)
         log = _log(handle, nvjitlink.get_info_log_size, nvjitlink.get_info_log)
         major, minor = nvjitlink.version()
-        return Linked(bytes(cubin), f"nvjitlink {major}.{minor}", parse_resources(log))
+        return LinkResult(bytes(cubin), f"nvjitlink {major}.{minor}", parse_resources(log))
     finally:
         nvjitlink.destroy(handle)
 
 
-def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> Linked:
+def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> LinkResult:
     with storage.scratch() as folder:
         source, target = folder / "module.ptx", folder / "module.cubin"
         source.write_text(ptx, encoding="utf-8")
@@ -126,7 +126,7 @@ def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> Linked:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CompileError(_refused(done.stderr.replace(str(source), name), name, arch))
-        return Linked(target.read_bytes(), f"ptxas {_ptxas_release(ptxas)}", parse_resources(done.stderr))
+        return LinkResult(target.read_bytes(), f"ptxas {_ptxas_release(ptxas)}", parse_resources(done.stderr))
 
 
 def _ptxas_release(ptxas: str) -> str:

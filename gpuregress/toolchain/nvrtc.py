@@ -11,12 +11,12 @@ from typing import Any
 
 from gpuregress.errors import CompileError, HarnessError, UnknownNames
 from gpuregress.records import Source
-from gpuregress.toolchain import headers, includes, messages, signature
-from gpuregress.toolchain.includes import Inputs
+from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, virtual_headers
+from gpuregress.toolchain.include_scanner import SourceInputs
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class NvrtcResult:
     """What NVRTC made of a source.
 
     Attributes:
@@ -72,23 +72,23 @@ def search_folders(source: Source) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in found))
 
 
-def inputs(source: Source) -> Inputs:
+def inputs(source: Source) -> SourceInputs:
     """The files that decide what NVRTC makes of a source; the one answer for the cache, the revision and git.
 
     Raises:
         OSError: the source cannot be read.
     """
     _, _, included = _split_folders(source.options)
-    found = includes.scan(Path(source.path), search_folders(source), included)
+    found = include_scanner.scan(Path(source.path), search_folders(source), included)
     odd = [option for option in source.options if _reads_files(option)]
-    odd += [f"-D{name}={text}" for name, text in source.defines.items() if includes.is_telling(text)]
+    odd += [f"-D{name}={text}" for name, text in source.defines.items() if include_scanner.is_telling(text)]
     return replace(found, unknown=f"option {odd[0]}") if odd and not found.unknown else found
 
 
 def _reads_files(option: str) -> bool:
     """Whether an option names files in a way that is not understood here, as that of a precompiled header."""
     is_understood = re.fullmatch(r"(?:-include|--pre-include|--include-path)(?:=.*)?", option) is not None
-    return not is_understood and ("pch" in option or "include" in option or includes.is_telling(option))
+    return not is_understood and ("pch" in option or "include" in option or include_scanner.is_telling(option))
 
 
 def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
@@ -106,7 +106,7 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
     return rest, folders, included
 
 
-def compile_source(source: Source, text: str) -> Compiled:
+def compile_source(source: Source, text: str) -> NvrtcResult:
     """Compiles a source.
 
     Args:
@@ -120,7 +120,7 @@ def compile_source(source: Source, text: str) -> Compiled:
     nvrtc = _bindings()
     folders = search_folders(source)
     path = folders[0] / Path(source.path).name
-    virtual = headers.virtual_headers(folders)
+    virtual = virtual_headers.virtual_headers(folders)
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
@@ -137,34 +137,34 @@ def compile_source(source: Source, text: str) -> Compiled:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple[Path, ...]) -> Compiled:
+def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple[Path, ...]) -> NvrtcResult:
     expressions = {**{name: name for name in source.kernels}, **{name: f"&{name}" for name in source.symbols}}
     for expression in expressions.values():
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     options = [
         *options_for(source),
-        f"--pre-include={headers.PRELUDE}",
-        *(f"--pre-include={includes.find(name, folders)}" for name in _split_folders(source.options)[2]),
-        *(f"--include-path={folder}" for folder in (*folders, *headers.cuda_folders())),
+        f"--pre-include={virtual_headers.PRELUDE}",
+        *(f"--pre-include={include_scanner.find(name, folders)}" for name in _split_folders(source.options)[2]),
+        *(f"--include-path={folder}" for folder in (*folders, *virtual_headers.cuda_folders())),
     ]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if int(result) != 0:
-        unknown = messages.unknown_names(log, (*source.kernels, *source.symbols))
+        unknown = compiler_messages.unknown_names(log, (*source.kernels, *source.symbols))
         if unknown:
-            raise UnknownNames(signature.unknown_names(unknown, source, text))
-        raise CompileError(messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
+            raise UnknownNames(cxx_declarations.unknown_names(unknown, source, text))
+        raise CompileError(compiler_messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     lowered = {
         name: _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
         for name, expression in expressions.items()
     }
-    return Compiled(
-        messages.portable_paths(ptx, (*folders, *headers.cuda_folders())),
+    return NvrtcResult(
+        compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
         {name: lowered[name] for name in source.kernels},
         {name: lowered[name] for name in source.symbols},
         f"nvrtc {_release(ptx)}",
-        messages.places(log, source).strip(),
+        compiler_messages.places(log, source).strip(),
     )
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from gpuregress import storage
 from gpuregress.errors import CompileError, UnknownNames
 from gpuregress.records import Program, Source, from_json, to_json
-from gpuregress.toolchain import cache, cubin, entries, messages, signature
-from gpuregress.toolchain.includes import Inputs
-from gpuregress.toolchain.mangling import demangle
-from gpuregress.toolchain.pin import pin
+from gpuregress.toolchain import cache, compiler_messages, cubin, cxx_declarations, ptx_declarations
+from gpuregress.toolchain.demangle import demangle
+from gpuregress.toolchain.include_scanner import SourceInputs
+from gpuregress.toolchain.rounding_pin import pin
 
 PINNED = "13.5"
 """The minor version of NVRTC and nvJitLink that pyproject.toml asks for: part of every key.
@@ -35,7 +35,7 @@ def compiler_version() -> str:
     return f"nvrtc {installed}" if installed else f"nvrtc {PINNED} (not installed)"
 
 
-def inputs(source: Source) -> Inputs:
+def inputs(source: Source) -> SourceInputs:
     """The files that decide what a source is compiled to.
 
     Raises:
@@ -43,7 +43,7 @@ def inputs(source: Source) -> Inputs:
     """
     path = Path(source.path)
     if path.suffix in _TAKEN:
-        return Inputs((path,), (path.read_bytes(),), "", "")
+        return SourceInputs((path,), (path.read_bytes(),), "", "")
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - loads the compiler's bindings only when called, but is not free
 
     return nvrtc.inputs(source)
@@ -97,18 +97,18 @@ def make(source: Source) -> Program:
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 
 
-def _inputs(source: Source) -> Inputs:
+def _inputs(source: Source) -> SourceInputs:
     try:
         found = inputs(source)
     except OSError as error:
-        raise CompileError(f"cannot read {messages.shown(Path(source.path))}: {error.strerror}") from error
+        raise CompileError(f"cannot read {compiler_messages.shown(Path(source.path))}: {error.strerror}") from error
     if source.digest and source.digest != found.digest:
         raise CompileError(f"{_changed(source)} since it was planned; run it again")
     return found
 
 
 def _changed(source: Source) -> str:
-    return f"{messages.shown(Path(source.path))}, or a file that it includes, was changed"
+    return f"{compiler_messages.shown(Path(source.path))}, or a file that it includes, was changed"
 
 
 def build_cubin(program: Program) -> Program:
@@ -168,29 +168,32 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     return tuple(build_cubin(compile(source)) for source in distinct.values())
 
 
-def _cxx_keys(source: Source, found: Inputs) -> tuple[str, ...]:
+def _cxx_keys(source: Source, found: SourceInputs) -> tuple[str, ...]:
     """Where the program may be: the pinned compiler's first, wherever it was made; then what this host's would give."""
     content = _content(source, found)
     own = _minor(_installed() or PINNED)
     return tuple(cache.digest(("c++", version, *content)) for version in dict.fromkeys((PINNED, own)))
 
 
-def _compile_cxx(source: Source, found: Inputs) -> tuple[Program, str, str]:
+def _compile_cxx(source: Source, found: SourceInputs) -> tuple[Program, str, str]:
     """The program, its PTX and the compiler's warnings."""
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
 
     compiled = nvrtc.compile_source(source, found.contents[0].decode(errors="replace"))
     ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
-    module = entries.parse(ptx)
+    module = ptx_declarations.parse(ptx)
     texts = (content.decode(errors="replace") for content in found.contents)
-    declared = [declaration for text in texts for declaration in signature.declarations(text)]
+    declared = [declaration for text in texts for declaration in cxx_declarations.declarations(text)]
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
     key = _cxx_keys(source, found)[-1]
     program = Program(
         cache.digest((key, ptx)) if found.unknown else key,
         "",
         "",
-        {name: signature.name_parameters(module.entries[mangled], name, declared) for name, mangled in named.items()},
+        {
+            name: cxx_declarations.name_parameters(module.entries[mangled], name, declared)
+            for name, mangled in named.items()
+        },
         {**{name: name for name in module.variables}, **compiled.symbols},
         compiled.compiler,
         nvrtc.options_for(source),
@@ -208,9 +211,11 @@ def _take_ptx(source: Source, data: bytes) -> Program:
     if program is not None:
         return program
     ptx = pin(text) if source.contract == "pinned" else text
-    module = entries.parse(ptx)
+    module = ptx_declarations.parse(ptx)
     if not module.entries:
-        raise CompileError(f"{messages.shown(Path(source.path))} holds no .entry: no kernel can be launched from it")
+        raise CompileError(
+            f"{compiler_messages.shown(Path(source.path))} holds no .entry: no kernel can be launched from it"
+        )
     named = _other_names(module, set())
     kernels = {name: _find_kernel(name, named, source) for name in source.kernels}
     symbols = {name: _find_symbol(name, module.variables, source) for name in source.symbols}
@@ -229,7 +234,7 @@ def _take_ptx(source: Source, data: bytes) -> Program:
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:
-    where = messages.shown(Path(source.path))
+    where = compiler_messages.shown(Path(source.path))
     key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
     try:
         module = cubin.parse(data)
@@ -250,7 +255,7 @@ def _take_cubin(source: Source, data: bytes) -> Program:
     )
 
 
-def _other_names(module: entries.PtxModule, named: set[str]) -> dict[str, str]:
+def _other_names(module: ptx_declarations.PtxModule, named: set[str]) -> dict[str, str]:
     """C++ (or mangled, where that says no more) name → mangled name, for entries that nobody asked for by name."""
     found: dict[str, str] = {}
     for mangled in module.entries:
@@ -265,10 +270,14 @@ def _find_kernel(name: str, named: Mapping[str, str], source: Source) -> str:
     for readable, mangled in named.items():
         if squeezed in (mangled, "".join(readable.split())):
             return mangled
-    plain = [mangled for readable, mangled in named.items() if signature.strip_template_arguments(readable) == name]
+    plain = [
+        mangled for readable, mangled in named.items() if cxx_declarations.strip_template_arguments(readable) == name
+    ]
     if len(plain) == 1:
         return plain[0]
-    raise UnknownNames({name: f"{messages.shown(Path(source.path))} has no kernel {name!r}; it has {', '.join(named)}"})
+    raise UnknownNames(
+        {name: f"{compiler_messages.shown(Path(source.path))} has no kernel {name!r}; it has {', '.join(named)}"}
+    )
 
 
 def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
@@ -276,10 +285,10 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
         if name in (variable, demangle(variable)):
             return variable
     there = ", ".join(variables) or "no variable"
-    raise UnknownNames({name: f"{messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
+    raise UnknownNames({name: f"{compiler_messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
 
 
-def _content(source: Source, found: Inputs) -> list[str | bytes]:
+def _content(source: Source, found: SourceInputs) -> list[str | bytes]:
     """All that decides a program's bits besides the compiler; no path of this machine, unless the program tells it."""
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
 

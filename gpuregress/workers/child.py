@@ -25,21 +25,21 @@ from gpuregress.errors import GpuregressError, ran_out
 if TYPE_CHECKING:
     from gpuregress.devices.base import Device
     from gpuregress.records import Outcome
-    from gpuregress.workers.messages import Channel
+    from gpuregress.workers.channel import Channel
     from gpuregress.workers.task import Task
 
-Opener = Callable[[str], "Device"]
+DeviceOpener = Callable[[str], "Device"]
 _PR_SET_PDEATHSIG = 1
 
 
-class Begun(Protocol):
+class DriverStart(Protocol):
     """Something that was begun before: a GPU's driver."""
 
     def join(self) -> None:
         """Waits until it is over, well or not."""
 
 
-def main(arguments: Sequence[str], opener: Opener | None = None, begun: Begun | None = None) -> int:
+def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> int:
     """Serves one parent until it goes away.
 
     Args:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str], opener: Opener | None = None, begun: Begun | 
     die_with_parent()
     faulthandler.enable()
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
-    from gpuregress.workers.messages import Channel  # noqa: PLC0415 - this process dies with its parent from here on
+    from gpuregress.workers.channel import Channel  # noqa: PLC0415 - this process dies with its parent from here on
 
     channel = Channel(socket.socket(fileno=options.channel), serves=True)
     os.set_inheritable(options.channel, False)
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str], opener: Opener | None = None, begun: Begun | 
     return 0
 
 
-def _load_libraries(begun: Begun | None) -> None:
+def _load_libraries(begun: DriverStart | None) -> None:
     """What every case needs, loaded before the first one is here, and while the card starts."""
     importlib.import_module("gpuregress.runner")
     if begun is None:
@@ -177,7 +177,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def serve_and_leave(opener: Opener | None = None, begun: Begun | None = None) -> NoReturn:
+def serve_and_leave(opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> NoReturn:
     """Serves, then ends the process at once: the device is closed, and taking Python apart costs 50 ms."""
     code = main(sys.argv[1:], opener, begun)
     sys.stdout.flush()

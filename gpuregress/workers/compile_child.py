@@ -15,9 +15,9 @@ import traceback
 
 from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.records import Source, from_json
+from gpuregress.workers.channel import Channel
 from gpuregress.workers.child import die_with_parent
-from gpuregress.workers.compilers import failure
-from gpuregress.workers.messages import Channel
+from gpuregress.workers.compiler_pool import failure
 
 
 def main(descriptor: int) -> None:

@@ -17,8 +17,8 @@ from typing import Protocol, Self
 from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Outcome, from_json
-from gpuregress.workers import deaths
-from gpuregress.workers.messages import Message
+from gpuregress.workers import exit_cause
+from gpuregress.workers.channel import Message
 from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import Phase, Step
@@ -27,7 +27,7 @@ _FAILED_STARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class CaseStarted:
     """A worker took a case."""
 
     case: str
@@ -35,14 +35,14 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Unbuilt:
+class CaseNotCompiled:
     """A case that cannot run: its source does not compile, or has other kernels than its job launches."""
 
     case: Case
     error: GpuregressError
 
 
-class Feed(Protocol):
+class TaskFeed(Protocol):
     """Tasks that become ready while others run."""
 
     @property
@@ -60,7 +60,7 @@ class Feed(Protocol):
     def fileno(self) -> int:
         """A descriptor that becomes readable when there is something new; -1: there is none to wait for."""
 
-    def take(self, room: int) -> Iterator[Task | Unbuilt]:
+    def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
         """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
 
 
@@ -101,7 +101,7 @@ class Pool:
         self._stop = stop
         self._started = 0
         self._waiting: deque[Task] = deque()
-        self._feed: Feed | None = None
+        self._feed: TaskFeed | None = None
         self._selector = selectors.DefaultSelector()
         if stop is not None:
             self._selector.register(stop, selectors.EVENT_READ, None)
@@ -138,7 +138,9 @@ class Pool:
                 worker.end()
         self._selector.close()
 
-    def run(self, tasks: Iterable[Task], feed: Feed | None = None) -> Iterator[Begun | Outcome | Unbuilt]:
+    def run(
+        self, tasks: Iterable[Task], feed: TaskFeed | None = None
+    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
         """Runs every task; outcomes come in the order they end, exactly one for each task.
 
         Args:
@@ -167,19 +169,19 @@ class Pool:
             for state in self._slots:
                 yield from self._enforce(state, now)
 
-    def _take(self) -> Iterator[Unbuilt]:
+    def _take(self) -> Iterator[CaseNotCompiled]:
         """Keep a task ready for each slot."""
         if self._feed is None or self._feed.is_over:
             return
         for found in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
-            if isinstance(found, Unbuilt):
+            if isinstance(found, CaseNotCompiled):
                 yield found
             else:
                 self._waiting.append(found)
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
-    def _hand_out(self, waiting: deque[Task]) -> Iterator[Begun | Outcome]:
+    def _hand_out(self, waiting: deque[Task]) -> Iterator[CaseStarted | Outcome]:
         for state in self._slots:
             if not waiting:
                 return
@@ -189,7 +191,7 @@ class Pool:
             if worker.is_free:
                 task = dataclasses.replace(waiting.popleft(), place=state.slot.label)
                 worker.submit(task)
-                yield Begun(task.case.name, state.slot.label)
+                yield CaseStarted(task.case.name, state.slot.label)
         if waiting and all(state.lost for state in self._slots):
             why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
             while waiting:
@@ -318,7 +320,7 @@ def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "
 def _crashed(worker: Worker, task: Task) -> Outcome:
     seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    found = deaths.cause(worker.process.returncode, tail, phase, is_limited=is_limited)
+    found = exit_cause.cause(worker.process.returncode, tail, phase, is_limited=is_limited)
     number, call = _blame(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if phase is Phase.COMPUTING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.workers import watchdog
-from gpuregress.workers.messages import Channel, Message
+from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import sys
 import threading
 
 
-class Start:
+class ContextStart:
     """The start of a GPU's driver, under way.
 
     Args:
@@ -50,7 +50,7 @@ def _index(arguments: list[str]) -> int:
 
 def main() -> None:
     """Starts the driver, then the rest of Python, then the worker."""
-    begun = Start(_index(sys.argv[1:]))
+    begun = ContextStart(_index(sys.argv[1:]))
     import site  # noqa: PLC0415 - what -S left out
 
     site.main()

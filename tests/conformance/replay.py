@@ -25,7 +25,7 @@ from gpuregress.devices.base import Device
 from gpuregress.devices.base import Module as DeviceModule
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program
-from gpuregress.toolchain import entries
+from gpuregress.toolchain import ptx_declarations
 from tests.conformance.catalog.form import Form
 from tests.conformance.generate import EDGES, RANDOM, Batch, batches, machine_batches, size
 from tests.devices.cpu.isa.samples import operands
@@ -87,7 +87,7 @@ def program(batch: Batch, folder: Path, build: Callable[[Program], Program] | No
     path = folder / f"{batch.name}.ptx"
     path.write_text(batch.ptx, encoding="utf-8")
     key = hashlib.sha256(batch.ptx.encode()).hexdigest()
-    made = Program(key, str(path), "", entries.parse(batch.ptx).entries, {}, "none", (), "sm_90")
+    made = Program(key, str(path), "", ptx_declarations.parse(batch.ptx).entries, {}, "none", (), "sm_90")
     return build(made) if build else made
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpuregress.document import builder, reader
+from gpuregress.document import reader, yaml_parser
 from gpuregress.errors import JobErrors
 from tests.document.writing import write
 
@@ -169,12 +169,12 @@ NESTED = {
 def test_nesting_has_a_limit(what: str, tmp_path: Path) -> None:
     with pytest.raises(JobErrors) as caught:
         read(tmp_path, NESTED[what])
-    assert f"is nested deeper than {builder.MAX_DEPTH} levels" in str(caught.value)
-    assert all(error.line in (2, builder.MAX_DEPTH) for error in caught.value.errors)
+    assert f"is nested deeper than {yaml_parser.MAX_DEPTH} levels" in str(caught.value)
+    assert all(error.line in (2, yaml_parser.MAX_DEPTH) for error in caught.value.errors)
 
 
 def test_the_depth_of_an_alias_counts(tmp_path: Path) -> None:
-    half = builder.MAX_DEPTH // 2
+    half = yaml_parser.MAX_DEPTH // 2
     text = f"a: &a {'[' * half}{']' * half}\nb: {'[' * (half - 1)}*a{']' * (half - 1)}\n"
     assert read(tmp_path, text).data["a"]
     with pytest.raises(JobErrors, match="nested deeper"):
@@ -203,7 +203,7 @@ TOKENS = (
 @settings(max_examples=300)
 @given(text=st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    built = builder.build(text.encode())
+    built = yaml_parser.parse_yaml(text.encode())
     assert built.flaws or all(line <= text.count("\n") + 1 for line in built.lines.values())
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import yaml
 
-from gpuregress.document import builder
+from gpuregress.document import yaml_parser
 
 
 class _Dumper(yaml.SafeDumper):
     """Asks the reader's own patterns what a plain word would be taken for."""
 
-    yaml_implicit_resolvers = dict(builder.YAML_1_2)  # noqa: RUF012 - PyYAML's own way to hand them down
+    yaml_implicit_resolvers = dict(yaml_parser.YAML_1_2)  # noqa: RUF012 - PyYAML's own way to hand them down
 
 
 def write(value: Any) -> str:

@@ -12,8 +12,8 @@ import yaml
 from gpuregress import project
 from gpuregress.cli import COMMANDS
 from gpuregress.errors import JobErrors
-from gpuregress.spec import reference
-from gpuregress.spec.examples import SETTINGS_EXAMPLE
+from gpuregress.spec.documentation import key_reference
+from gpuregress.spec.documentation.examples import SETTINGS_EXAMPLE
 from tests.documents.snippets import PAGES, ROOT, Step, steps
 
 DOCUMENTS = sorted(
@@ -73,7 +73,7 @@ def test_every_dependency_has_its_reason() -> None:
 
 def test_the_reference_of_keys_is_what_the_models_say() -> None:
     """It is made anew by `gpuregress schema --markdown > docs/job-reference.md`."""
-    assert (ROOT / "docs/job-reference.md").read_text() == reference.markdown()
+    assert (ROOT / "docs/job-reference.md").read_text() == key_reference.markdown()
 
 
 def test_the_settings_of_the_page_are_understood(tmp_path: Path) -> None:

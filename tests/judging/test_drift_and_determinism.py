@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.judging import drift_and_determinism
 from gpuregress.operations import accept
 from gpuregress.records import Outliers, Rule
@@ -19,7 +19,7 @@ def test_the_class_is_recorded_and_a_change_of_it_is_a_difference(bench: Bench) 
     steady = fakes.case("twice", name="fake/x", repeat=3, compare=LOOSE)
     assert words(bench.run(varying)) == {"fake/x": "new"}
     accept.accept(bench.project)
-    accepted = Store(bench.project.baselines).load("fake/x")
+    accepted = BaselineStore(bench.project.baselines).load("fake/x")
     assert accepted is not None
     assert accepted.made_of.determinism == {"out": "values vary"}
     assert words(bench.run(varying)) == {"fake/x": "pass"}

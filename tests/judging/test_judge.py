@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.dtypes import parse
 from gpuregress.dump import writer
 from gpuregress.judging.accepted import Accepted
@@ -23,7 +23,7 @@ def test_a_gold_standard_that_was_not_computed_is_no_pass(tmp_path: Path) -> Non
     buffer = case.buffers["out"]
     array = np.zeros(buffer.shape, parse(buffer.dtype).storage)
     dump = writer.write(tmp_path / "out.1", array, parse(buffer.dtype), buffer.shape)
-    judge = Judge(Accepted(Store(tmp_path / "baselines")))
+    judge = Judge(Accepted(BaselineStore(tmp_path / "baselines")))
     found = judge.verdict(case, None, Outcome(case.name, "done", dumps=(dump,)))
     assert (found.status, found.reason) == ("differ", "out: reference: was not computed, for another one failed")
 

@@ -48,7 +48,7 @@ def cases_of(job: str) -> dict[str, Case]:
 
 def recorded(case: Case) -> Recorded:
     """Reads a case's baseline and fills its inputs anew."""
-    baseline = baselines.Store(ROOT / "baselines").load(case.name)
+    baseline = baselines.BaselineStore(ROOT / "baselines").load(case.name)
     assert baseline is not None, f"{case.name} has no baseline: gpuregress run, then gpuregress accept"
     filled = {
         name: inputs.fill(buffer, read_dump=reader.read)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.baselines import Batch, Store
+from gpuregress.baselines import AcceptBatch, BaselineStore
 from gpuregress.errors import NothingToDo, StorageError
 from gpuregress.operations import accept
 from tests import fakes
@@ -24,20 +24,20 @@ def test_a_disk_that_fills_while_accepting_says_what_was_accepted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.run(fakes.case("double"), fakes.case("count"), fakes.case("noise"))
-    real, done = Batch.commit, list[int]()
+    real, done = AcceptBatch.commit, list[int]()
 
-    def filling(batch: Batch) -> None:
+    def filling(batch: AcceptBatch) -> None:
         if len(done) == 2:
             raise StorageError("no space is left")
         done.append(len(batch))
         real(batch)
 
     monkeypatch.setattr(accept, "_BATCH", 1)
-    monkeypatch.setattr(Batch, "commit", filling)
+    monkeypatch.setattr(AcceptBatch, "commit", filling)
     with pytest.raises(StorageError, match=r"no space is left; fake/.* and 1 more had been accepted"):
         accept.accept(bench.project)
     monkeypatch.undo()
-    assert len(Store(bench.project.baselines).case_names()) == 2
+    assert len(BaselineStore(bench.project.baselines).case_names()) == 2
     assert not list(bench.project.baselines.rglob(".gpuregress-tmp-*"))
 
 

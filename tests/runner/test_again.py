@@ -13,7 +13,7 @@ from gpuregress import launchlog
 from gpuregress.dump import writer
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, CaseSettings, Outcome, TimingLoop
-from gpuregress.runner import readout, run_case
+from gpuregress.runner import buffer_reader, run_case
 from tests import fakes
 
 
@@ -76,9 +76,9 @@ def test_no_poison_where_a_tool_looks_for_reads_of_what_was_never_written(tmp_pa
 
 def test_a_large_buffer_is_dumped_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(fakes.case("double", count=1000), tmp_path / "a")
-    monkeypatch.setattr(readout, "LARGE", 100)
-    monkeypatch.setattr(readout, "PIECE", 128)
-    monkeypatch.setattr(readout.Readout, "array", lambda _self: pytest.fail("read whole"))
+    monkeypatch.setattr(buffer_reader, "LARGE", 100)
+    monkeypatch.setattr(buffer_reader, "PIECE", 128)
+    monkeypatch.setattr(buffer_reader.BufferReader, "array", lambda _self: pytest.fail("read whole"))
     pieces = run(fakes.case("double", count=1000), tmp_path / "b")
     assert Path(pieces.dumps[0].path).read_bytes() == Path(whole.dumps[0].path).read_bytes()
     assert pieces.dumps[0].digest == whole.dumps[0].digest

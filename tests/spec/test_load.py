@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpuregress import dtypes
 from gpuregress.errors import JobErrors
-from gpuregress.inputs import fills
-from gpuregress.spec import load, model
-from gpuregress.spec.schema import job_schema
+from gpuregress.spec import load
+from gpuregress.spec.documentation.json_schema import job_schema
+from gpuregress.spec.models.job import JobSpec
 from tests.document.writing import write
 
 NAME = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True).filter(
@@ -64,7 +64,7 @@ def test_a_job_written_as_yaml_reads_back(job: dict[str, Any], tmp_path: Path) -
     path.write_text(write(job))
     found = load.load_file(path)
     assert not found.errors
-    assert found.model == model.Job.model_validate(job)
+    assert found.model == JobSpec.model_validate(job)
 
 
 @settings(max_examples=60)
@@ -79,14 +79,10 @@ def test_any_text_is_a_job_or_an_error(text: str, tmp_path: Path) -> None:
     assert errors
 
 
-def test_the_fills_of_the_model_are_those_of_inputs() -> None:
-    assert set(model.Fill.model_fields) == set(fills.FILLS)
-
-
 def test_the_schema_knows_every_form() -> None:
     schema = job_schema()
     text = json.dumps(schema)
-    assert set(schema["properties"]) == set(model.Job.model_fields)
+    assert set(schema["properties"]) == set(JobSpec.model_fields)
     assert sorted(schema["required"]) == ["buffers", "launches", "source"]
     assert schema["additionalProperties"] is False
     for word in ("park_miller", "out-of-bounds", "float4", "problem", "zeros", "finite", "struct"):

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import CompileError
-from gpuregress.toolchain import headers, messages, nvrtc
+from gpuregress.toolchain import compiler_messages, nvrtc, virtual_headers
 from tests.toolchain.conftest import Write
 
 
-def _compile(write: Write, text: str, **settings: object) -> nvrtc.Compiled:
+def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
     return nvrtc.compile_source(write(text, **settings), text)
 
 
@@ -33,7 +33,7 @@ def test_names_are_looked_up_as_c_plus_plus_has_them(write: Write) -> None:
 
 
 def test_ordinary_host_headers_are_there(write: Write) -> None:
-    includes = "".join(f"#include <{name}>\n" for name in headers.HEADERS if "/" not in name)
+    includes = "".join(f"#include <{name}>\n" for name in virtual_headers.HEADERS if "/" not in name)
     text = (
         includes
         + """
@@ -53,7 +53,7 @@ def test_ordinary_host_headers_are_there(write: Write) -> None:
 
 
 def test_a_header_that_is_there_is_not_called_the_hosts() -> None:
-    assert headers.HEADERS.keys().isdisjoint(messages._HOST_ONLY.split())
+    assert virtual_headers.HEADERS.keys().isdisjoint(compiler_messages._HOST_ONLY.split())
 
 
 def test_nvcc_knows_the_constants_of_math_without_an_include(write: Write) -> None:

@@ -245,7 +245,7 @@ def test_a_source_that_changes_while_it_compiles_is_compiled_again(
     header.write_text("#define V 111\n")
     real = nvrtc.compile_source
 
-    def slow(source: Source, text: str) -> nvrtc.Compiled:
+    def slow(source: Source, text: str) -> nvrtc.NvrtcResult:
         compiled = real(source, text)
         header.write_text("#define V 222\n")
         return compiled

@@ -19,7 +19,7 @@ from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome
 from gpuregress.workers import watchdog
-from gpuregress.workers.pool import Begun, Pool
+from gpuregress.workers.pool import CaseStarted, Pool
 from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.task import Task
 from tests import fakes
@@ -234,8 +234,8 @@ def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
     cases = [fakes.case("sleep", name=f"fake/{number}", timeout=0.5) for number in range(3)]
     with pool(tmp_path, slots=3) as made:
         events = list(made.run(tasks(tmp_path, cases)))
-    assert [type(event) for event in events[:3]] == [Begun, Begun, Begun]
-    assert {event.slot for event in events if isinstance(event, Begun)} == {"fake:0", "fake:1", "fake:2"}
+    assert [type(event) for event in events[:3]] == [CaseStarted, CaseStarted, CaseStarted]
+    assert {event.slot for event in events if isinstance(event, CaseStarted)} == {"fake:0", "fake:1", "fake:2"}
 
 
 def test_a_crash_of_a_repeat_is_of_none_of_the_cases_own_launches(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_crash_of_a_repeat_is_of_none_of_the_cases_own_launches(tmp_path: Path
 def test_a_worker_killed_in_a_launch_is_a_crash_that_names_what_else_may_have_killed_it(tmp_path: Path) -> None:
     with pool(tmp_path) as made:
         running = made.run(tasks(tmp_path, [fakes.case("sleep")]))
-        assert isinstance(next(running), Begun)
+        assert isinstance(next(running), CaseStarted)
         worker = made._slots[0].worker
         assert worker is not None
         log = tmp_path / "launch.log"

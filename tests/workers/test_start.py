@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.workers import start
-from gpuregress.workers.start import Start
+from gpuregress.workers.start import ContextStart
 
 
 class _Library:
@@ -27,11 +27,11 @@ class _Library:
         return function
 
 
-def _start(monkeypatch: pytest.MonkeyPatch, status: int) -> tuple[list[str], threading.Event, Start]:
+def _start(monkeypatch: pytest.MonkeyPatch, status: int) -> tuple[list[str], threading.Event, ContextStart]:
     called: list[str] = []
     gate = threading.Event()
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: _Library(status, gate, called))
-    return called, gate, Start(0)
+    return called, gate, ContextStart(0)
 
 
 def test_the_context_is_made_while_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_no_driver_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(ctypes, "CDLL", missing)
-    Start(0).join()
+    ContextStart(0).join()
 
 
 def test_the_worker_is_the_one_of_the_module_and_says_what_is_missing() -> None:

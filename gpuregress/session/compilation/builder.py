@@ -17,7 +17,7 @@ from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.compilation.crew import Crew, InProcessCrew, Result, process_count
 from gpuregress.session.events import Compiling, Listener
 from gpuregress.session.run_context import RunContext
-from gpuregress.workers.compilers import Compilers
+from gpuregress.workers.compiler_pool import Compilers
 
 
 @dataclass(frozen=True, slots=True)

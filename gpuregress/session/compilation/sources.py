@@ -10,7 +10,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Program, Source
 from gpuregress.session.compilation.builder import Built, ProgramBuilder, find_or_submit
 from gpuregress.session.compilation.crew import Result, process_count
-from gpuregress.workers.compilers import Compilers
+from gpuregress.workers.compiler_pool import Compilers
 
 
 def compile_cases(cases: Sequence[Case]) -> dict[str, Built]:

@@ -9,7 +9,7 @@ from gpuregress.errors import JobErrors
 from gpuregress.records import Case
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
-from gpuregress.workers.pool import Unbuilt
+from gpuregress.workers.pool import CaseNotCompiled
 from gpuregress.workers.task import Task
 
 _AHEAD = 4
@@ -56,7 +56,7 @@ class TaskStream:
             self._builder.built(case) is not None for case in self._requested
         )
 
-    def take(self, room: int) -> Iterator[Task | Unbuilt]:
+    def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
         """The tasks that are ready, at most `room`, and any number of cases that cannot be built.
 
         Sources are compiled a few cases ahead, so that compilers and workers share the cores.
@@ -81,12 +81,12 @@ class TaskStream:
             self._builder.request(case)
             self._builder.collect()
 
-    def _task(self, case: Case, built: Built) -> Task | Unbuilt:
+    def _task(self, case: Case, built: Built) -> Task | CaseNotCompiled:
         errors = kernel_arguments.contradictions(case, built)
         if errors:
-            return Unbuilt(case, JobErrors(errors))
+            return CaseNotCompiled(case, JobErrors(errors))
         if not isinstance(built, CasePrograms):
-            return Unbuilt(case, built)
+            return CaseNotCompiled(case, built)
         task = self._task_of(case, built)
         self.tasks[case.name] = task
         return task

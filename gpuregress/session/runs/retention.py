@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import history, storage
-from gpuregress.baselines import Store
+from gpuregress.baselines import BaselineStore
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
 from gpuregress.session import missing_cases
@@ -115,7 +115,7 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
     """
     verdicts, night = _verdicts(project, runs), missing_cases.last_night(project)
     still = {case for folder in runs[-project.settings.keep_runs :] for case in verdicts[folder.name]}
-    still |= {*night.cases, *Store(project.baselines).case_names()}
+    still |= {*night.cases, *BaselineStore(project.baselines).case_names()}
     kept = {project.runs / night.run}
     passed: set[str] = set()
     for folder in reversed(runs):

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from gpuregress.devices.cuda import canary, hold, host, nvml
-from gpuregress.toolchain import entries, link
+from gpuregress.toolchain import link, ptx_declarations
 
 
 def _with(monkeypatch: pytest.MonkeyPatch, status: int | None, count: int = 0) -> None:
@@ -73,14 +73,14 @@ def test_throttle_reasons(mask: int, words: str) -> None:
 
 
 def test_the_kernel_that_holds_the_card_assembles() -> None:
-    (entry,) = entries.parse(hold.PTX).entries.values()
+    (entry,) = ptx_declarations.parse(hold.PTX).entries.values()
     assert entry.mangled == hold.KERNEL
     assert sum(parameter.size for parameter in entry.parameters) == len(hold.ARGUMENTS)
     assert link.link(hold.PTX, "sm_90", "hold.ptx").cubin[:4] == b"\x7fELF"
 
 
 def test_the_canary_assembles() -> None:
-    assert list(entries.parse(canary.PTX).entries) == [canary.KERNEL]
+    assert list(ptx_declarations.parse(canary.PTX).entries) == [canary.KERNEL]
     assert link.link(canary.PTX, "sm_90", "canary.ptx").cubin[:4] == b"\x7fELF"
     assert canary.expected().size == 4 * canary.THREADS
 

@@ -8,7 +8,7 @@ from gpuregress.records import Case
 from gpuregress.session.compilation.builder import CasePrograms, ProgramBuilder
 from gpuregress.session.compilation.crew import Crew, InProcessCrew
 from gpuregress.session.compilation.task_stream import TaskStream
-from gpuregress.workers.pool import Unbuilt
+from gpuregress.workers.pool import CaseNotCompiled
 from gpuregress.workers.task import Task
 from tests.session.compilation.crews import SlowCrew, case_of, compiler, wrong
 
@@ -20,7 +20,7 @@ def stream_of(crew: Crew, cases: list[Case]) -> TaskStream:
     return TaskStream(ProgramBuilder(crew, lambda _event: None), cases, task_of)
 
 
-def names(found: list[Task | Unbuilt]) -> list[str]:
+def names(found: list[Task | CaseNotCompiled]) -> list[str]:
     return [item.case.name for item in found]
 
 
@@ -54,7 +54,7 @@ def test_no_more_tasks_are_taken_than_there_is_room_for_and_few_are_compiled_ahe
 def test_what_cannot_be_built_takes_no_room() -> None:
     stream = stream_of(InProcessCrew(compiler), [case_of("a", "/broken.cu"), case_of("b", "/two.cu")])
     first, second = stream.take(1)
-    assert isinstance(first, Unbuilt)
+    assert isinstance(first, CaseNotCompiled)
     assert str(first.error) == "broken.cu(3): error"
     assert isinstance(second, Task)
 
@@ -65,7 +65,7 @@ def test_a_variant_that_contradicts_its_kernel_is_told_alone(tmp_path: Path) -> 
     bad = dataclasses.replace(wrong(case_of("b", "/two.cu")), path=str(job))
     first, second = stream_of(InProcessCrew(compiler), [case_of("a", "/one.cu"), bad]).take(2)
     assert isinstance(first, Task)
-    assert isinstance(second, Unbuilt)
+    assert isinstance(second, CaseNotCompiled)
     assert isinstance(second.error, JobErrors)
     assert "double takes" in str(second.error)
 

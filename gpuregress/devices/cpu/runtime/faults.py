@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.waiting import describe_waiting
 from gpuregress.errors import KernelFault
 from gpuregress.records import SM_90, Dim3
-from gpuregress.toolchain.mangling import demangle
+from gpuregress.toolchain.demangle import demangle
 
 _NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")

@@ -1,0 +1,144 @@
+"""`baseline.yaml`: which dumps of a case are accepted, and what made them, closed by a digest of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuregress.errors import BaselineError
+from gpuregress.records import Acceptance, Case, Dump, MadeOf, Outcome, Program, from_json, to_json
+from gpuregress.storage import digest_text
+
+if TYPE_CHECKING:
+    from gpuregress.document.yaml_parser import YamlResult
+
+VERSION = 1
+FILE = "baseline.yaml"
+AGAIN = "take it from version control again, or accept the case anew"
+
+_HEAD = "# Written by `gpuregress accept`. Not to be edited: the last line is a digest of all above it.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """A dump as `baseline.yaml` records it: its revision, type and digests."""
+
+    revision: str
+    dtype: str
+    shape: tuple[int, ...]
+    digest: str
+    text_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """All that `baseline.yaml` holds.
+
+    Attributes:
+        version: of this format.
+        revision: the one accepted last.
+        made_of: what made it.
+        dumps: buffer → its accepted dump.
+        first: buffer → the first dump accepted; its file is in `first/` unless it is still the accepted one.
+        history: every accept, the oldest first.
+    """
+
+    version: int
+    revision: str
+    made_of: MadeOf
+    dumps: Mapping[str, ManifestEntry]
+    first: Mapping[str, ManifestEntry]
+    history: tuple[Acceptance, ...]
+
+
+def render(document: Manifest) -> bytes:
+    """`baseline.yaml` as text: sorted, a fact a line, closed by its own digest."""
+    import yaml  # noqa: PLC0415 - only accepts need it
+
+    data = to_json(document)
+    for event in data["history"]:
+        if not event["unwritten_ok"]:
+            del event["unwritten_ok"]  # seldom needed, and not known to earlier readers
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    body = _HEAD + yaml.dump(data, Dumper=dumper, default_flow_style=False, width=1 << 20)
+    return f"{body}whole: {digest_text(body.encode())}\n".encode()
+
+
+def parse(data: bytes, path: Path) -> Manifest:
+    """Reads `baseline.yaml`.
+
+    Raises:
+        BaselineError: it was cut short or edited, or is of another version.
+    """
+    from gpuregress.document import yaml_parser  # noqa: PLC0415 - only where there is a baseline
+
+    body, mark, digest = data.rpartition(b"whole: ")
+    if not mark or digest != digest_text(body).encode() + b"\n":
+        raise BaselineError(f"{path}: cut short or edited by hand; {AGAIN}")
+    # A case of many launches has as many lines here, and nothing that was accepted may be too long to be read again.
+    built = yaml_parser.parse_yaml(body, resolvers=yaml_parser.YAML_1_1, most=len(body))
+    try:
+        return _document(built, path)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise BaselineError(f"{path}: not a baseline of version {VERSION} ({_line(error)}); {AGAIN}") from None
+
+
+def _document(built: YamlResult, path: Path) -> Manifest:
+    if built.flaws:
+        raise ValueError(built.flaws[0].message)
+    version = built.data.get("version")
+    if version != VERSION:
+        raise BaselineError(f"{path}: written in version {version}; this gpuregress reads {VERSION}")
+    return from_json(Manifest, built.data)
+
+
+def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Sequence[str]) -> MadeOf:
+    """What a run's results are made of.
+
+    Args:
+        case: what was run.
+        outcome: what the worker said of it.
+        program: what its source was compiled to.
+        launches: `launchlog.render` of each launch.
+    """
+    device = outcome.device
+    options = program.options if program else case.source.options
+    return MadeOf(
+        source=case.source_digest,
+        inputs=dict(outcome.inputs),
+        seed=case.seed,
+        compiler=program.compiler if program else "",
+        options=_without_folders(options),
+        contract=case.source.contract,
+        arch=program.arch if program else case.source.arch,
+        device=device.model if device else "",
+        card=device.extra.get("uuid", "") if device else "",
+        driver=device.driver if device else "",
+        launches=tuple(dict.fromkeys(launches)),
+        resources=outcome.resources,
+        determinism=outcome.extra.get("determinism", {}),
+        orders=tuple(outcome.extra.get("orders", ())),
+    )
+
+
+def manifest_entry(dump: Dump, revision: str) -> ManifestEntry:
+    """A dump as `baseline.yaml` will record it."""
+    return ManifestEntry(revision, dump.dtype, dump.shape, dump.digest, dump.text_digest)
+
+
+def _without_folders(options: Sequence[str]) -> tuple[str, ...]:
+    """Options less those that name folders of this machine, which decide nothing that the source's digest does not."""
+    kept, skip = [], False
+    for option in options:
+        is_folder = skip or re.match(r"(-I|-isystem|--include-path|--pre-include|-include)", option) is not None
+        skip = not skip and option in ("-I", "-isystem", "--include-path", "--pre-include", "-include")
+        if not is_folder and not re.search(r"(^|=)/", option):
+            kept.append(option)
+    return tuple(kept)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

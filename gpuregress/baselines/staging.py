@@ -1,0 +1,247 @@
+"""One folder of accepted dumps: read whole, and changed from one document to the next whatever stops it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuregress.baselines.manifest import AGAIN, FILE, Manifest, ManifestEntry, parse, render
+from gpuregress.errors import BaselineError
+from gpuregress.records import Baseline, Dump
+from gpuregress.storage import (
+    copy_file,
+    digest_file,
+    disk_errors,
+    dump_name,
+    read_bytes,
+    split_name,
+    sync_all,
+    write_beside,
+)
+
+FIRST = "first"
+
+_STAGED = ".gpuregress-new-"
+
+
+# --- loading ----------------------------------------------------------------------------------------------------------
+
+
+def load_steadily(folder: Path, case: str, arch: str) -> Baseline:
+    """Loads, once more where somebody accepted in the midst of it."""
+    before = read_bytes(folder / FILE)
+    try:
+        return load(folder, case, arch)
+    except BaselineError:
+        if read_bytes(folder / FILE) == before:
+            raise
+        return load(folder, case, arch)
+
+
+def load(folder: Path, case: str, arch: str) -> Baseline:
+    """A baseline whose dumps are whole.
+
+    Raises:
+        BaselineError: a file of it was cut short, edited, or is gone.
+    """
+    document = parse(read_bytes(folder / FILE), folder / FILE)
+    dumps = {buffer: _whole(folder, buffer, entry) for buffer, entry in document.dumps.items()}
+    first = {buffer: _whole_first(folder, buffer, document) for buffer in document.first}
+    revisions = {buffer: entry.revision for buffer, entry in document.dumps.items()}
+    path = str((folder / FILE).absolute())
+    return Baseline(case, path, document.revision, document.made_of, dumps, document.history, first, arch, revisions)
+
+
+def document_in(folder: Path) -> Manifest | None:
+    """What `baseline.yaml` says here; None where there is none."""
+    path = folder / FILE
+    return parse(read_bytes(path), path) if path.is_file() else None
+
+
+def document_if_whole(folder: Path) -> Manifest | None:
+    """The old document; a damaged one is as good as none when all of it is replaced."""
+    with contextlib.suppress(BaselineError):
+        return document_in(folder)
+    return None
+
+
+def _whole(folder: Path, buffer: str, entry: ManifestEntry) -> Dump:
+    """A dump whose file is what was accepted, under its own name or, after a kill, still under the hidden one."""
+    named, staged = folder / dump_name(buffer, entry.revision), _staged(folder, buffer, entry)
+    for path in (named, staged):
+        if path.is_file() and digest_file(path) == entry.text_digest:
+            return Dump(buffer, str(path.absolute()), entry.dtype, entry.shape, entry.digest, entry.text_digest)
+    if not named.exists():
+        raise BaselineError(f"{named}: missing, though {FILE} beside it names it; {AGAIN}")
+    raise BaselineError(f"{named}: cut short or edited since it was accepted; {AGAIN}")
+
+
+def _whole_first(folder: Path, buffer: str, document: Manifest) -> Dump:
+    entry = document.first[buffer]
+    is_accepted = document.dumps.get(buffer) == entry
+    return _whole(folder if is_accepted else folder / FIRST, buffer, entry)
+
+
+def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """Every dump that lies here, accepted or not: its buffer, its revision, its path."""
+    if not folder.is_dir():
+        return
+    with disk_errors(folder, "read"):
+        paths = sorted(folder.iterdir())
+    for path in paths:
+        named = split_name(path.name)
+        if named and path.is_file():
+            yield (*named, path)
+
+
+# --- accepting --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StagedChange:
+    """One folder on its way from one document to the next: its new files are there, under no name that counts.
+
+    Attributes:
+        folder: the folder.
+        document: what it will hold.
+        keep: leave dumps of earlier revisions.
+        files: every new file.
+        renames: what `commit` renames, `baseline.yaml` first: from then on the new document stands.
+    """
+
+    folder: Path
+    document: Manifest
+    keep: bool
+    files: list[Path] = field(default_factory=list)
+    renames: list[tuple[Path, Path]] = field(default_factory=list)
+
+    def is_pending(self) -> bool:
+        """Whether the old document stands."""
+        return self.renames[0][0].exists()
+
+    def discard(self) -> None:
+        """Removes the new files: the old document stands."""
+        for path in self.files:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str, Dump], *, keep: bool) -> StagedChange:
+    """Writes all that a folder will hold beside what it holds, not flushed.
+
+    Raises:
+        BaselineError: a dump was changed since the run wrote it.
+        StorageError: no space, no permission.
+    """
+    change = StagedChange(folder, new, keep)
+    try:
+        for buffer, dump in dumps.items():
+            _copy_in(change, dump, new.dumps[buffer], old)
+        for buffer, entry in new.first.items():
+            if old is not None and new.dumps.get(buffer) != entry:
+                _keep_first(change, buffer, entry)
+        written = write_beside(folder / FILE, render(new))
+    except BaseException:
+        change.discard()
+        raise
+    change.files.append(written)
+    change.renames.insert(0, (written, folder / FILE))
+    return change
+
+
+def commit(root: Path, changes: Sequence[StagedChange]) -> None:
+    """Makes staged folders what they are to be: a kill at any moment leaves each of them old or new.
+
+    The new files are on disk before the first rename, so that no `baseline.yaml` names what a power cut could take.
+
+    Args:
+        root: the folder of all baselines; new folders below it are put on disk, too.
+        changes: of different folders.
+
+    Raises:
+        StorageError: the disk fails.
+    """
+    files = [path for change in changes for path in change.files]
+    parents = {place for path in files for place in path.parents if place == root or root in place.parents}
+    try:
+        sync_all(files, parents)
+        for change in changes:
+            for source, target in change.renames:
+                with disk_errors(target):
+                    source.replace(target)
+    except BaseException:
+        for change in changes:
+            if change.is_pending():
+                change.discard()
+        raise
+    sync_all((), {change.folder for change in changes})
+    for change in changes:
+        with disk_errors(change.folder):
+            _tidy(change.folder, change.document, keep=change.keep)
+
+
+def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manifest | None) -> None:
+    """Copies a dump beside the accepted ones; one whose name is in use waits under a hidden one."""
+    source, target = Path(dump.path), change.folder / dump_name(dump.buffer, entry.revision)
+    if digest_file(source) != dump.text_digest:
+        raise BaselineError(f"{source}: changed since the run wrote it; run the case again")
+    if target.is_file() and not target.is_symlink() and digest_file(target) == entry.text_digest:
+        return
+    is_in_use = old is not None and dump.buffer in old.dumps and old.dumps[dump.buffer].revision == entry.revision
+    new = _staged(change.folder, dump.buffer, entry) if is_in_use else target
+    copy_file(source, new, durable=False)
+    change.files.append(new)
+    if is_in_use:
+        change.renames.append((new, target))
+
+
+def _keep_first(change: StagedChange, buffer: str, entry: ManifestEntry) -> None:
+    kept = change.folder / FIRST / dump_name(buffer, entry.revision)
+    # A file of that name may be left of a first dump before this one, where the label stayed and the dump did not.
+    if not kept.is_file() or digest_file(kept) != entry.text_digest:
+        copy_file(Path(_whole(change.folder, buffer, entry).path), kept, durable=False)
+        change.files.append(kept)
+
+
+def first_dumps(
+    old: Manifest | None, entries: Mapping[str, ManifestEntry], drift: Collection[str], anew: Collection[str]
+) -> dict[str, ManifestEntry]:
+    """The first accepted dump of each buffer whose drift is watched; a new type or shape begins anew."""
+    before = {} if old is None else {**old.dumps, **old.first}
+    first = {}
+    for buffer in drift:
+        now, then = entries.get(buffer), before.get(buffer)
+        if now is None:
+            if then is not None:
+                first[buffer] = then
+        else:
+            is_alike = buffer not in anew and then is not None and (then.dtype, then.shape) == (now.dtype, now.shape)
+            first[buffer] = then if then is not None and is_alike else now
+    return first
+
+
+def _tidy(folder: Path, document: Manifest, *, keep: bool) -> None:
+    """Removes what an earlier accept left: hidden files, and dumps of earlier revisions that nothing names."""
+    named = {dump_name(buffer, entry.revision) for buffer, entry in document.dumps.items()}
+    earlier = {event.revision.replace("/", "-") for event in document.history}
+    for path in folder.glob(f"{_STAGED}*"):
+        path.unlink(missing_ok=True)
+    for _, revision, path in dumps_in(folder):
+        if not keep and path.name not in named and revision in earlier:
+            path.unlink(missing_ok=True)
+    firsts = {
+        dump_name(buffer, entry.revision)
+        for buffer, entry in document.first.items()
+        if document.dumps.get(buffer) != entry
+    }
+    for _, _, path in dumps_in(folder / FIRST):
+        if path.name not in firsts:
+            path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # not there, or not empty
+        (folder / FIRST).rmdir()
+
+
+def _staged(folder: Path, buffer: str, entry: ManifestEntry) -> Path:
+    return folder / f"{_STAGED}{entry.text_digest[:16]}-{buffer}"

@@ -1,0 +1,104 @@
+"""Which buffers a job uses, which it dumps, and whether it can fail at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpuregress.document.problems import Problems, suggestion
+from gpuregress.document.reader import Key
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.job import JobSpec
+from gpuregress.spec.models.launch import ArgumentSpec
+
+_SHOWN = 8
+"""Buffers that a message names."""
+
+
+def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
+    """The buffers to dump: those the job lists, or those without a fill; and always those it judges.
+
+    Args:
+        file: the job.
+        problems: where errors are noted.
+    """
+    job = file.model
+    assert job is not None
+    if job.dump == "all":
+        return tuple(job.buffers)
+    listed: list[str] = []
+    for position, name in enumerate(job.dump or ()):
+        key = ("dump", position)
+        if name in listed:
+            problems.add(key, f"{name!r} stands twice")
+        elif known(file, problems, name, key):
+            listed.append(name)
+    if job.dump is None:
+        listed = [name for name, buffer in job.buffers.items() if buffer.fill is None or name in _judged(job)]
+    return (*listed, *(name for name in job.buffers if name in _judged(job) and name not in listed))
+
+
+def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
+    """Whether a buffer of this name is there and right; an error names the nearest where the file has none."""
+    assert file.model is not None
+    if name in file.model.buffers:
+        return True
+    if ("buffers", name) not in file.broken and ("buffers",) not in file.broken:
+        problems.add(key, f"there is no buffer {name!r}{suggestion(name, file.model.buffers)}")
+    return False
+
+
+def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
+    """Buffers that are named and not there; a job that can never fail.
+
+    Args:
+        file: the job.
+        problems: where errors are noted.
+        dump: from `dumped`.
+    """
+    job = file.model
+    assert job is not None
+    for section in ("compare", "checks", "reference", "verify"):
+        for name in getattr(job, section):
+            known(file, problems, name, (section, name))
+    can_fail = dump or job.checks or job.expect or job.status
+    if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
+        outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)
+        text = "nothing is dumped, checked or expected, so this job can never fail: name buffers to dump"
+        problems.add(("dump",), f"{text}, as dump: [{', '.join(outputs[:_SHOWN])}]")
+
+
+def check_used(file: JobFile, problems: Problems) -> None:
+    """Notes each buffer that nothing uses, where no error elsewhere can be the reason."""
+    job = file.model
+    assert job is not None
+    if file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
+        return
+    used = set(_used(job))
+    for name in job.buffers:
+        if name not in used:
+            problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is no symbol")
+
+
+def _judged(job: JobSpec) -> set[str]:
+    return {*job.compare, *job.checks, *job.reference, *job.verify}
+
+
+def _used(job: JobSpec) -> Iterator[str]:
+    yield from _judged(job)
+    yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
+    gold = (launch for item in job.reference.values() for launch in item.launches or ())
+    for launch in (*job.launches, *gold):
+        yield from _arguments(launch.args)
+        for pair in launch.swap:
+            yield from pair
+    for checks in job.checks.values():
+        yield from (name for item in checks for name in (item.equals, item.permutation) if name)
+    if job.status:
+        yield job.status
+
+
+def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:
+    for item in items:
+        if item.kind == "buffer":
+            yield item.buffer
+        yield from _arguments(item.fields)

@@ -1,0 +1,76 @@
+"""The rules a case's buffers are held to; what the compare room finds unsound is the job's error."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+from gpuregress import dtypes, records
+from gpuregress.document.reader import Key
+from gpuregress.project import Project
+from gpuregress.spec.models.job import JobSpec
+from gpuregress.spec.models.rules import RuleSpec
+from gpuregress.spec.resolve import rules
+from gpuregress.spec.resolve.scope import Scope
+
+
+def case_rules(
+    job: JobSpec,
+    scope: Scope,
+    project: Project,
+    buffers: Mapping[str, records.Buffer],
+    dump: Sequence[str],
+    verify: Mapping[str, str],
+) -> dict[str, records.Rule]:
+    """The rule of each dumped buffer: the job's, else the user's own function, else the project's default, else exact.
+
+    Args:
+        job: its `compare`.
+        scope: the case's numbers; errors are noted there.
+        project: its default tolerances.
+        buffers: the case's.
+        dump: those that are dumped.
+        verify: buffer → `/abs/module.py:function`.
+    """
+    found = {}
+    for name in dump:
+        if name not in buffers:
+            continue
+        default = project.settings.compare.get(dtypes.parse(buffers[name].dtype).name)
+        if name in job.compare:
+            found[name] = sound_rule(scope, job.compare[name], buffers[name], ("compare", name), verify.get(name))
+        elif name in verify:
+            found[name] = records.Rule(verify=verify[name])
+        elif default is not None:
+            found[name] = records.Rule(rtol=default.rtol, atol=default.atol)
+        else:
+            found[name] = records.Rule()
+    return found
+
+
+def sound_rule(
+    scope: Scope, item: RuleSpec, buffer: records.Buffer, key: Key, verify: str | None = None
+) -> records.Rule:
+    """One rule with its numbers; what is unsound about it is noted.
+
+    Args:
+        scope: the case's numbers; errors are noted there.
+        item: as the job has it.
+        buffer: what it is for.
+        key: where it stands.
+        verify: the user's own function from elsewhere in the job.
+    """
+    element = dtypes.parse(buffer.dtype)
+    before = scope.problems.reported
+    rule = rules.rule(scope, item, element, key)
+    if scope.problems.reported == before:
+        from gpuregress.compare import rule_validation  # noqa: PLC0415 - a run waits for it, and many jobs have no rule
+
+        count = math.prod(buffer.shape)
+        for below, message in (
+            *rule_validation.validate_rule(rule, element),
+            *rule_validation.validate_sample(rule, count),
+        ):
+            scope.error((*key, *below), message)
+    return rule if verify is None else dataclasses.replace(rule, verify=verify)

@@ -1,0 +1,88 @@
+"""A case's gold standards: functions of the inputs, trusted kernels, and the rules they are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuregress import records
+from gpuregress.document.reader import Key
+from gpuregress.plan import comparison_rules, sources
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.resolve import launches, paths
+from gpuregress.spec.resolve.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class CaseReferences:
+    """What `records.Case` holds of the references: functions, kernels, and the rules that are their own."""
+
+    functions: Mapping[str, str]
+    kernels: Mapping[str, records.ReferenceKernel]
+    rules: Mapping[str, records.Rule]
+
+
+def standards(
+    file: JobFile, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
+) -> CaseReferences:
+    """The gold standards of one case.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        facts: the job's source, None where it is not there.
+        buffers: the case's.
+    """
+    assert file.model is not None
+    functions: dict[str, str] = {}
+    kernels: dict[str, records.ReferenceKernel] = {}
+    for name, item in file.model.reference.items():
+        if item.python is not None:
+            found = paths.existing_function(scope.problems, _function_key(file, name), item.python)
+            functions |= {name: found} if found else {}
+        else:
+            kernel = _kernel(file, scope, facts, buffers, name)
+            kernels |= {name: kernel} if kernel else {}
+    return CaseReferences(functions, kernels, _rules(file, scope, buffers))
+
+
+def _function_key(file: JobFile, name: str) -> Key:
+    is_short = isinstance(file.document.data["reference"][name], str)
+    return ("reference", name) if is_short else ("reference", name, "python")
+
+
+def _kernel(
+    file: JobFile,
+    scope: Scope,
+    facts: sources.SourceFacts | None,
+    buffers: Mapping[str, records.Buffer],
+    name: str,
+) -> records.ReferenceKernel | None:
+    key: Key = ("reference", name, "launches")
+    before = scope.problems.reported
+    written = launches.of_reference(file, scope, buffers, name)
+    if scope.problems.reported == before and name in buffers and not any(_takes(one, name) for one in written):
+        scope.error(key, f"no launch takes {name}, so it could not be its gold standard")
+    source = sources.of_reference(file, facts, scope, written, name) if facts is not None else None
+    return records.ReferenceKernel(source, written) if source is not None else None
+
+
+def _takes(launch: records.Launch, name: str) -> bool:
+    pending = list(launch.args)
+    while pending:
+        argument = pending.pop()
+        if argument.kind == "buffer" and argument.buffer == name:
+            return True
+        pending += argument.fields
+    return any(name in pair for pair in launch.swap)
+
+
+def _rules(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> dict[str, records.Rule]:
+    assert file.model is not None
+    found = {}
+    for name, item in file.model.reference.items():
+        if item.compare is not None and name in buffers:
+            found[name] = comparison_rules.sound_rule(
+                scope, item.compare, buffers[name], ("reference", name, "compare")
+            )
+    return found

@@ -1,0 +1,345 @@
+"""Which jobs and cases are meant: by path, job name, case name or glob."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuregress.document import reader
+from gpuregress.document.problems import suggestion
+from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
+from gpuregress.plan import cases
+from gpuregress.project import Project
+from gpuregress.records import Case
+from gpuregress.revision import Labels
+
+_SUFFIXES = (".yaml", ".yml")
+_JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenJob:
+    """A job that makes no cases, because something in it is wrong.
+
+    Attributes:
+        name: the job's, as far as its file tells; that of no other job of the plan.
+        errors: at least one.
+    """
+
+    name: str
+    errors: tuple[JobError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        cases: in the order of their files' names and their parameters.
+        notes: lines that the user should be told.
+        broken: the jobs that are wrong, where the others are wanted nevertheless.
+    """
+
+    cases: tuple[Case, ...]
+    notes: tuple[str, ...] = ()
+    broken: tuple[BrokenJob, ...] = ()
+
+
+def make(
+    project: Project,
+    selectors: Sequence[str],
+    *,
+    name_glob: str | None = None,
+    tags: Sequence[str] = (),
+    repeat: int | None = None,
+    timeout: float | None = None,
+    keep_going: bool = False,
+) -> Plan:
+    """Plans the cases that are meant.
+
+    Args:
+        project: where the jobs are.
+        selectors: paths to job files or folders of them, job names, case names, or globs over case names; none: all.
+        name_glob: keep only cases whose name, or job's name, it matches.
+        tags: keep only cases with one of these.
+        repeat: in place of the jobs' own.
+        timeout: in place of the jobs' own, seconds.
+        keep_going: plan the other jobs where one is wrong; `Plan.broken` names it.
+
+    Raises:
+        JobErrors: one of the jobs is wrong, or two have one name; not with `keep_going`.
+        UsageError: a selector names nothing.
+        NothingToDo: nothing is left.
+    """
+    if repeat is not None and repeat < 1:
+        raise UsageError(f"--repeat {repeat}: at least 1 is needed")
+    if timeout is not None and not timeout > 0:
+        raise UsageError(f"--timeout {timeout}: more than 0 seconds are needed")
+    jobs = {path: quick_name(path) for path in job_files(project.configs)}
+    meant = _Selection(project, jobs, selectors)
+    wrong = _Wrong(keep_going=keep_going)
+    if meant.files:
+        wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
+    found, notes = _planned(meant.files, project, cases.CaseOverrides(repeat, timeout), wrong)
+    wrong.raise_if_any()
+    wrong.add_clashes({Path(case.path): case.job for case in found})
+    wrong.raise_if_any()
+    found = [case for case in found if Path(case.path) not in wrong.errors]
+    chosen = tuple(case for case in found if meant.takes(case))
+    meant.check_used(found)
+    kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
+    if keep_going and not selectors:
+        wrong.add_no_files(project.configs)
+    broken = wrong.jobs(project, {case.job for case in found})
+    if not kept and not broken:
+        raise NothingToDo(_nothing(project, jobs, name_glob, tags))
+    names = {case.job for case in kept}
+    said = tuple(note for note in notes if note.partition(":")[0] in names)
+    unlike = (
+        ()
+        if selectors or keep_going
+        else (f"{_below(path, project.root)} {why}" for path, why in no_files(project.configs))
+    )
+    return Plan(kept, (*unlike, *said), broken)
+
+
+def job_files(configs: Path) -> tuple[Path, ...]:
+    """Every job file below a folder, sorted; hidden files and folders are left out.
+
+    A pipe or a device that is called like a job is a job that cannot be read.
+    """
+    if not configs.is_dir():
+        return ()
+    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if _is_read(path))
+    return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
+
+
+def no_files(configs: Path) -> tuple[tuple[Path, str], ...]:
+    """What is called like a job and is none, with the reason: a link that leads nowhere, a folder."""
+    if not configs.is_dir():
+        return ()
+    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not _is_read(path))
+    return tuple(
+        (path, f"is {_what_else(path)}: no job") for path in sorted(found) if not _is_hidden(path.relative_to(configs))
+    )
+
+
+def _below(path: Path, root: Path) -> Path:
+    """The path from the project's root on, where it is below it."""
+    return path.relative_to(root) if path.is_relative_to(root) else path
+
+
+def _what_else(path: Path) -> str:
+    return "a folder" if path.is_dir() else "a link that leads nowhere"
+
+
+def _is_read(path: Path) -> bool:
+    return path.exists() and not path.is_dir()
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def quick_name(path: Path) -> str:
+    """A job's name without parsing its file: its top-level `job:`, else the file's name."""
+    found = _JOB_LINE.search(_text(path))
+    name = next((text for text in found.groups() if text), "") if found else ""
+    return name or path.stem
+
+
+class _Wrong:
+    """What is wrong in which job file; a clash of names is reported first.
+
+    Args:
+        keep_going: of two jobs with one name neither is planned, so both get the error.
+    """
+
+    def __init__(self, *, keep_going: bool) -> None:
+        self.errors: dict[Path, list[JobError]] = {}
+        self._keep_going = keep_going
+
+    def add(self, path: Path, *errors: JobError) -> None:
+        self.errors.setdefault(path, []).extend(errors)
+
+    def add_clashes(self, jobs: dict[Path, str]) -> None:
+        """Two jobs of one name would write into one folder; also where only upper and lower case differ."""
+        first: dict[str, Path] = {}
+        for path, name in sorted(jobs.items()):
+            other = first.setdefault(name.casefold(), path)
+            if other == path:
+                continue
+            self.add(path, _clash(path, name, other))
+            if self._keep_going:
+                self.add(other, _clash(other, jobs[other], path))
+
+    def add_no_files(self, configs: Path) -> None:
+        for path, why in no_files(configs):
+            self.add(path, JobError(path, None, "", why))
+
+    def add_other(self, path: Path, error: Exception) -> None:
+        """An error that is not the job's own (a disk's, or a bug); raises it, unless the other jobs are wanted."""
+        if not self._keep_going:
+            raise error
+        said = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+        self.add(path, JobError(path, None, "", f"cannot be planned: {said}"))
+
+    def raise_if_any(self) -> None:
+        if self.errors and not self._keep_going:
+            raise JobErrors(tuple(error for errors in self.errors.values() for error in errors))
+
+    def jobs(self, project: Project, taken: set[str]) -> tuple[BrokenJob, ...]:
+        """The wrong jobs by name: two files that name the same job are one; `taken` names belong to jobs that run."""
+        found: dict[str, list[JobError]] = {}
+        for path, errors in self.errors.items():
+            name = quick_name(path)
+            found.setdefault(str(_below(path, project.root)) if name in taken else name, []).extend(errors)
+        return tuple(BrokenJob(name, tuple(dict.fromkeys(errors))) for name, errors in sorted(found.items()))
+
+
+def _clash(path: Path, name: str, other: Path) -> JobError:
+    message = f"{name!r} is also the name of the job in {other}: every job of a project needs its own"
+    return JobError(path, _job_line(path), "job", message)
+
+
+def _text(path: Path) -> str:
+    """What a job file holds; nothing where it cannot be read, which planning it says."""
+    try:
+        return reader.content(path).decode("utf-8", errors="replace")
+    except JobErrors:
+        return ""
+
+
+def _job_line(path: Path) -> int | None:
+    text = _text(path)
+    found = _JOB_LINE.search(text)
+    return text.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _planned(
+    files: Iterable[Path], project: Project, overrides: cases.CaseOverrides, wrong: _Wrong
+) -> tuple[list[Case], list[str]]:
+    """The cases of all files and what is to be said of them; what is wrong goes to `wrong`."""
+    found: list[Case] = []
+    notes: list[str] = []
+    labels = Labels()
+    for path in files:
+        try:
+            of_job, said = cases.of_job(path, project, overrides, labels)
+        except JobErrors as error:
+            wrong.add(path, *error.errors)
+            continue
+        except Exception as error:  # noqa: BLE001 - also a bug of ours costs this job only, where the others are wanted
+            wrong.add_other(path, error)
+            continue
+        found += of_job
+        notes += said
+    return found, notes
+
+
+def _is_kept(case: Case, name_glob: str | None, tags: Sequence[str]) -> bool:
+    if tags and not set(tags) & set(case.tags):
+        return False
+    return name_glob is None or _matches(case, name_glob)
+
+
+def _matches(case: Case, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(case.name, pattern) or fnmatch.fnmatchcase(case.job, pattern)
+
+
+def _nothing(project: Project, jobs: dict[Path, str], name_glob: str | None, tags: Sequence[str]) -> str:
+    if not jobs:
+        return f"there is no job in {project.configs}: `gpuregress new KERNEL.cu` writes one"
+    said = [f"-k {name_glob}"] if name_glob else []
+    said += [f"--tag {tag}" for tag in tags]
+    return f"no case is left{f' by {chr(32).join(said)}' if said else ''}: `gpuregress list` shows all"
+
+
+class _Selection:
+    """What the selectors mean.
+
+    Args:
+        project: for paths.
+        jobs: job file → its name.
+        selectors: as the user wrote them.
+    """
+
+    def __init__(self, project: Project, jobs: dict[Path, str], selectors: Sequence[str]) -> None:
+        self._jobs = jobs
+        self._root = project.root
+        self._paths: set[str] = set()
+        self._names: list[str] = []
+        files: list[Path] = []
+        for selector in selectors:
+            given = self._given_files(selector)
+            if given:
+                files += given
+                self._paths.update(str(path) for path in given)
+            else:
+                self._names.append(selector)
+                files += self._named_files(selector, project)
+        self._all = not selectors
+        self.files = tuple(sorted(jobs)) if self._all else tuple(sorted(set(files)))
+
+    def _given_files(self, selector: str) -> list[Path]:
+        """The job files that a selector is the path of, [] if it is none."""
+        if selector in self._jobs.values():
+            return []
+        try:
+            path = Path(selector).absolute()
+            if path.is_dir():
+                if self._root != path and self._root.is_relative_to(path.resolve()):
+                    raise UsageError(f"{selector} is a folder above the project {self._root}: name one inside it")
+                found = list(job_files(path))
+                if not found:
+                    raise NothingToDo(f"there is no job in {path}")
+                return [self._known(item) for item in found]
+            return [self._known(path)] if path.is_file() else []
+        except (OSError, ValueError):
+            return []
+
+    def _known(self, path: Path) -> Path:
+        """The path as the project's own listing has it."""
+        resolved = path.resolve()
+        return next((known for known in self._jobs if known.resolve() == resolved), resolved)
+
+    def _named_files(self, selector: str, project: Project) -> list[Path]:
+        job = selector.partition("/")[0]
+        found = [path for path, name in self._jobs.items() if name == job]
+        if found:
+            return found
+        if _is_glob(selector):
+            return list(self._jobs)
+        if selector.endswith(_SUFFIXES):
+            raise UsageError(
+                f"there is no job file {selector}{suggestion(selector, map(str, self._relative(project)))}"
+            )
+        raise UsageError(f"there is no job {job!r}{suggestion(job, self._jobs.values(), there_are='the jobs are')}")
+
+    def _relative(self, project: Project) -> list[Path]:
+        return [path.relative_to(project.root) for path in self._jobs if path.is_relative_to(project.root)]
+
+    def takes(self, case: Case) -> bool:
+        """Whether a case is meant."""
+        return self._all or case.path in self._paths or any(self._means(name, case) for name in self._names)
+
+    def _means(self, selector: str, case: Case) -> bool:
+        return selector in (case.name, case.job) or _matches(case, selector)
+
+    def check_used(self, found: Sequence[Case]) -> None:
+        """Raises UsageError or NothingToDo for a selector that no case answers to."""
+        for selector in self._names:
+            if any(self._means(selector, case) for case in found):
+                continue
+            if _is_glob(selector):
+                raise NothingToDo(f"no case matches {selector!r}: `gpuregress list` shows all")
+            job = selector.partition("/")[0]
+            names = [case.name for case in found if case.job == job]
+            raise UsageError(f"there is no case {selector!r}{suggestion(selector, names, there_are='its cases are')}")
+
+
+def _is_glob(selector: str) -> bool:
+    return any(sign in selector for sign in "*?[")

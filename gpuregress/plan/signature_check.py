@@ -1,0 +1,272 @@
+"""A case's arguments against the kernels' own signatures, once the source is compiled."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gpuregress import dtypes
+from gpuregress.document import reader, units
+from gpuregress.document.reader import Document, Key
+from gpuregress.errors import JobError, JobErrors
+from gpuregress.plan.cases import default_memory
+from gpuregress.records import Argument, Buffer, Case, Entry, Launch, Parameter, Program, Source
+from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
+
+
+def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
+    """What the kernels' signatures contradict.
+
+    Args:
+        case: with its launches.
+        program: its compiled source.
+
+    Returns:
+        An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
+    """
+    found = _contradictions(case, case.launches, program, case.source, ("launches",))
+    return _errors(case, found | _memory(case, program))
+
+
+def unset_constants(case: Case, program: Program) -> tuple[str, ...]:
+    """What to say of `__constant__` variables that the case's kernels read and no buffer fills.
+
+    Args:
+        case: with its launches.
+        program: its compiled source.
+    """
+    unset = _unset_constants(program.ptx) if program.ptx else {}
+    filled = {program.symbols.get(buffer.symbol, buffer.symbol) for buffer in case.buffers.values() if buffer.symbol}
+    names = {mangled: name for name, mangled in program.symbols.items()}
+    kernels = dict.fromkeys(launch.kernel for launch in case.launches)
+    return tuple(
+        f"{case.job}: no buffer fills the __constant__ variable {names.get(one, one)}, which {kernel} reads: it is zero"
+        for kernel in kernels
+        if kernel in program.entries
+        for one in unset.get(program.entries[kernel].mangled, ())
+        if one not in filled
+    )
+
+
+def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
+    """What the signatures of a gold standard's kernels contradict.
+
+    Args:
+        case: with its references.
+        buffer: whose gold standard it is.
+        program: the reference's compiled source.
+    """
+    kernel = case.reference_kernels[buffer]
+    place = ("reference", buffer, "launches")
+    return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, place))
+
+
+def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ...]:
+    """The places where a job asks for kernels or variables that its source does not have.
+
+    Args:
+        case: whose source, or whose gold standard's, does not have them.
+        messages: name → what is wrong with it.
+    """
+    found: dict[Key, str] = {}
+    sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), case.launches)]
+    sections += [(("reference", name, "launches"), gold.launches) for name, gold in case.reference_kernels.items()]
+    for section, launches in sections:
+        found |= {
+            (*section, launch.origin, "kernel"): messages[launch.kernel]
+            for launch in launches
+            if launch.kernel in messages
+        }
+    found |= {
+        ("buffers", name, "symbol"): messages[buffer.symbol]
+        for name, buffer in case.buffers.items()
+        if buffer.symbol is not None and buffer.symbol in messages
+    }
+    return _errors(case, found)
+
+
+def _contradictions(
+    case: Case, launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
+) -> dict[Key, str]:
+    found: dict[Key, str] = {}
+    for origin, launch in {launch.origin: launch for launch in reversed(launches)}.items():
+        entry = program.entries.get(launch.kernel)
+        if entry is None:
+            there = ", ".join(program.entries) or "none"
+            found[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
+            continue
+        sizes_only = bool(program.cubin) and not program.ptx
+        problems = _launch_problems(launch, entry, sizes_only=sizes_only)
+        for position, message in problems or _texture_problems(case, launch, entry):
+            place = (*section, origin, "args", *(() if position is None else (position,)))
+            found[place] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
+    return found
+
+
+def _memory(case: Case, program: Program) -> dict[Key, str]:
+    """The program's own variables with the case's buffers, if that is over the case's limit."""
+    variables = _variable_bytes(program.ptx) if program.ptx else 0
+    buffers = sum(_buffer_bytes(buffer) for buffer in case.buffers.values() if buffer.symbol is None)
+    limit = case.limits.memory or default_memory()
+    if not variables or variables + buffers <= limit:
+        return {}
+    taken = f"its variables take {units.size_text(variables)}, the buffers {units.size_text(buffers)}"
+    return {("source",): f"{taken}: more than the limit of {units.size_text(limit)} (limits: {{memory: …}})"}
+
+
+@functools.lru_cache(maxsize=256)
+def _variable_bytes(ptx: str) -> int:
+    return ptx_declarations.variable_bytes(_text(ptx))
+
+
+@functools.lru_cache(maxsize=256)
+def _unset_constants(ptx: str) -> Mapping[str, tuple[str, ...]]:
+    return ptx_declarations.unset_constants(_text(ptx))
+
+
+def _text(ptx: str) -> str:
+    try:
+        return Path(ptx).read_text(encoding="utf-8")
+    except OSError:  # the device says so when it loads it
+        return ""
+
+
+def _buffer_bytes(buffer: Buffer) -> int:
+    return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
+
+
+def _errors(case: Case, found: Mapping[Key, str]) -> tuple[JobError, ...]:
+    if not found:
+        return ()
+    document = _document(Path(case.path))
+    return tuple(document.error(key, message) for key, message in sorted(found.items(), key=str))
+
+
+def _document(path: Path) -> Document:
+    try:
+        return reader.read(path)
+    except JobErrors:  # it was readable when it was planned: without lines, then
+        return Document(path, {}, {})
+
+
+def _launch_problems(launch: Launch, entry: Entry, *, sizes_only: bool) -> list[tuple[int | None, str]]:
+    """What contradicts the kernel; a cubin tells its parameters' sizes, but not what they are."""
+    if len(launch.args) != len(entry.parameters):
+        return [(None, f"{launch.kernel} takes {_count(len(entry.parameters), 'argument')}, not {len(launch.args)}")]
+    pairs = zip(launch.args, entry.parameters, strict=True)
+    judge = _size_problem if sizes_only else _problem
+    judged = ((position, judge(argument, parameter)) for position, (argument, parameter) in enumerate(pairs))
+    return [(position, message) for position, message in judged if message]
+
+
+def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
+    """Textures and surfaces where the kernel takes a pointer."""
+    found: list[tuple[int | None, str]] = []
+    for position, (argument, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
+        buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
+        if buffer is not None and buffer.texture is not None and parameter.kind == "pointer":
+            what = "surface" if buffer.texture.surface else "texture"
+            name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
+            found.append((position, f"the buffer {buffer.name} is a {what} object and {name} is a pointer"))
+    return found
+
+
+def _size_problem(argument: Argument, parameter: Parameter) -> str | None:
+    size, _ = layout(argument)
+    what = {"buffer": f"the buffer {argument.buffer}", "scalar": argument.dtype}.get(argument.kind, argument.kind)
+    return (
+        None if size == parameter.size else f"{what} has {_bytes(size)} and the parameter has {_bytes(parameter.size)}"
+    )
+
+
+def _problem(argument: Argument, parameter: Parameter) -> str | None:
+    name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
+    wanted = f"{name} is {_parameter_text(parameter)}"
+    if argument.kind in ("buffer", "null"):
+        if parameter.size != 8 or parameter.kind not in ("pointer", "word"):
+            what = f"the buffer {argument.buffer}" if argument.buffer else "null"
+            return f"{what} is a pointer and {wanted}{_scalar_hint(parameter)}"
+        return None
+    size, _ = layout(argument)
+    if argument.kind == "struct":
+        if parameter.kind != "struct" and not (len(argument.fields) == 1 and size == parameter.size):
+            return f"a struct is given and {wanted}"
+        return None if size == parameter.size else f"the struct has {size} bytes and {wanted}"
+    if parameter.kind == "pointer":
+        return f"{argument.dtype} is a number and {wanted}: name a buffer"
+    if size != parameter.size:
+        return f"{argument.dtype} has {_bytes(size)} and {wanted}"
+    return _kind_problem(argument, parameter, wanted)
+
+
+def _kind_problem(argument: Argument, parameter: Parameter, wanted: str) -> str | None:
+    element = dtypes.parse(argument.dtype)
+    if len(element.parts) > 1:
+        return None if parameter.kind in ("struct", "word") else f"{argument.dtype} is a vector and {wanted}"
+    if parameter.kind == "struct":
+        # __half and __nv_bfloat16 are structs of one number to the compiler.
+        return None
+    if parameter.kind == "float" and not element.is_float:
+        return f"{argument.dtype} is an integer and {wanted}"
+    if parameter.kind == "integer" and element.is_float and element.size != 2:
+        return f"{argument.dtype} is a float and {wanted}"
+    if parameter.kind == "word" and element.is_float:
+        return f"{argument.dtype} is a float and {wanted}"
+    return None
+
+
+def _parameter_text(parameter: Parameter) -> str:
+    article = {"pointer": "a pointer", "integer": "an integer", "float": "a float", "struct": "a struct"}
+    kind = article.get(parameter.kind, "a pointer or an integer")
+    return f"{kind} of {_bytes(parameter.size)}"
+
+
+def _bytes(count: int) -> str:
+    return _count(count, "byte")
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _scalar_hint(parameter: Parameter) -> str:
+    if parameter.kind == "integer":
+        return f": write {{int{8 * parameter.size}: …}}"
+    if parameter.kind == "float":
+        return f": write {{float{8 * parameter.size}: …}}"
+    return ""
+
+
+def layout(argument: Argument) -> tuple[int, int]:
+    """An argument's size and alignment in bytes; a struct's members lie as C lays them."""
+    if argument.kind in ("buffer", "null"):
+        return 8, 8
+    if argument.kind == "scalar":
+        element = dtypes.parse(argument.dtype)
+        return element.size, element.alignment
+    size, largest = 0, 1
+    for member in argument.fields:
+        inner, alignment = layout(member)
+        size = -(-size // alignment) * alignment + inner
+        largest = max(largest, alignment)
+    return -(-size // largest) * largest, largest
+
+
+def shown(source: Source, kernel: str, entry: Entry) -> str:
+    """A kernel as its source declares it: `saxpy(int n, float a, const float* x, float* y)`."""
+    path = Path(source.path)
+    plain = cxx_declarations.strip_template_arguments(kernel)
+    if path.suffix in include_scanner.SUFFIXES:
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            text = ""
+        for declared in cxx_declarations.declarations(text):
+            same_name = plain in (declared.name, declared.name.rpartition("::")[2])
+            if same_name and len(declared.parameters) == len(entry.parameters):
+                parameters = ", ".join(f"{item.type} {item.name}".strip() for item in declared.parameters)
+                return f"{declared}({parameters})"
+    parameters = ", ".join(f"{item.kind} of {_bytes(item.size)}" for item in entry.parameters)
+    return f"{kernel}({parameters})"

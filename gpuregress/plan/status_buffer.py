@@ -1,0 +1,75 @@
+"""The buffer in which a kernel reports its own errors, where it is a variable of the source that no buffer names."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from gpuregress.document.problems import Problems, suggestion
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.buffer import BufferSpec
+from gpuregress.spec.models.launch import C_NAMES
+from gpuregress.toolchain import cxx_declarations, include_scanner
+
+_ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")
+
+
+def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFile:
+    """A job whose status is among its buffers.
+
+    Args:
+        file: the job; `status: d_status` may name a `__device__` variable of its source.
+        source: the source, None where it is not there.
+        problems: where a status that is neither is noted.
+    """
+    job = file.model
+    assert job is not None
+    if job.status is None or job.status in job.buffers or file.is_broken("buffers", "source") or source is None:
+        return file
+    buffer = _variable(source, job.status)
+    if buffer is None:
+        known = [*job.buffers, *_variables(source)]
+        message = f"there is no buffer and no __device__ variable {job.status!r}{suggestion(job.status, known)}"
+        problems.add(("status",), message)
+        return file
+    buffers = {**job.buffers, job.status: buffer}
+    return dataclasses.replace(file, model=job.model_copy(update={"buffers": buffers}))
+
+
+def _text(source: Path) -> str:
+    if source.suffix not in include_scanner.SUFFIXES:
+        return ""
+    try:
+        return source.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _variables(source: Path) -> list[str]:
+    return cxx_declarations.variable_names(_text(source))
+
+
+def _variable(source: Path, name: str) -> BufferSpec | None:
+    """`__device__ int d_status[4];` → an int32 buffer of 4, filled with zeros."""
+    plain = include_scanner.without_comments(_text(source))
+    found = re.search(
+        rf"\b__(?:device|managed)__\s+([A-Za-z_][\w \t]*?)\s+{re.escape(name)}\b((?:\s*\[\s*[0-9]+\s*\])*)\s*[;={{]",
+        plain,
+    )
+    if found is None:
+        return None
+    words = [word for word in found[1].split() if word not in ("volatile", "static", "__managed__")]
+    dtype = C_NAMES.get(" ".join(words), _FIXED.get(" ".join(words)))
+    if dtype is None:
+        return None
+    shape = [int(extent) for extent in _ARRAY.findall(found[2])] or [1]
+    return BufferSpec.model_validate({"dtype": dtype, "shape": shape, "fill": "zeros", "symbol": name})
+
+
+_FIXED = {
+    "unsigned int": "uint32",
+    "unsigned long long": "uint64",
+    "unsigned long": "uint64",
+    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}

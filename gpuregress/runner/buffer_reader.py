@@ -1,0 +1,117 @@
+"""A buffer as the device holds it after the launches: read whole, or in pieces where it is large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuregress import dtypes, ordinals
+from gpuregress.devices.base import Bytes, Memory
+from gpuregress.dtypes import ElementType
+from gpuregress.records import Buffer
+from gpuregress.runner.poison import POISON, as_bytes, poison
+
+Array = npt.NDArray[np.generic]
+
+PIECE = 16 << 20
+"""Bytes on their way at a time."""
+
+LARGE = 256 << 20
+"""Bytes from which on a buffer is not held whole on the host."""
+
+
+@runtime_checkable
+class _Pieced(Protocol):
+    """Memory that reads the next piece while one is used."""
+
+    def read_pieces(self, offset: int = 0, size: int | None = None, *, unit: int = 1) -> Iterator[Bytes]:
+        """Pieces of whole units; each is valid until the next is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferReader:
+    """A buffer's memory and what lies in it.
+
+    Attributes:
+        memory: where it is on the device.
+        buffer: its name, dtype and shape.
+    """
+
+    memory: Memory
+    buffer: Buffer
+
+    @property
+    def element(self) -> ElementType:
+        """What it holds."""
+        return dtypes.parse(self.buffer.dtype)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.element.size * math.prod(self.buffer.shape)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is to be read in pieces."""
+        return self.size >= LARGE
+
+    def array(self) -> Array:
+        """All of it, in the buffer's shape."""
+        return self.memory.read(0, self.size).view(self.element.storage).reshape(self.buffer.shape)
+
+    def pieces(self) -> Iterator[Array]:
+        """All of it, flat, piece after piece; each is valid until the next is asked for."""
+        unit = self.element.size
+        if isinstance(self.memory, _Pieced):
+            for piece in self.memory.read_pieces(0, self.size, unit=unit):
+                yield piece.view(self.element.storage)
+            return
+        step = max(1, PIECE // unit) * unit
+        for start in range(0, self.size, step):
+            yield self.memory.read(start, min(step, self.size - start)).view(self.element.storage)
+
+    def initialise(self, array: Array | None, word: bytes = POISON) -> None:
+        """Writes what the buffer holds before the first launch.
+
+        Args:
+            array: its fill; None: an output, which is poisoned, unless it is a symbol: that keeps its initialiser's.
+            word: the poison's two bytes; none: an output is left as it is.
+        """
+        if array is not None:
+            self.memory.write(as_bytes(array))
+        elif self.buffer.symbol is None and word:
+            pattern = poison(min(PIECE, self.memory.size), word)
+            for start in range(0, self.memory.size, PIECE):
+                self.memory.write(pattern[: self.memory.size - start], start)
+
+
+def changes(readout: BufferReader, before: Array) -> dict[str, Any]:
+    """What of a buffer is not as it was, bit for bit; padding does not count.
+
+    Args:
+        readout: the buffer as it is now.
+        before: what it held, in its shape and storage dtype.
+
+    Returns:
+        `{"elements": 2, "of": 8, "first": 5, "was": …, "now": …}`, the last two the first such element's bytes in
+        hexadecimal; `first` is absent where nothing changed.
+    """
+    flat, at = before.reshape(-1), 0
+    found: dict[str, Any] = {"elements": 0, "of": int(flat.size)}
+    for piece in readout.pieces():
+        old = flat[at : at + piece.size]
+        differing = np.zeros(piece.size, np.bool_)
+        columns = zip(readout.element.columns(old), readout.element.columns(piece), readout.element.parts, strict=True)
+        for was, now, part in columns:
+            differing |= ordinals.bits(was, part.scalar) != ordinals.bits(now, part.scalar)
+        if differing.any() and not found["elements"]:
+            place = int(np.argmax(differing))
+            found |= {"first": at + place, "was": old[place].tobytes().hex(), "now": piece[place].tobytes().hex()}
+        found["elements"] += int(differing.sum())
+        at += piece.size
+    return found

@@ -1,0 +1,1 @@
+"""JSON Schema and Markdown reference of the job file, generated from its models."""

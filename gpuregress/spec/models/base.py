@@ -1,0 +1,44 @@
+"""The base of all models of a job."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+
+class Spec(BaseModel):
+    """A mapping whose keys are all known, and hold something: `fill:` with nothing behind it is a forgotten value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _holds_something(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("is empty: give it a value, or take the key out")
+        return value
+
+
+class OneOfSpec(Spec):
+    """A mapping with exactly one key, which says what kind of thing it is."""
+
+    words: ClassVar[tuple[str, ...]] = ()
+    """Those that may stand alone, as text."""
+    only_words: ClassVar[tuple[str, ...]] = ()
+    """Those that take no setting."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """Either a word, or a mapping with one key."""
+        mapping = dict(handler.resolve_ref_schema(handler(core)))
+        mapping["properties"] = {
+            name: item for name, item in mapping["properties"].items() if name not in cls.only_words
+        }
+        mapping |= {"minProperties": 1, "maxProperties": 1}
+        return {"anyOf": [{"enum": list(cls.words)}, mapping], "description": cls.__doc__}
+
+    @property
+    def kind(self) -> str:
+        """The one that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)

@@ -1,0 +1,157 @@
+"""Models of buffers and of how they are filled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
+
+from gpuregress import dtypes
+from gpuregress.document.problems import show, suggestion
+from gpuregress.spec.models.base import OneOfSpec, Spec
+from gpuregress.spec.models.launch import dtype_hint
+from gpuregress.spec.models.texture import Surface, TextureSpec
+from gpuregress.spec.models.values import (
+    Expr,
+    FunctionPath,
+    LiteralValue,
+    LiteralValues,
+    Text,
+)
+
+
+class ArangeSpec(Spec):
+    """The numbers 0, 1, 2 and so on."""
+
+    start: Expr = Field(0, description="the first value")
+    step: Expr = Field(1, description="from one value to the next")
+
+
+class UniformSpec(Spec):
+    """Floats, evenly spread."""
+
+    low: Expr = Field(0.0, description="the smallest value")
+    high: Expr = Field(1.0, description="above every value")
+
+
+class NormalSpec(Spec):
+    """Floats, normally distributed."""
+
+    mean: Expr = Field(0.0, description="the mean")
+    std: Expr = Field(1.0, description="the standard deviation")
+
+
+class IntegersSpec(Spec):
+    """Whole numbers, each as likely as the others."""
+
+    low: Expr = Field(description="the smallest value")
+    high: Expr = Field(description="one above the largest value, as in Python's range")
+
+
+class ParkMillerSpec(Spec):
+    """The minimal-standard generator: x → 16807 x mod 2^31-1."""
+
+    seed: Expr = Field(1, description="x before the first step, 1 to 2^31-2")
+
+
+FILL_WORDS = ("zeros", "ones", "arange", "permutation")
+
+
+class FillSpec(OneOfSpec):
+    """What a buffer holds before the first launch: one of these."""
+
+    zeros: Literal[True] | None = None
+    ones: Literal[True] | None = None
+    permutation: Literal[True] | None = None
+    arange: ArangeSpec | None = None
+    value: LiteralValues | None = Field(None, description="one value everywhere; a list: one for each part")
+    uniform: UniformSpec | None = None
+    normal: NormalSpec | None = None
+    integers: IntegersSpec | None = None
+    choice: Annotated[list[LiteralValue], Field(min_length=1)] | None = Field(None, description="one of these each")
+    park_miller: ParkMillerSpec | None = None
+    file: Text | None = Field(None, description="a dump, .npy, or .bin, relative to the job")
+    python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
+
+    words: ClassVar[tuple[str, ...]] = FILL_WORDS
+    only_words: ClassVar[tuple[str, ...]] = ("zeros", "ones", "permutation")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        kinds = list(cls.model_fields)
+        if isinstance(value, str):
+            if value in FILL_WORDS:
+                return {value: {} if value == "arange" else True}
+            if value in kinds:
+                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
+            raise ValueError(f"{value!r} is no fill{suggestion(value, kinds)}")
+        if not isinstance(value, dict):
+            raise ValueError(f"is {show(value)}: a fill is needed, as zeros or {{normal: {{std: 2.0}}}}")  # noqa: TRY004 - pydantic's
+        if len(value) != 1:
+            raise ValueError(f"exactly one fill is needed, not {len(value)}: {', '.join(value) or 'none'}")
+        ((kind, setting),) = value.items()
+        if kind in cls.only_words:
+            raise ValueError(f"{kind} takes no setting: write fill: {kind}")
+        return {kind: {} if setting is None and kind not in ("value", "file", "python", "choice") else setting}
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(value, dict):
+        fields = {name: _field_dtype(name, inner) for name, inner in value.items()}
+        return dtypes.from_fields(fields).name
+    if not isinstance(value, str):
+        raise ValueError(f"is {show(value)}: a dtype is needed, as float32, float4 or {{id: int32, score: float32}}")  # noqa: TRY004 - pydantic's
+    try:
+        return dtypes.parse(value).name
+    except ValueError as error:
+        raise ValueError(f"{error}{dtype_hint(value)}") from None
+
+
+def _field_dtype(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"field {name!r} is {show(value)}: a dtype is needed")  # noqa: TRY004 - pydantic's
+    try:
+        dtypes.parse(value)
+    except ValueError as error:
+        raise ValueError(f"field {name!r}: {error}{dtype_hint(value)}") from None
+    return value
+
+
+_DTYPE_SCHEMA = {
+    "$comment": "dtype",
+    "anyOf": [
+        {"type": "string", "enum": list(dtypes.known_names())},
+        {"type": "string", "pattern": r"^\s*\{.+\}\s*$", "description": "a record, as {id:int32,score:float32}"},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "patternProperties": {f"^{dtypes.FIELD_NAME}$": {"enum": list(dtypes.known_names())}},
+            "additionalProperties": False,
+            "description": "a record: field → dtype",
+        },
+    ],
+}
+Dtype = Annotated[str, PlainValidator(_dtype), WithJsonSchema(_DTYPE_SCHEMA)]
+
+
+class BufferSpec(Spec):
+    """A stretch of device memory."""
+
+    dtype: Dtype = Field(description="numpy's names, bfloat16, CUDA's vectors (float4), or a record")
+    shape: Annotated[list[Expr], Field(min_length=1, max_length=32)] = Field(
+        description="elements along each axis, slowest first"
+    )
+    fill: FillSpec | None = Field(None, description="its contents before the first launch; none: an output, poisoned")
+    symbol: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        None, description="the __constant__ or __device__ variable that this buffer is"
+    )
+    texture: TextureSpec | None = Field(None, description="kernels are given a texture object, and sample it so")
+    surface: Surface = Field(
+        False, description="true: kernels are given a surface object (cudaSurfaceObject_t); layered: one with layers"
+    )

@@ -1,0 +1,160 @@
+"""Launches and their arguments, as a job's file says them; the models do not leave `plan`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from gpuregress import dtypes
+from gpuregress.document.problems import show, suggestion
+from gpuregress.spec.models.base import Spec
+from gpuregress.spec.models.values import LITERAL_SCHEMA, Expr, LiteralValue, Name
+
+C_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "__half": "float16",
+    "__nv_bfloat16": "bfloat16",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "unsigned": "uint32",
+    "uint": "uint32",
+    "long": "int64",
+    "long long": "int64",
+    "size_t": "uint64",
+}
+
+
+def dtype_hint(name: str) -> str:
+    """What somebody may have meant by a name that is no dtype: `; C's float is 'float32'`."""
+    if name in C_NAMES:
+        return f"; C's {name} is {C_NAMES[name]!r}"
+    return suggestion(name, dtypes.known_names())
+
+
+Extents = Annotated[list[Expr], Field(min_length=1, max_length=3)]
+
+
+class GridSpec(Spec):
+    """Blocks along x, y, z; or ceil(problem / product of its divisors) along each axis."""
+
+    blocks: Extents | None = None
+    problem: Extents | None = Field(None, description="the problem's size along x, y, z")
+    divide: Annotated[list[list[Expr]], Field(max_length=3)] = Field([], description="the divisors along each axis")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            return {"blocks": value}
+        if not isinstance(value, dict):
+            wanted = "a list of 1 to 3 numbers, or {problem: [...], divide: [...]}, is needed"
+            raise ValueError(f"is {show(value)}: {wanted}")  # noqa: TRY004 - pydantic wants ValueError
+        if "problem" not in value:
+            raise ValueError("the problem's size is missing: {problem: [n, m], divide: [[block_x], [block_y]]}")
+        if isinstance(value.get("divide"), list) and isinstance(value["problem"], list):
+            given, axes = len(value["divide"]), len(value["problem"])
+            if given > axes:
+                raise ValueError(f"divide has {given} axes and problem has {axes}")
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        schema = handler.resolve_ref_schema(handler(core))
+        blocks = schema["properties"].pop("blocks")
+        schema["required"] = ["problem"]
+        mapping = dict(schema)
+        extents = next(option for option in blocks["anyOf"] if option.get("type") == "array")
+        schema.clear()
+        return {"anyOf": [extents, mapping], "description": cls.__doc__}
+
+
+class ArgumentSpec(Spec):
+    """An argument of a kernel: a buffer's name, {dtype: value}, null, or {struct: [...]}."""
+
+    kind: Literal["buffer", "scalar", "null", "struct"]
+    buffer: str = ""
+    dtype: str = ""
+    values: list[LiteralValue] = Field([])
+    fields: list[ArgumentSpec] = Field([])
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """The forms that a file has; the fields are how they travel."""
+        travelling = handler.resolve_ref_schema(handler(core))
+        members = {"type": "array", "items": travelling["properties"]["fields"]["items"], "minItems": 1}
+        struct = {
+            "type": "object",
+            "properties": {"struct": {**members, "description": "its members, in order"}},
+            "required": ["struct"],
+            "additionalProperties": False,
+        }
+        options = [{"type": "null"}, {"$comment": "a buffer's name", "type": "string"}, _SCALAR_SCHEMA, struct]
+        return {"anyOf": options, "description": cls.__doc__}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        if value is None:
+            return {"kind": "null"}
+        if isinstance(value, str):
+            return {"kind": "buffer", "buffer": value}
+        if isinstance(value, dict) and len(value) == 1:
+            ((name, inner),) = value.items()
+            if name == "struct":
+                if not isinstance(inner, list) or not inner:
+                    raise ValueError("struct takes a list of arguments, as {struct: [x, {int32: n}]}")
+                return {"kind": "struct", "fields": inner}
+            return {"kind": "scalar", "dtype": name, "values": _scalar_values(name, inner)}
+        hint = f"; write {{int32: {value}}}" if isinstance(value, int) and not isinstance(value, bool) else ""
+        hint = f"; write {{float32: {value}}}" if isinstance(value, float) else hint
+        hint = f"; write {{bool: {show(value)}}}" if isinstance(value, bool) else hint
+        raise ValueError(
+            f"is {show(value)}: a buffer's name, {{dtype: value}}, null or {{struct: [...]}} is needed{hint}"
+        )
+
+
+_SCALAR_SCHEMA = {
+    "$comment": "`{dtype: value}`",
+    "type": "object",
+    "patternProperties": {
+        f"^({'|'.join(dtypes.known_names())})$": {
+            "anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]
+        }
+    },
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+    "description": "a scalar: dtype → its value, or a list of its parts",
+}
+
+
+def _scalar_values(name: str, inner: Any) -> list[Any]:
+    try:
+        element = dtypes.parse(name)
+    except ValueError:
+        raise ValueError(f"{name!r} is no dtype{dtype_hint(name)}") from None
+    values = inner if isinstance(inner, list) else [inner]
+    if len(values) != len(element.parts):
+        wanted = "one value" if len(element.parts) == 1 else f"a list of {len(element.parts)} values"
+        raise ValueError(f"{name} takes {wanted}, not {len(values)}")
+    return values
+
+
+class LaunchSpec(Spec):
+    """One launch of one kernel, or a step that is repeated."""
+
+    kernel: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
+        description="its C++ name, with namespace and template arguments: block_sum<float>"
+    )
+    grid: GridSpec = Field(description="blocks along x, y, z, or {problem: …, divide: …}")
+    block: Extents = Field(description="threads along x, y, z")
+    shared: Expr = Field(0, description="dynamic shared memory, bytes")
+    args: list[ArgumentSpec] = Field([], description="in the kernel's order")
+    repeat: Expr = Field(1, description="how often; `step` counts 0, 1, … in expressions")
+    swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
+        [], description="pairs of buffers that exchange their memory after each step"
+    )

@@ -1,0 +1,130 @@
+"""The values a job is made of: expressions, names, limits, paths to a function; each with its JSON Schema."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+
+from gpuregress.document import units
+from gpuregress.document.problems import show
+from gpuregress.spec import expressions
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>[A-Za-z_]\w*)")
+_NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
+
+
+def _expression(value: Any) -> int | float | str:
+    if isinstance(value, bool):
+        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic wants it
+    if isinstance(value, str):
+        expressions.parse(value)
+        return value
+    if not isinstance(value, int | float):
+        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic's
+    too_long = isinstance(value, int) and abs(value) >= 2**expressions.MAX_BITS
+    if too_long or not math.isfinite(value):
+        raise ValueError(f"is {str(value)[:40]}: a finite number of at most {expressions.MAX_BITS} bits is needed")
+    return value
+
+
+def _literal(value: Any) -> int | float | str | bool:
+    """An expression, true, false, or one of nan, inf, -inf."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _NOT_FINITE:
+        return float(value.strip().lower().replace(".", ""))
+    return _expression(value)
+
+
+def _literals(value: Any) -> Any:
+    if isinstance(value, list):
+        if not value:
+            raise ValueError("is an empty list: a value is needed")
+        return [_literal(item) for item in value]
+    return _literal(value)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"{show(value)} is no name: a letter or _, then letters, digits and _, at most 64")
+    return value
+
+
+def _parameter_name(value: Any) -> str:
+    if value in expressions.RESERVED:
+        raise ValueError(f"{value!r} has a meaning of its own in expressions: choose another name")
+    return _name(value)
+
+
+def _function(value: Any) -> str:
+    if not isinstance(value, str) or not _FUNCTION.fullmatch(value):
+        raise ValueError(f"is {show(value)}: path.py:function is needed, as reference.py:block_sums")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    return units.seconds(value)
+
+
+def _size(value: Any) -> int:
+    return units.size(value)
+
+
+def _text(value: Any) -> str:
+    """Text; a number is taken as it would be written."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"is {show(value)}: text is needed")
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    return value
+
+
+_EXPRESSION = {
+    "type": "string",
+    "pattern": r"^[A-Za-z0-9_+\-*/%<>=!(),.\s]*[A-Za-z0-9_)][A-Za-z0-9_+\-*/%<>=!(),.\s]*$",
+}
+NUMBER_SCHEMA = {
+    "$comment": "expression",
+    "anyOf": [{"type": "number"}, _EXPRESSION],
+    "description": f"a number or an expression: {expressions.ALLOWED}",
+}
+_NAME_PATTERN = {"$comment": "name", "type": "string", "pattern": f"^{_NAME.pattern}$"}
+LITERAL_SCHEMA: dict[str, Any] = {
+    "$comment": "expression, `true`, `false`, `nan` or `inf`",
+    "anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}],
+}
+_FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": r"^[^:]+\.py:[A-Za-z_]\w*$"}
+_TEXT_SCHEMA = {"$comment": "text", "anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
+
+
+def _amount_schema(title: str, names: Iterable[str]) -> dict[str, Any]:
+    """A number above 0, or one with a unit."""
+    pattern = rf"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*({'|'.join(names)})\s*$"
+    options = [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": pattern}]
+    return {"$comment": title, "anyOf": options}
+
+
+Expr = Annotated[int | float | str, PlainValidator(_expression), WithJsonSchema(NUMBER_SCHEMA)]
+LiteralValue = Annotated[int | float | str | bool, PlainValidator(_literal), WithJsonSchema(LITERAL_SCHEMA)]
+LiteralValues = Annotated[
+    int | float | str | bool | list[int | float | str | bool],
+    PlainValidator(_literals),
+    WithJsonSchema({"anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]}),
+]
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME_PATTERN)]
+ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(_NAME_PATTERN)]
+FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
+Seconds = Annotated[
+    float, PlainValidator(_seconds), WithJsonSchema(_amount_schema("seconds, or a time as `2min`", units.SECONDS))
+]
+Size = Annotated[int, PlainValidator(_size), WithJsonSchema(_amount_schema("bytes, or a size as `4GiB`", units.BYTES))]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT_SCHEMA)]

@@ -1,0 +1,116 @@
+"""A case's buffers with their shapes, fills and files worked out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gpuregress import dtypes, records
+from gpuregress.document import units
+from gpuregress.document.reader import Key
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.buffer import BufferSpec, FillSpec
+from gpuregress.spec.resolve import paths, textures
+from gpuregress.spec.resolve.scope import Scope
+
+MAX_ELEMENTS = 2**40
+FillProblem = Callable[[records.Buffer], str | None]
+
+
+def buffers(
+    file: JobFile, scope: Scope, *, memory: int, seed_for: Callable[[str], int], fill_problem: FillProblem
+) -> dict[str, records.Buffer]:
+    """All buffers of a case, in the job's order; those that are wrong are left out.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        memory: bytes that all of them may take.
+        seed_for: a buffer's name → the seed of its fill.
+        fill_problem: what keeps a buffer from being filled, None if nothing does.
+    """
+    assert file.model is not None
+    result: dict[str, records.Buffer] = {}
+    total = 0
+    for name, item in file.model.buffers.items():
+        key: Key = ("buffers", name)
+        shape = _shape(scope, item, key)
+        fill = _fill(scope, item.fill, (*key, "fill"), seed_for(name)) if item.fill else None
+        if shape is None or (item.fill and fill is None):
+            continue
+        buffer = records.Buffer(name, item.dtype, shape, fill, item.symbol)
+        sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
+        buffer = dataclasses.replace(buffer, texture=sampled)
+        size = math.prod(shape) * dtypes.parse(item.dtype).size
+        total += size
+        if size > memory:
+            text = f"{list(shape)} of {item.dtype} is {units.size_text(size)}: {_over(memory)}"
+            scope.error((*key, "shape"), text, *item.shape)
+            continue
+        problem = fill_problem(buffer) if fill else None
+        if problem:
+            scope.error((*key, "fill"), problem, *item.shape)
+            continue
+        result[name] = buffer
+    if total > memory and len(result) == len(file.model.buffers):
+        scope.error(
+            ("buffers",),
+            f"take {units.size_text(total)} together: {_over(memory)}",
+            *(text for item in file.model.buffers.values() for text in item.shape),
+        )
+    return result
+
+
+def _over(memory: int) -> str:
+    return f"more than the limit of {units.size_text(memory)} (limits: {{memory: …}})"
+
+
+def _shape(scope: Scope, item: BufferSpec, key: Key) -> tuple[int, ...] | None:
+    extents = [
+        scope.whole(value, (*key, "shape", axis), low=1, high=MAX_ELEMENTS, what="elements")
+        for axis, value in enumerate(item.shape)
+    ]
+    known = tuple(extent for extent in extents if extent is not None)
+    return known if len(known) == len(extents) else None
+
+
+def _fill(scope: Scope, fill: FillSpec, key: Key, seed: int) -> records.Fill | None:
+    kind = fill.kind
+    setting = getattr(fill, kind)
+    before = scope.problems.reported
+    options = _options(scope, kind, setting, (*key, kind))
+    return records.Fill(kind, options, seed) if scope.problems.reported == before else None
+
+
+def _options(scope: Scope, kind: str, setting: Any, key: Key) -> dict[str, Any]:
+    if setting is True and kind in ("zeros", "ones", "permutation"):
+        return {}
+    if kind == "file":
+        return {"path": str(paths.existing(scope.problems, key, setting, "file"))}
+    if kind == "python":
+        return {"function": paths.existing_function(scope.problems, key, setting)}
+    if kind in ("value", "choice"):
+        many = isinstance(setting, list)
+        values = [
+            scope.number(value, (*key, at) if many else key) for at, value in enumerate(setting if many else [setting])
+        ]
+        return {"values": values}
+    options = {name: scope.number(getattr(setting, name), (*key, name)) for name in type(setting).model_fields}
+    if None not in options.values():
+        _check_options(scope, kind, options, key)
+    return options
+
+
+def _check_options(scope: Scope, kind: str, options: dict[str, Any], key: Key) -> None:
+    if kind in ("uniform", "integers") and options["low"] >= options["high"]:
+        scope.error(key, f"low is {options['low']} and high is {options['high']}: high must be above low")
+    if kind == "normal" and options["std"] < 0:
+        scope.error((*key, "std"), f"is {options['std']}: a standard deviation is at least 0")
+    if kind == "park_miller" and not (1 <= options["seed"] <= 2**31 - 2 and options["seed"] == int(options["seed"])):
+        scope.error((*key, "seed"), f"is {options['seed']}: a whole number, 1 to {2**31 - 2}, is needed")
+    if kind == "integers":
+        for name in ("low", "high"):
+            if options[name] != int(options[name]):
+                scope.error((*key, name), f"is {options[name]}: a whole number is needed")

@@ -1,0 +1,321 @@
+"""A case's launches with every number worked out, repeats written out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuregress import dtypes, records
+from gpuregress.document.problems import suggestion
+from gpuregress.document.reader import Key
+from gpuregress.records import SM_90, Dim3
+from gpuregress.spec import expressions
+from gpuregress.spec.load import JobFile
+from gpuregress.spec.models.launch import ArgumentSpec, LaunchSpec
+from gpuregress.spec.resolve import scalar_arguments
+from gpuregress.spec.resolve.scope import Scope
+
+MAX_LAUNCHES = 1_000_000
+MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
+_AXES = "xyz"
+_HOLE = re.compile(r"\{([^{}]*)\}")
+
+
+def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> tuple[records.Launch, ...]:
+    """All launches of a case, in order.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        buffers: the case's buffers.
+    """
+    assert file.model is not None
+    numbered = zip(file.positions("launches"), file.model.launches, strict=True)
+    return _written_out(file, scope, buffers, numbered, ("launches",))
+
+
+def of_reference(
+    file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer], name: str
+) -> tuple[records.Launch, ...]:
+    """All launches of the gold standard for one buffer.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        buffers: the case's buffers.
+        name: of the buffer.
+    """
+    assert file.model is not None
+    given = file.model.reference[name].launches or []
+    return _written_out(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
+
+
+def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
+    """A kernel's name with `{tile}` replaced by its number; None where that is wrong, which is noted.
+
+    Args:
+        scope: the case's numbers.
+        text: as the job has it.
+        key: where it stands.
+    """
+    numbers = {hole: scope.number(hole, key) for hole in _HOLE.findall(text)}
+    if None in numbers.values():
+        return None
+    return _HOLE.sub(lambda hole: _template_text(numbers[hole[1]]), text).strip()
+
+
+def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch]) -> tuple[str, int | None]:
+    """The kernel and the entry of `launches` (from 0) in which a fault is expected; "" and None: in any.
+
+    Args:
+        file: the job.
+        scope: the case's numbers; errors are noted there.
+        written: the case's launches.
+    """
+    assert file.model is not None
+    expect = file.model.expect
+    if expect is None or not written:
+        return "", None
+    if expect.fault == "status" and (expect.kernel, expect.launch) != (None, None):
+        key = "kernel" if expect.kernel is not None else "launch"
+        scope.error(("expect", key), "is given, and a status is read after the last launch: it is of no one kernel")
+        return "", None
+    count, place, kernel = len(file.positions("launches")), None, ""
+    if expect.launch is not None:
+        number = scope.whole(expect.launch, ("expect", "launch"), low=1, what="it, which counts from 1,")
+        if number is not None and number > count:
+            scope.error(("expect", "launch"), f"is {number}, and the job has {count} launches", expect.launch)
+        place = None if number is None else number - 1
+    if expect.kernel is not None:
+        kernel = kernel_name(scope, expect.kernel, ("expect", "kernel")) or ""
+        there = dict.fromkeys(launch.kernel for launch in written if place in (None, launch.origin))
+        if kernel and there and kernel not in there:
+            where = "launch" if place is None else f"launch {place + 1}"
+            hint = suggestion(kernel, there, there_are="it is" if place is not None else "there are")
+            scope.error(("expect", "kernel"), f"no {where} is of a kernel {kernel!r}{hint}", expect.kernel)
+    return kernel, place
+
+
+def _written_out(
+    file: JobFile,
+    scope: Scope,
+    buffers: Mapping[str, records.Buffer],
+    numbered: Iterable[tuple[int, LaunchSpec]],
+    section: Key,
+) -> tuple[records.Launch, ...]:
+    written: list[records.Launch] = []
+    for position, launch in numbered:
+        key = (*section, position)
+        repeat = scope.whole(launch.repeat, (*key, "repeat"), low=1, high=MAX_LAUNCHES, what="repeats")
+        if repeat is None:
+            _Maker(file, launch, key, buffers).steps(scope, 1)  # what else is wrong with it
+            continue
+        if len(written) + repeat > MAX_LAUNCHES:
+            scope.error((*key, "repeat"), f"makes more than {MAX_LAUNCHES:,} launches in one case")
+            break
+        maker = _Maker(file, launch, key, buffers)
+        written += maker.steps(scope, repeat)
+    return tuple(written)
+
+
+class _Maker:
+    """One entry of `launches`."""
+
+    def __init__(self, file: JobFile, launch: LaunchSpec, key: Key, buffers: Mapping[str, records.Buffer]) -> None:
+        self.file = file
+        self.launch = launch
+        self.key = key
+        self.position = int(key[-1])
+        self.buffers = buffers
+
+    def steps(self, scope: Scope, repeat: int) -> list[records.Launch]:
+        swap = self._swap(scope)
+        if "repeat" not in self.launch.model_fields_set:
+            return [found for found in [self._step(scope, swap)] if found]
+        if not _uses_step(self.launch):
+            found = self._step(scope.with_step(0), swap)
+            return [found] * repeat if found else []
+        result = []
+        for step in range(repeat):
+            found = self._step(scope.with_step(step), swap)
+            if found is None:
+                return []
+            result.append(found)
+        return result
+
+    def _step(self, scope: Scope, swap: tuple[tuple[str, str], ...]) -> records.Launch | None:
+        kernel = kernel_name(scope, self.launch.kernel, (*self.key, "kernel"))
+        grid = self._grid(scope)
+        block = self._block(scope)
+        what = "bytes of dynamic shared memory"
+        shared = scope.whole(self.launch.shared, (*self.key, "shared"), low=0, high=MAX_SHARED, what=what)
+        args = [self._argument(scope, item, (*self.key, "args", at)) for at, item in enumerate(self.launch.args)]
+        if kernel is None or grid is None or block is None or shared is None:
+            return None
+        arguments = tuple(argument for argument in args if argument is not None)
+        if len(arguments) != len(args):
+            return None
+        return records.Launch(kernel, grid, block, shared, arguments, swap, self.position)
+
+    def _grid(self, scope: Scope) -> Dim3 | None:
+        grid, key = self.launch.grid, (*self.key, "grid")
+        if grid.blocks is not None:
+            counts = [
+                scope.whole(value, (*key, axis), low=1, high=MAX_GRID[axis], what=f"blocks along {_AXES[axis]}")
+                for axis, value in enumerate(grid.blocks)
+            ]
+            return _dim3(counts)
+        sizes = [self._divided(scope, axis) for axis in range(len(grid.problem or ()))]
+        for axis, count in enumerate(sizes):
+            if count is not None and count > MAX_GRID[axis]:
+                scope.error(
+                    (*key, "problem", axis), f"{count} blocks: 1 to {MAX_GRID[axis]} along {_AXES[axis]} are possible"
+                )
+                return None
+        return _dim3(sizes)
+
+    def _divided(self, scope: Scope, axis: int) -> int | None:
+        """ceil(problem / product of its divisors), exactly."""
+        grid, key = self.launch.grid, (*self.key, "grid")
+        assert grid.problem is not None
+        size = scope.whole(grid.problem[axis], (*key, "problem", axis), low=1, what="the size")
+        divisors = grid.divide[axis] if axis < len(grid.divide) else []
+        factors = [
+            scope.whole(value, (*key, "divide", axis, at), low=1, what="a divisor") for at, value in enumerate(divisors)
+        ]
+        if size is None or None in factors:
+            return None
+        return -(-size // math.prod(factor for factor in factors if factor is not None))
+
+    def _block(self, scope: Scope) -> Dim3 | None:
+        key = (*self.key, "block")
+        counts = [
+            scope.whole(value, (*key, axis), low=1, what=f"threads along {_AXES[axis]}")
+            for axis, value in enumerate(self.launch.block)
+        ]
+        block = _dim3(counts)
+        if block is None:
+            return None
+        threads = math.prod(block)
+        shape = " x ".join(str(count) for count in block)
+        if threads > MAX_THREADS:
+            scope.error(key, f"{shape} has {threads} threads: a block has at most {MAX_THREADS}", *self.launch.block)
+            return None
+        for axis, count in enumerate(block):
+            if count > MAX_BLOCK[axis]:
+                scope.error(
+                    (*key, axis),
+                    f"{shape}: at most {MAX_BLOCK[axis]} threads along {_AXES[axis]} are possible",
+                    *self.launch.block,
+                )
+                return None
+        return block
+
+    def _swap(self, scope: Scope) -> tuple[tuple[str, str], ...]:
+        pairs = []
+        for position, (first, second) in enumerate(self.launch.swap):
+            key = (*self.key, "swap", position)
+            if not all(_known(self.file, scope, self.buffers, name, key) for name in (first, second)):
+                continue
+            one, two = self.buffers.get(first), self.buffers.get(second)
+            if one is None or two is None:
+                continue
+            if first == second:
+                scope.problems.add(key, f"{first!r} cannot be exchanged with itself")
+            elif one.symbol or two.symbol:
+                scope.problems.add(key, f"{first if one.symbol else second!r} is a symbol: its memory cannot move")
+            elif (one.dtype, one.shape) != (two.dtype, two.shape):
+                scope.error(
+                    key, f"{_shape(one)} and {_shape(two)} differ: only buffers of one dtype and shape can swap"
+                )
+            elif one.texture != two.texture:
+                scope.problems.add(key, f"{first!r} and {second!r} are not sampled alike: their memory cannot swap")
+            else:
+                pairs.append((first, second))
+        return tuple(pairs)
+
+    def _argument(self, scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:
+        if item.kind == "null":
+            return records.Argument("null", text="null")
+        if item.kind == "struct":
+            members = [self._argument(scope, member, (*key, "struct", at)) for at, member in enumerate(item.fields)]
+            fields = tuple(member for member in members if member is not None)
+            return records.Argument("struct", fields=fields) if len(fields) == len(members) else None
+        if item.kind == "scalar":
+            return _scalar(scope, item, key)
+        if not _known(self.file, scope, self.buffers, item.buffer, key):
+            return None
+        return records.Argument("buffer", buffer=item.buffer)
+
+
+def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | None:
+    numbers = [scope.number(value, key) for value in item.values]
+    values = tuple(number for number in numbers if number is not None)
+    if len(values) != len(numbers):
+        return None
+    try:
+        data, text = scalar_arguments.pack(dtypes.parse(item.dtype), values)
+    except ValueError as error:
+        scope.error(key, str(error), *(value for value in item.values if not isinstance(value, bool)))
+        return None
+    label = expressions.label(item.values[0]) if len(item.values) == 1 else ""
+    return records.Argument("scalar", dtype=item.dtype, data=data.hex(), text=text, label=label)
+
+
+def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
+    """Whether a buffer is there; it is named in an error if not, unless it was itself wrong."""
+    assert file.model is not None
+    if name in buffers or name in file.model.buffers or (file.is_broken("buffers") and name in _written(file)):
+        return True
+    hint = suggestion(name, file.model.buffers)
+    scope.problems.add(key, f"there is no buffer {name!r}{hint}{_scalar_hint(scope, name)}")
+    return False
+
+
+def _scalar_hint(scope: Scope, name: str) -> str:
+    return f" (a number is written with its type: {{int32: {name}}})" if name in scope.names else ""
+
+
+def _written(file: JobFile) -> tuple[str, ...]:
+    buffers = file.document.data.get("buffers")
+    return tuple(buffers) if isinstance(buffers, dict) else ()
+
+
+def _uses_step(launch: LaunchSpec) -> bool:
+    texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel"}))
+    kernel = any("step" in expressions.parse(hole).names for hole in _HOLE.findall(launch.kernel) if _readable(hole))
+    return kernel or any("step" in expressions.parse(text).names for text in texts if _readable(text))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _readable(text: str) -> bool:
+    try:
+        expressions.parse(text)
+    except expressions.ExpressionError:
+        return False
+    return True
+
+
+def _template_text(number: expressions.Number | None) -> str:
+    return str(number).lower() if isinstance(number, bool) else str(number)
+
+
+def _dim3(counts: list[int | None]) -> Dim3 | None:
+    known = [count for count in counts if count is not None]
+    if len(known) != len(counts):
+        return None
+    x, y, z = (*known, 1, 1)[:3]
+    return x, y, z
+
+
+def _shape(buffer: records.Buffer) -> str:
+    return f"{buffer.name} ({buffer.dtype} [{','.join(map(str, buffer.shape))}])"

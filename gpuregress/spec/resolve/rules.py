@@ -1,0 +1,217 @@
+"""What "correct" means in a case: rules, checks, references; refused where they could never fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gpuregress import conversion, dtypes, records
+from gpuregress.document.problems import suggestion
+from gpuregress.document.reader import Key
+from gpuregress.dtypes import ElementType, Part
+from gpuregress.spec.models.rules import CheckSpec, RuleSpec, SumSpec
+from gpuregress.spec.resolve import paths
+from gpuregress.spec.resolve.scope import Scope
+
+
+def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> records.Rule:
+    """One buffer's rule with its numbers.
+
+    Args:
+        scope: the case's numbers; errors are noted there.
+        item: as the job has it.
+        element: the buffer's type.
+        key: where the rule stands.
+    """
+    rtol, atol = _tolerances(scope, item, key)
+    result = records.Rule(
+        rtol=rtol,
+        atol=atol,
+        ulp=_ulp(scope, item, key),
+        nan=item.nan,
+        signed_zero=item.signed_zero,
+        outliers=_outliers(scope, item, key),
+        metric=_metric(scope, item, key),
+        order=item.order,
+        key=_columns(scope, item, element, key),
+        statistics=_statistics(scope, item, key),
+        verify=paths.existing_function(scope.problems, (*key, "verify"), item.verify) if item.verify else None,
+    )
+    others = [name for name in item.model_fields_set if name != "verify"]
+    if item.verify and others:
+        scope.error((*key, "verify"), f"stands in place of all other rules: take out {', '.join(sorted(others))}")
+    return result
+
+
+def _tolerances(scope: Scope, item: RuleSpec, key: Key) -> tuple[float | None, float | None]:
+    if item.rtol is None and item.atol is None:
+        return None, None
+    rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
+    atol = scope.real(item.atol, (*key, "atol"), low=0) if item.atol is not None else 0.0
+    return rtol, atol
+
+
+def _ulp(scope: Scope, item: RuleSpec, key: Key) -> int | None:
+    return None if item.ulp is None else scope.whole(item.ulp, (*key, "ulp"), low=0, what="ulp")
+
+
+def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None:
+    if item.outliers is None:
+        return None
+    place = (*key, "outliers")
+    fraction = scope.real(item.outliers.fraction, (*place, "fraction"), low=0, above=True)
+    if fraction is not None and fraction >= 1:
+        scope.error(
+            (*place, "fraction"), f"is {fraction:g}: a share below 1 is needed, or the first bound can never fail"
+        )
+    rtol = scope.real(item.outliers.rtol, (*place, "rtol"), low=0)
+    atol = scope.real(item.outliers.atol, (*place, "atol"), low=0)
+    if rtol == 0 and atol == 0:
+        scope.error(place, "needs the second bound, rtol or atol, above 0")
+    return records.Outliers(fraction or 0.0, rtol or 0.0, atol or 0.0)
+
+
+def _metric(scope: Scope, item: RuleSpec, key: Key) -> dict[str, float]:
+    if item.metric is None:
+        return {}
+    given = {name: getattr(item.metric, name) for name in type(item.metric).model_fields}
+    found = {
+        name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
+    }
+    if not found:
+        scope.error((*key, "metric"), f"is empty: one of {', '.join(given)} is needed")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tuple[str, ...]:
+    columns = [part.name for part in element.parts if part.name]
+    for position, column in enumerate(item.key):
+        if column not in columns:
+            there = "the columns are" if columns else ""
+            hint = suggestion(column, columns, there_are=there) or f"; {element.name} has no columns"
+            scope.error((*key, "key", position), f"there is no column {column!r}{hint}")
+        elif column in item.key[:position]:
+            scope.error((*key, "key", position), f"{column!r} stands twice")
+    return tuple(item.key)
+
+
+def _statistics(scope: Scope, item: RuleSpec, key: Key) -> dict[str, Any]:
+    if item.statistics is None:
+        return {}
+    place = (*key, "statistics")
+    found: dict[str, Any] = {}
+    for name in ("mean", "variance"):
+        setting = getattr(item.statistics, name)
+        if setting is not None:
+            sigmas = scope.real(setting.sigmas, (*place, name, "sigmas"), low=0, above=True)
+            found[name] = {"sigmas": sigmas}
+    if item.statistics.ks is not None:
+        found["ks"] = scope.real(item.statistics.ks, (*place, "ks"), low=0, above=True, high=1)
+    if not found:
+        scope.error(place, "is empty: one of mean, variance, ks is needed")
+    return found
+
+
+def checks(
+    scope: Scope, items: list[CheckSpec], buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+) -> tuple[records.Check, ...]:
+    """One buffer's checks with their numbers.
+
+    Args:
+        scope: the case's numbers; errors are noted there.
+        items: as the job has them.
+        buffer: what they look at.
+        buffers: all of the case.
+        key: where they stand.
+    """
+    found = [_check(scope, item, buffer, buffers, (*key, position)) for position, item in enumerate(items)]
+    return tuple(item for item in found if item is not None)
+
+
+def _check(
+    scope: Scope, item: CheckSpec, buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+) -> records.Check | None:
+    kind = item.kind
+    setting = getattr(item, kind)
+    place = (*key, kind)
+    if kind == "nonzero":
+        number = scope.whole(setting, place, low=1, what="elements")
+        return None if number is None else records.Check(kind, number)
+    if kind == "range":
+        return _range(scope, setting, dtypes.parse(buffer.dtype), place)
+    if kind == "sum":
+        return records.Check(kind, _sum(scope, setting, buffer, place))
+    if kind in ("equals", "permutation"):
+        return _partner(scope, kind, setting, buffer, buffers, place)
+    if kind == "python":
+        return records.Check(kind, paths.existing_function(scope.problems, place, setting))
+    if kind == "all_equal" and setting is not True:
+        return _all_equal(scope, setting, dtypes.parse(buffer.dtype), place)
+    if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
+        scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
+    return records.Check(kind, None if setting is True else setting)
+
+
+def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, place: Key) -> dict[str, Any]:
+    value = scope.number(setting.value, (*place, "value"))
+    rtol, atol = (scope.real(getattr(setting, name), (*place, name), low=0) for name in ("rtol", "atol"))
+    if rtol is not None and rtol >= 1:
+        scope.error((*place, "rtol"), f"is {rtol:g}: it must be below 1, or a sum of 0 passes for everything")
+    count = math.prod(buffer.shape)
+    largest = count * max(part.scalar.largest for part in dtypes.parse(buffer.dtype).parts)
+    if atol is not None and atol >= largest:
+        text = f"is {atol:g}: the largest sum of {count} {buffer.dtype} is {largest:.8g}, so it could hardly fail"
+        scope.error((*place, "atol"), text)
+    return {"value": value, "rtol": rtol, "atol": atol}
+
+
+def _range(scope: Scope, setting: list[Any], element: ElementType, place: Key) -> records.Check:
+    low, high = (scope.number(value, (*place, at)) for at, value in enumerate(setting))
+    if low is None or high is None:
+        return records.Check("range", [low, high])
+    if not low <= high:
+        scope.error(place, f"[{low}, {high}] is empty: low comes first")
+    elif all(low <= smallest and largest <= high for smallest, largest in map(_ends, element.parts)):
+        instead = "; `finite` refuses NaN and infinities" if element.is_float else ""
+        scope.error(place, f"[{low}, {high}] holds every number of {element.name}: it could hardly fail{instead}")
+    return records.Check("range", [low, high])
+
+
+def _ends(part: Part) -> tuple[float, float]:
+    return (-part.scalar.largest, part.scalar.largest) if part.scalar.is_float else part.scalar.bounds
+
+
+def _all_equal(scope: Scope, setting: Any, element: ElementType, place: Key) -> records.Check:
+    value = scope.number(setting, place)
+    problems = (conversion.number_problem(value, part.scalar) for part in element.parts if value is not None)
+    problem = next((problem for problem in problems if problem), None)
+    if problem:
+        scope.error(place, problem, setting)
+    return records.Check("all_equal", value)
+
+
+def _partner(
+    scope: Scope, kind: str, name: str, buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
+) -> records.Check | None:
+    other = buffers.get(name)
+    if other is None:
+        scope.problems.add(key, f"there is no buffer {name!r}{suggestion(name, buffers)}")
+        return None
+    if other.fill is None:
+        scope.error(key, f"{name} has no fill: {kind} compares with what a buffer held before the first launch")
+    elif (other.dtype, math.prod(other.shape)) != (buffer.dtype, math.prod(buffer.shape)):
+        scope.error(key, f"{name} and {buffer.name} differ in dtype or size")
+    return records.Check(kind, name)
+
+
+def functions(scope: Scope, given: Mapping[str, str], *place: str) -> dict[str, str]:
+    """The user's own functions: buffer → `/abs/module.py:function`; those that are not there are noted and left out.
+
+    Args:
+        scope: errors are noted there.
+        given: buffer → `module.py:function`, as the job has it.
+        place: the key they stand under.
+    """
+    found = {name: paths.existing_function(scope.problems, (*place, name), text) for name, text in given.items()}
+    return {name: path for name, path in found.items() if path is not None}

@@ -1,0 +1,139 @@
+"""pydantic's errors in words for people, at the keys that stand in the file."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from gpuregress.document.problems import show, suggestion
+from gpuregress.document.reader import Key
+from gpuregress.spec.models.job import JobSpec
+
+_KINDS = {"dict": "a mapping", "list": "a list", "str": "text"}
+
+
+def key_of(data: Any, error: ErrorDetails) -> Key:
+    """The error's place as the file has it: what the models insert on their way is left out."""
+    key: list[str | int] = []
+    place: Any = data
+    parts = [part for part in error["loc"] if part != "[key]"]
+    for position, part in enumerate(parts):
+        if _follows(place, part):
+            place = place[part]
+            key.append(part)
+        elif position == len(parts) - 1 and error["type"] == "missing":
+            key.append(part)
+    return tuple(key)
+
+
+def _follows(place: Any, part: int | str) -> bool:
+    if isinstance(place, list):
+        return isinstance(part, int) and part < len(place)
+    return isinstance(place, dict) and part in place
+
+
+def message_of(error: ErrorDetails) -> str:
+    """What is wrong, and what would have been right."""
+    wording = _WORDINGS.get(error["type"])
+    return wording(error) if wording else f"is {show(error['input'])}: {error['msg']}"
+
+
+def known_keys(loc: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The keys of the mapping at this place of a job, () where any name will do."""
+    annotation: Any = JobSpec
+    for part in loc:
+        annotation = _unwrapped(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            field = annotation.model_fields.get(str(part))
+            if field is None:
+                return ()
+            annotation = field.annotation
+        else:
+            annotation = (typing.get_args(annotation) or (None,))[-1]
+    annotation = _unwrapped(annotation)
+    return tuple(annotation.model_fields) if isinstance(annotation, type) and issubclass(annotation, BaseModel) else ()
+
+
+def _unwrapped(annotation: Any) -> Any:
+    """Without Annotated and without `| None`."""
+    while True:
+        origin = typing.get_origin(annotation)
+        if origin is typing.Annotated:
+            annotation = typing.get_args(annotation)[0]
+        elif origin in (types.UnionType, typing.Union):
+            annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
+        else:
+            return annotation
+
+
+def _unknown(error: ErrorDetails) -> str:
+    known = known_keys(error["loc"][:-1])
+    return f"no such key{suggestion(str(error['loc'][-1]), known, there_are='the keys are')}"
+
+
+def _wanted(what: str) -> Callable[[ErrorDetails], str]:
+    return lambda error: f"is {show(error['input'])}: {what} is needed"
+
+
+def _mapping(error: ErrorDetails) -> str:
+    known = known_keys(error["loc"])
+    keys = f", with the keys {', '.join(known)}" if known else ""
+    return f"is {show(error['input'])}: a mapping is needed{keys}"
+
+
+def _list(error: ErrorDetails) -> str:
+    value = error["input"]
+    example = f", as [{value}]" if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    return f"is {show(value)}: a list is needed{example}"
+
+
+def _too_short(error: ErrorDetails) -> str:
+    context: Mapping[str, Any] = error.get("ctx", {})
+    if context.get("actual_length") == 0:
+        return f"is empty: at least {context['min_length']} is needed"
+    return f"has {context.get('actual_length')}: at least {context.get('min_length')} are needed"
+
+
+def _too_long(error: ErrorDetails) -> str:
+    context: Mapping[str, Any] = error.get("ctx", {})
+    return f"has {context.get('actual_length')}: at most {context.get('max_length')} are possible"
+
+
+def _choice(error: ErrorDetails) -> str:
+    expected = str(error.get("ctx", {}).get("expected", "")).replace(" or ", ", ").replace("'", "")
+    options = expected.split(", ")
+    if options == ["True"]:
+        return f"is {show(error['input'])}: it takes no setting"
+    return f"is {show(error['input'])}: one of {', '.join(options)} is needed{_near(error['input'], options)}"
+
+
+def _near(value: Any, options: list[str]) -> str:
+    hint = suggestion(str(value), options)
+    return hint if "did you mean" in hint else ""
+
+
+def _own(error: ErrorDetails) -> str:
+    return str(error.get("ctx", {}).get("error", error["msg"]))
+
+
+_WORDINGS: dict[str, Callable[[ErrorDetails], str]] = {
+    "extra_forbidden": _unknown,
+    "missing": lambda _: "this key is missing",
+    "model_type": _mapping,
+    "model_attributes_type": _mapping,
+    "dict_type": _mapping,
+    "list_type": _list,
+    "string_type": _wanted("text"),
+    "string_too_short": _wanted("text"),
+    "string_too_long": lambda _: "is too long for a name",
+    "string_pattern_mismatch": _wanted("an architecture, as sm_90,"),
+    "too_short": _too_short,
+    "too_long": _too_long,
+    "literal_error": _choice,
+    "value_error": _own,
+}

@@ -1,0 +1,317 @@
+"""Kernels as the C++ source declares them: names, template parameters, parameters.
+
+A scanner for `__global__` functions, not a C++ parser: it knows comments, strings, namespaces, templates, `extern "C"`,
+attributes such as `__launch_bounds__(…)`, and default arguments. What only a preprocessor could see (a kernel made by a
+macro) it does not find; the compiled code is then the only witness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from gpuregress.records import Entry, Parameter, Source
+from gpuregress.toolchain import compiler_messages
+from gpuregress.toolchain.include_scanner import without_comments
+
+_WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
+_ATTRIBUTES = frozenset(
+    {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__", "alignas"}
+)
+_FLOATS = frozenset({"float", "double", "half", "__half", "nv_bfloat16", "__nv_bfloat16"})
+_INTEGER_WORDS = frozenset({"unsigned", "signed", "char", "short", "int", "long"})
+_INTEGERS = re.compile(r"bool|uint|ushort|ulong|uchar|clock_t|(?:std::)?(?:size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)")
+
+
+@dataclass(frozen=True, slots=True)
+class CxxParameter:
+    """A kernel's parameter as the source writes it.
+
+    Attributes:
+        name: "" where the source gives none.
+        type: the C++ type's text, without `__restrict__` and a leading `const` of the value: `const float*`, `int`.
+        pointer: whether it is a pointer.
+        const: whether what it points to (or the value) is const.
+        restrict: whether it is `__restrict__`.
+        default: the default argument's text, "" if none.
+    """
+
+    name: str
+    type: str
+    pointer: bool
+    const: bool
+    restrict: bool = False
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A `__global__` function.
+
+    Attributes:
+        name: with its namespaces, as `reduce::block_sum`.
+        template: the template parameters' texts, as `("typename T", "int N")`; empty for a plain kernel.
+        parameters: in order.
+        line: where its name stands, counted from 1.
+    """
+
+    name: str
+    template: tuple[str, ...]
+    parameters: tuple[CxxParameter, ...]
+    line: int
+
+    def __str__(self) -> str:
+        """`reduce::block_sum<T>`, as messages list it."""
+        names = ", ".join(_template_name(text) for text in self.template)
+        return f"{self.name}<{names}>" if self.template else self.name
+
+
+def declarations(text: str) -> tuple[Declaration, ...]:
+    """The kernels that a C++ source declares or defines, in its order, each once.
+
+    Args:
+        text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
+    """
+    found: dict[tuple[str, int], Declaration] = {}
+    for declaration in _Scanner(text).kernels():
+        found.setdefault((declaration.name, len(declaration.parameters)), declaration)
+    return tuple(found.values())
+
+
+def name_parameters(entry: Entry, kernel: str, declared: Iterable[Declaration]) -> Entry:
+    """An entry with its parameters' names, and kinds that the source knows better than the compiled code.
+
+    Args:
+        entry: from the PTX.
+        kernel: its C++ name, with or without template arguments.
+        declared: the source's kernels.
+    """
+    plain = strip_template_arguments(kernel)
+    matches = [
+        declaration
+        for declaration in declared
+        if plain in (declaration.name, declaration.name.rpartition("::")[2])
+        and len(declaration.parameters) == len(entry.parameters)
+    ]
+    if len(matches) != 1:
+        return entry
+    pairs = zip(entry.parameters, matches[0].parameters, strict=True)
+    return replace(entry, parameters=tuple(_merged(compiled, written) for compiled, written in pairs))
+
+
+def strip_template_arguments(kernel: str) -> str:
+    """`a::block_sum<float, 3>` → `a::block_sum`."""
+    return kernel.partition("<")[0].strip()
+
+
+def unknown_names(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]:
+    """What to say of kernels or variables that a source does not have, with those that it has."""
+    found = {}
+    kernels = [str(declaration) for declaration in declarations(text)]
+    for name in unknown:
+        where = compiler_messages.shown(Path(source.path))
+        if name in source.symbols:
+            variables = variable_names(text)
+            there = _there(name, variables, "no __constant__ or __device__ variable")
+            found[name] = f"{where} has no variable {name!r}; {there}"
+            continue
+        wanted = strip_template_arguments(name)
+        same = [kernel for kernel in kernels if strip_template_arguments(kernel) == wanted]
+        if same and "<" in same[0] and "<" not in name:
+            found[name] = f"{where}: {same[0]} is a template; name one of its instances, as `{wanted}<float>`"
+        elif same:
+            found[name] = f"{where}: {name!r} names no instance of {same[0]}; see its template arguments"
+        else:
+            found[name] = f"{where} has no kernel {name!r}; {_there(name, kernels, 'no __global__ function')}"
+    return found
+
+
+def variable_names(text: str) -> list[str]:
+    """The `__constant__` and `__device__` variables that a source declares, without their namespaces."""
+    plain = without_comments(text)
+    found = re.findall(
+        r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])", plain
+    )
+    return list(dict.fromkeys(name for _, name in found))
+
+
+def _there(name: str, names: list[str], none: str) -> str:
+    if not names:
+        return f"it has {none}"
+    near = get_close_matches(strip_template_arguments(name), [strip_template_arguments(other) for other in names], 1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"it has {', '.join(names)}{hint}"
+
+
+def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:
+    kind = compiled.kind
+    if written.pointer and compiled.size == 8:
+        kind = "pointer"
+    elif written.type in _FLOATS and kind != "pointer":
+        kind = "float"
+    elif kind in ("word", "struct") and compiled.size <= 8 and _is_integer(written.type):
+        kind = "integer"
+    return replace(compiled, kind=kind, name=written.name, const=written.pointer and written.const)
+
+
+def _is_integer(written: str) -> bool:
+    words = written.split()
+    return bool(_INTEGERS.fullmatch(written)) or (bool(words) and _INTEGER_WORDS.issuperset(words))
+
+
+def _template_name(text: str) -> str:
+    words = re.findall(r"[A-Za-z_]\w*", text.partition("=")[0])
+    return words[-1] if words else text
+
+
+class _Scanner:
+    """Walks a source's words once, keeping the namespaces it is in."""
+
+    def __init__(self, text: str) -> None:
+        plain = _DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), without_comments(text))
+        self._words = [(match[0], match.start()) for match in _WORD.finditer(plain)]
+        self._text = plain
+        self._at = 0
+
+    def kernels(self) -> Iterator[Declaration]:
+        scopes: list[str] = []
+        template: tuple[str, ...] = ()
+        while self._at < len(self._words):
+            word = self._take()
+            if word == "namespace":
+                name = self._namespace()
+                if name is not None:
+                    scopes.append(name)
+            elif word == "{":
+                scopes.append("")
+            elif word == "}":
+                if scopes:
+                    scopes.pop()
+                template = ()
+            elif word == ";":
+                template = ()
+            elif word == "template" and self._peek() == "<":
+                template = tuple(_spelled(part) for part in _split(self._angles())) or template
+            elif word == "__global__":
+                declaration = self._kernel("::".join(scope for scope in scopes if scope), template)
+                template = ()
+                if declaration is not None:
+                    yield declaration
+
+    def _namespace(self) -> str | None:
+        """The name up to its `{`, taking that; None for an alias (`namespace a = b;`) or a using directive."""
+        words = []
+        while self._at < len(self._words) and self._peek() not in ("{", ";", "="):
+            words.append(self._take())
+        if self._peek() != "{":
+            return None
+        self._take()
+        return "".join(word for word in words if word != "inline")
+
+    def _kernel(self, scope: str, template: tuple[str, ...]) -> Declaration | None:
+        """From behind `__global__` to the end of the parameter list."""
+        previous, offset = "", 0
+        while self._at < len(self._words):
+            word, place = self._words[self._at]
+            if word in (";", "{", "}"):
+                return None
+            self._at += 1
+            if word in _ATTRIBUTES and self._peek() == "(":
+                self._brackets("(", ")")
+            elif word == "(":
+                self._at -= 1
+                break
+            else:
+                previous, offset = word, place
+        if not re.fullmatch(r"[A-Za-z_]\w*", previous) or self._peek() != "(":
+            return None
+        parameters = tuple(_parameter(part) for part in _split(self._brackets("(", ")")) if part not in ([], ["void"]))
+        name = f"{scope}::{previous}" if scope else previous
+        return Declaration(name, template, parameters, self._text.count("\n", 0, offset) + 1)
+
+    def _peek(self) -> str:
+        return self._words[self._at][0] if self._at < len(self._words) else ""
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._words[self._at - 1][0]
+
+    def _brackets(self, opening: str, closing: str) -> list[str]:
+        """The words inside a bracket that begins here, which is taken whole."""
+        words: list[str] = []
+        depth = 0
+        while self._at < len(self._words):
+            word = self._take()
+            depth += (word == opening) - (word == closing)
+            if depth == 0:
+                break
+            words.append(word)
+        return words[1:]
+
+    def _angles(self) -> list[str]:
+        return self._brackets("<", ">")
+
+
+def _split(words: list[str]) -> list[list[str]]:
+    """Words at the commas outside all brackets."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for word in words:
+        depth += (word in "([{<") - (word in ")]}>")
+        if word == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [part for part in parts if part]
+
+
+def _parameter(words: list[str]) -> CxxParameter:
+    default = ""
+    if "=" in words:
+        at = words.index("=")
+        words, default = words[:at], _spelled(words[at + 1 :])
+    restrict = any(word in ("__restrict__", "__restrict", "restrict") for word in words)
+    words = [
+        word
+        for word in words
+        if word not in ("__restrict__", "__restrict", "restrict", "__grid_constant__", "volatile", "struct", "register")
+    ]
+    array = "[" in words
+    if array:
+        words = words[: words.index("[")]
+    name = ""
+    if len(words) > 1 and re.fullmatch(r"[A-Za-z_]\w*", words[-1]) and not _is_type_word(words):
+        name, words = words[-1], words[:-1]
+    pointer = array or "*" in words
+    const = "const" in (_pointee([*words, "*"] if array else words) if pointer else words)
+    kept = words if pointer else [word for word in words if word != "const"]
+    if pointer and kept[-1:] == ["const"]:
+        kept = kept[:-1]
+    return CxxParameter(name, _spelled([*kept, "*"] if array else kept), pointer, const, restrict, default)
+
+
+def _pointee(words: list[str]) -> list[str]:
+    """What qualifies the type that the outermost `*` points to: of `const float **p` nothing, for `*p` may change."""
+    outermost = len(words) - 1 - words[::-1].index("*")
+    inner = words[:outermost]
+    return inner[len(inner) - inner[::-1].index("*") :] if "*" in inner else inner
+
+
+def _is_type_word(words: list[str]) -> bool:
+    """Whether the last word still belongs to the type: `unsigned int`, `a::b`, `const float`."""
+    builtin = {"char", "short", "int", "long", "float", "double", "bool", "unsigned", "signed", "const"}
+    return words[-1] in builtin or words[-2] == "::" or all(word == "const" for word in words[:-1])
+
+
+def _spelled(words: list[str]) -> str:
+    """Words as text: a space only between two names or numbers, and behind commas."""
+    text = ""
+    for word in words:
+        if text and re.match(r"\w", word) and re.search(r"[\w>*&]$", text) and not text.endswith("::"):
+            text += " "
+        text += ", " if word == "," else word
+    return text

@@ -1,0 +1,325 @@
+"""The files that decide what a source compiles to, found without a compiler.
+
+NVRTC can neither list its dependencies nor stop after preprocessing. So the directives are read here, after the
+translation phases 1 to 3 of C++: splices, comments, strings, raw strings and digraphs are known; conditions are not
+evaluated. Every `#include` counts, also one behind an `#if`, and every `__has_include`: a dependency too many costs a
+compilation, one too few a wrong result. Where a text does not tell which files it reads (an include of a macro), or
+depends on the clock, the answer is `unknown`: such a program is compiled for every run.
+
+Files that are found in none of the given folders are the compiler's own headers; their version is the compiler's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from gpuregress.toolchain import virtual_headers
+
+SUFFIXES = (".cu", ".cuh")
+"""Of sources that are compiled: many projects keep kernels in headers, with the host code elsewhere."""
+
+_ONE_INCLUDE = "0: 1\n1: "
+"""The structure of a source with one header: the contents alone tell it, and its digest is that of earlier versions."""
+
+_COMMENTS = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')', re.DOTALL)
+
+_SPLICE = "\x01"
+"""Stands for a backslash at a line's end, which joins two lines everywhere but in raw strings."""
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>(?:[ \t\f\v\x01]|//[^\n]*|/\x01*\*.*?(?:\*\x01*/|\Z))+)
+    | (?P<line>\n)
+    | (?P<raw>(?:u\x01*8|[uUL])?\x01*R\x01*"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)")
+    | (?P<number>\.?[0-9](?:[eEpP]\x01*[+-]|'\x01*\w|[\w.\x01])*)
+    | (?P<word>[^\W\d](?:\w|\x01+\w)*)
+    | (?P<string>"(?:[^"\\\n]|\\\x01*.)*"|'(?:[^'\\\n]|\\\x01*.)*')
+    | (?P<hash>\#|%\x01*:)
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NAME = re.compile(r'"([^"\n]*)"|<([^>\n]*)>')
+_PROBES = ("__has_include", "__has_include_next", "__has_embed")
+_CLOCK = ("__DATE__", "__TIME__", "__TIMESTAMP__")
+_UNKNOWN_BYTES = re.compile(
+    rb"\r(?!\n)|\\[ \t\f\v]+\r?\n|\?\?[=/]"  # lone CR, odd splices, trigraphs
+    rb"|[\x00\x01]|\A(?:\xff\xfe|\xfe\xff)"  # UTF-16 and UTF-32
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInputs:
+    """What a source is made of.
+
+    Attributes:
+        files: the source, then every project file that it may read, in the order in which they are reached.
+        contents: what they hold.
+        structure: which file each directive leads to, without a path of this machine; with the contents it tells two
+            different preprocessed texts apart.
+        unknown: why there may be more that decides the result, "" where there is not.
+    """
+
+    files: tuple[Path, ...]
+    contents: tuple[bytes, ...]
+    structure: str
+    unknown: str
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits of what the files hold and which of them each `#include` leads to; no name counts."""
+        contents = [hashlib.sha256(content).digest() for content in self.contents]
+        where = b"" if len(contents) == 1 or self.structure == _ONE_INCLUDE else self.structure.encode()
+        return hashlib.sha256(b"".join(contents) + where).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Directive:
+    """A header's name in an `#include` or a `__has_include`.
+
+    Attributes:
+        name: as it is spelled.
+        is_quoted: the including file's folder is searched first.
+        is_next: `#include_next`: which of the files of this name it is, depends on where the including file was found.
+    """
+
+    name: str
+    is_quoted: bool
+    is_next: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What one file's text asks for; `unknown` as in `Inputs`, with the line."""
+
+    directives: tuple[_Directive, ...]
+    unknown: str
+
+
+def scan(path: Path, folders: Iterable[Path] = (), included: Sequence[str] = ()) -> SourceInputs:
+    """Finds every project file that a source may read.
+
+    Args:
+        path: the source.
+        folders: those that the compiler searches, in its order.
+        included: headers that the compiler's options put before the source.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    source = Path(os.path.realpath(path.parent)) / path.name
+    return _Scan(source, tuple(dict.fromkeys((source.parent, *folders)))).inputs(included)
+
+
+def is_telling(text: str) -> bool:
+    """Whether a macro's definition tells the time of the compilation, or looks for files."""
+    return any(word in text for word in (*_CLOCK, *_PROBES))
+
+
+def find(name: str, folders: Iterable[Path]) -> str:
+    """A header by its name in the folders; the name itself where none has it.
+
+    NVRTC searches the working folder first for a header that an option names, which is not the project's.
+    """
+    found = (path for folder in folders for path in _spellings(folder, name) if _content(path) is not None)
+    return str(next(found, name))
+
+
+class _Scan:
+    """The search from one source."""
+
+    def __init__(self, source: Path, folders: tuple[Path, ...]) -> None:
+        self._folders = folders
+        self._numbers: dict[Path, int] = {}
+        self._files: list[Path] = []
+        self._contents: list[bytes] = []
+        self._source = source
+
+    def inputs(self, included: Sequence[str]) -> SourceInputs:
+        self._reach(self._source, self._source.read_bytes())
+        structure = [self._targets(_Directive(name, is_quoted=False, is_next=False), None) for name in included]
+        structure += self._shadowing()
+        unknown = ""
+        at = 0
+        while at < len(self._files):  # grows meanwhile
+            text = _read(self._contents[at])
+            if text.unknown and not unknown:
+                unknown = f"{self._files[at].name}:{text.unknown}"
+            reached = (self._targets(directive, self._files[at].parent) for directive in text.directives)
+            structure.append(f"{at}: {' '.join(reached)}")
+            at += 1
+        return SourceInputs(tuple(self._files), tuple(self._contents), "\n".join(structure), unknown)
+
+    def _shadowing(self) -> Iterator[str]:
+        """Project files that stand in for headers which the compiler's own headers include."""
+        for number, folder in enumerate(self._folders):
+            for name in sorted(virtual_headers.SHADOWABLE & _names(folder)):
+                yield f"{number}/{name} {'+'.join(self._all_below(folder / name))}"
+
+    def _all_below(self, path: Path) -> Iterator[str]:
+        for found in sorted(path.rglob("*")) if path.is_dir() else (path,):
+            data = _content(found)
+            if data is not None:
+                yield str(self._reach(found, data))
+
+    def _targets(self, directive: _Directive, folder: Path | None) -> str:
+        """The numbers of the files that a directive leads to, `-` where none is the project's."""
+        places = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders
+        found = []
+        for place in places:
+            for path in _spellings(place, directive.name):
+                data = _content(path)
+                if data is not None:
+                    found.append(str(self._reach(path, data)))
+                    break
+            if found and not directive.is_next:
+                break
+        return "+".join(found) or "-"
+
+    def _reach(self, path: Path, data: bytes) -> int:
+        # A name in a folder is one file, however the folder is spelled; the system follows links, as in `link/../c.h`.
+        identity = Path(os.path.realpath(path.parent)) / path.name
+        if identity not in self._numbers:
+            self._numbers[identity] = len(self._files)
+            self._files.append(path)
+            self._contents.append(data)
+        return self._numbers[identity]
+
+
+def _spellings(folder: Path, name: str) -> tuple[Path, ...]:
+    """Where NVRTC looks for a name in a folder: a name without a suffix may also be of a file `NAME.stdh`."""
+    path = folder / name
+    return (path,) if path.suffix else (path, path.with_name(f"{path.name}.stdh")) if path.name else ()
+
+
+def _content(path: Path) -> bytes | None:
+    """A file's content, None where there is no file that can be read."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return set(os.listdir(folder))  # noqa: PTH208 - names are needed, not paths
+    except OSError:
+        return set()
+
+
+@lru_cache(maxsize=512)
+def _read(data: bytes) -> _Text:
+    """What a file's text asks for: found by its content, since the variants of a source share their files."""
+    odd = _UNKNOWN_BYTES.search(data)
+    unknown = f"{data.count(10, 0, odd.start()) + 1}: {_ODD}" if odd else ""
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    return _Reader(text.replace("\r\n", "\n").replace("\\\n", _SPLICE)).read(unknown)
+
+
+_ODD = "a lone carriage return, a trigraph, blanks after a backslash, or another encoding than UTF-8"
+
+
+class _Reader:
+    """One pass over a text's tokens."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: list[_Directive] = []
+        self._unknown = ""
+
+    def read(self, unknown: str) -> _Text:
+        self._unknown = unknown
+        at, is_first = 0, True
+        while match := _TOKEN.match(self._text, at):
+            kind, at = match.lastgroup, match.end()
+            if kind == "hash" and is_first:
+                at = self._directive(at)
+            elif kind == "word":
+                at = self._word(match, is_first=is_first)
+            elif kind in ("string", "other"):
+                self._check_quotes(match)
+            if kind != "blank":
+                is_first = kind == "line"
+        return _Text(tuple(self._found), self._unknown)
+
+    def _directive(self, at: int) -> int:
+        word = self._next(at)
+        if word is None or word.lastgroup != "word":
+            return at
+        name = _plain(word[0])
+        if name in ("include", "include_next", "import"):
+            return self._name(word.end(), f"#{name} of a macro", is_next=name == "include_next")
+        if name == "embed":
+            self._give_up(at, "#embed")
+        if name in ("ifdef", "ifndef", "define", "undef"):
+            return self._skip_word(word.end())
+        return word.end()
+
+    def _skip_word(self, at: int) -> int:
+        """The end of the next word: `#ifdef __has_include` looks for no file."""
+        word = self._next(at)
+        return word.end() if word is not None and word.lastgroup == "word" else at
+
+    def _word(self, match: re.Match[str], *, is_first: bool) -> int:
+        name, at = _plain(match[0]), match.end()
+        if name in _PROBES:
+            bracket = self._next(at)
+            if bracket is None or bracket[0] != "(":
+                self._give_up(at, f"{name} without a header's name")
+                return at
+            return self._name(bracket.end(), f"{name} of a macro", is_next=name != "__has_include")
+        if name == "defined":
+            bracket = self._next(at)
+            return self._skip_word(bracket.end() if bracket is not None and bracket[0] == "(" else at)
+        if name in _CLOCK:
+            self._give_up(at, name)
+        elif is_first and name in ("import", "export"):
+            self._give_up(at, f"{name}: a module")
+        return at
+
+    def _name(self, at: int, otherwise: str, *, is_next: bool) -> int:
+        """A header's name, in which neither quotes nor comments mean what they do elsewhere."""
+        blank = _TOKEN.match(self._text, at)
+        if blank is not None and blank.lastgroup == "blank":
+            at = blank.end()
+        name = _NAME.match(self._text, at)
+        if name is None:
+            self._give_up(at, otherwise)
+            return at
+        spelled = name[1] if name[1] is not None else name[2]
+        self._found.append(_Directive(spelled.replace(_SPLICE, ""), name[1] is not None, is_next))
+        return name.end()
+
+    def _next(self, at: int) -> re.Match[str] | None:
+        match = _TOKEN.match(self._text, at)
+        return _TOKEN.match(self._text, match.end()) if match is not None and match.lastgroup == "blank" else match
+
+    def _check_quotes(self, match: re.Match[str]) -> None:
+        """A quote that may not be one (`don't` behind an `#if 0`): whether a comment begins after it is not known."""
+        is_lone = match.lastgroup == "other"
+        if match[0][0] not in "\"'" or not (is_lone or match[0][0] == "'"):
+            return
+        end = self._text.find("\n", match.start())
+        rest = self._text[match.start() : None if end < 0 else end] if is_lone else match[0]
+        if re.search(r"/\x01*[*/]|R\x01*\"", rest):
+            self._give_up(match.start(), "a quote before what may be a comment")
+
+    def _give_up(self, at: int, why: str) -> None:
+        if not self._unknown:
+            line = sum(self._text.count(sign, 0, at) for sign in ("\n", _SPLICE)) + 1
+            self._unknown = f"{line}: {why}"
+
+
+def _plain(word: str) -> str:
+    return word.replace(_SPLICE, "")
+
+
+def without_comments(text: str) -> str:
+    """C++ text with each comment replaced by a space or its newlines, so that line numbers stay; strings stay."""
+    return _COMMENTS.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)

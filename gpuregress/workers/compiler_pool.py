@@ -1,0 +1,248 @@
+"""Compilations in processes of their own: one that crashes or hangs is its source's error, and ^C waits for none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from gpuregress import errors
+from gpuregress.errors import CompileError, GpuregressError, HarnessError, UnknownNames
+from gpuregress.interrupts import StopSignal
+from gpuregress.records import Program, Source, from_json
+from gpuregress.workers import exit_cause
+from gpuregress.workers.channel import Channel, Message
+from gpuregress.workers.process import death_of
+from gpuregress.workers.watchdog import Phase
+
+COMPILING_S = 900.0
+"""What one source may take; a kernel of 2,000 mma instructions takes half a minute."""
+
+_COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.compile_child")
+_STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "LLVM_", "EDG_")
+"""Environment variables that the compiler reads: they are in no cache's key."""
+
+_TAIL_BYTES = 4096
+_DYING_S = 1.0
+_CLOSING_S = 5.0
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """One process.
+
+    Attributes:
+        process: it.
+        channel: to it.
+        captured: what it prints.
+        key: what it compiles, None where it is free.
+        source: of that key.
+        deadline: when that must be over, seconds of time.monotonic.
+    """
+
+    process: subprocess.Popen[bytes]
+    channel: Channel
+    captured: IO[bytes]
+    key: str | None = None
+    source: Source | None = None
+    deadline: float = 0.0
+
+
+class Compilers:
+    """Processes that compile, as a context manager: none is left when it is over.
+
+    A process is started when there is something to compile, and takes one source after another.
+
+    Args:
+        count: how many there may be.
+        stop: set when the user asks to stop.
+        cubins: link to machine code, too.
+        command: starts one, the usual one where None; the channel's descriptor is appended.
+        limit_s: what one source may take, seconds.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        stop: StopSignal | None = None,
+        *,
+        cubins: bool = False,
+        command: Sequence[str] | None = None,
+        limit_s: float = COMPILING_S,
+    ) -> None:
+        self.count = count
+        self._stop = stop
+        self._cubins = cubins
+        self._command = command or _COMMAND
+        self._limit_s = limit_s
+        self._waiting: deque[tuple[str, Source]] = deque()
+        self._compilers: list[_Compiler] = []
+        self._selector = selectors.EpollSelector()
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, None)
+
+    def __enter__(self) -> Self:
+        """The compilers, without a process yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Kills every process."""
+        self.close()
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when `collect` has something to say."""
+        return self._selector.fileno()
+
+    @property
+    def deadline(self) -> float | None:
+        """When `collect` has something to say at the latest, seconds of time.monotonic; None: nobody knows."""
+        return min((one.deadline for one in self._compilers if one.key is not None), default=None)
+
+    @property
+    def under_way(self) -> int:
+        """How many sources are being compiled, or wait for it."""
+        return len(self._waiting) + sum(one.key is not None for one in self._compilers)
+
+    def submit(self, key: str, source: Source) -> None:
+        """Asks for a compilation; `collect` tells what came of it.
+
+        Args:
+            key: names it.
+            source: what is compiled.
+        """
+        self._waiting.append((key, source))
+        self._hand_out()
+
+    def wait(self) -> None:
+        """Waits until `collect` has something to say.
+
+        Raises:
+            Interrupted: the user asked to stop.
+        """
+        patience = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        self._selector.select(patience)
+        if self._stop is not None:
+            self._stop.check()
+
+    def collect(self) -> list[tuple[str, Program | GpuregressError]]:
+        """What was compiled since the last time, or could not be; waits for nothing."""
+        found: list[tuple[str, Program | GpuregressError]] = []
+        for event, _ in self._selector.select(0):
+            if event.data is not None:
+                found += self._hear(event.data)
+        for one in [one for one in self._compilers if one.key is not None and one.deadline <= time.monotonic()]:
+            name = Path(one.source.path).name if one.source is not None else ""
+            found.append((one.key or "", CompileError(f"{name}: not compiled after {self._limit_s:g} s")))
+            self._end(one)
+        self._hand_out()
+        return found
+
+    def dismiss(self) -> None:
+        """Ends the processes that have nothing to do; a further source starts one again."""
+        for one in [one for one in self._compilers if one.key is None]:
+            self._end(one)
+
+    def close(self) -> None:
+        """Kills every process, whatever it does."""
+        for one in [*self._compilers]:
+            self._end(one)
+        self._waiting.clear()
+        self._selector.close()
+
+    # --- one process --------------------------------------------------------------------------------------------------
+
+    def _hand_out(self) -> None:
+        while self._waiting:
+            one = next((one for one in self._compilers if one.key is None), None)
+            if one is None and len(self._compilers) >= self.count:
+                return
+            one = one or self._start()
+            one.key, one.source = self._waiting.popleft()
+            one.deadline = time.monotonic() + self._limit_s
+            with contextlib.suppress(OSError):  # one that is gone is noticed by its closed channel
+                asked = {"do": "compile", "source": one.source, "cubin": self._cubins}
+                one.channel.send(asked, timeout_s=self._limit_s)
+
+    def _start(self) -> _Compiler:
+        ours, theirs = socket.socketpair()
+        captured = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
+        with theirs:
+            process = subprocess.Popen(
+                [*self._command, "--channel", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=captured,
+                stderr=captured,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={name: text for name, text in os.environ.items() if not name.startswith(_STEERING)},
+            )
+        one = _Compiler(process, Channel(ours), captured)
+        self._compilers.append(one)
+        self._selector.register(one.channel, selectors.EVENT_READ, one)
+        return one
+
+    def _hear(self, one: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
+        messages, alive = one.channel.available()
+        found = [(one.key or "", _result(message)) for message in messages]
+        if found:
+            one.key = None
+        if not alive:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.process.wait(_DYING_S)
+            if one.key is not None and one.source is not None:
+                found.append((one.key, _death(one, one.source)))
+            self._end(one)
+        return found
+
+    def _end(self, one: _Compiler) -> None:
+        self._compilers.remove(one)
+        self._selector.unregister(one.channel)
+        one.channel.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            one.process.wait(_CLOSING_S)
+        one.captured.close()
+
+
+def _result(message: Message) -> Program | GpuregressError:
+    if message["say"] == "compiled":
+        return from_json(Program, message["program"])
+    if message["names"]:
+        return UnknownNames(message["names"])
+    kind: type[GpuregressError] = getattr(errors, message["error"])
+    return kind(message["message"])
+
+
+def failure(error: GpuregressError) -> Mapping[str, object]:
+    """A message that tells an error; `_result` reads it."""
+    names = error.messages if isinstance(error, UnknownNames) else {}
+    return {"say": "failed", "error": type(error).__name__, "message": str(error), "names": names}
+
+
+def _death(one: _Compiler, source: Source) -> GpuregressError:
+    """A process that ended while it compiled: mostly the source's doing, as a kernel's crash is the kernel's."""
+    code = one.process.returncode
+    one.captured.seek(0)
+    said = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
+    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    why = exit_cause.cause(code, said, Phase.PREPARING, is_limited=is_limited).why
+    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+    details = "".join(f": {text}" for text in (why, last) if text)
+    what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"
+    return CompileError(what) if code is not None and code < 0 and not why else HarnessError(what)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.records import Entry, Parameter, Source
+from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+
+
+def _one(text: str) -> Declaration:
+    (declaration,) = cxx_declarations.declarations(text)
+    return declaration
+
+
+def test_a_plain_kernel() -> None:
+    found = _one('// saxpy\n\nextern "C" __global__ void saxpy(int n, const float* __restrict__ x, float *y)\n{\n}\n')
+    assert found == Declaration(
+        "saxpy",
+        (),
+        (
+            CxxParameter("n", "int", pointer=False, const=False),
+            CxxParameter("x", "const float*", pointer=True, const=True, restrict=True),
+            CxxParameter("y", "float*", pointer=True, const=False),
+        ),
+        3,
+    )
+
+
+def test_namespaces_templates_and_attributes() -> None:
+    found = _one(
+        "namespace a { namespace b::c {\n"
+        "template <typename T = float, int N = (2 > 1 ? 4 : 8), class... Rest>\n"
+        "static __global__ void __launch_bounds__(256, (2)) k(T x[], unsigned int n = N, Rest... rest);\n}}",
+    )
+    assert found.name == "a::b::c::k"
+    assert [text.split("=")[0].strip() for text in found.template][:1] == ["typename T"]
+    assert found.parameters[0] == CxxParameter("x", "T*", pointer=True, const=False)
+    assert found.parameters[1] == CxxParameter("n", "unsigned int", pointer=False, const=False, default="N")
+
+
+def test_the_attribute_may_stand_before_void() -> None:
+    assert _one("__launch_bounds__(128) __global__ void k(void);").parameters == ()
+    assert _one("__global__ __launch_bounds__(128) void k(float2 v);").parameters[0].type == "float2"
+
+
+def test_names_are_optional_and_types_may_be_qualified() -> None:
+    found = _one("__global__ void k(unsigned long long, std::size_t n, const Params p, float const * const q, ns::T);")
+    assert [(parameter.name, parameter.type) for parameter in found.parameters] == [
+        ("", "unsigned long long"),
+        ("n", "std::size_t"),
+        ("p", "Params"),
+        ("q", "float const*"),
+        ("", "ns::T"),
+    ]
+
+
+def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
+    text = """
+    #define KERNEL __global__ void made(int)
+    const char* s = "__global__ void in_string(int)";
+    /* __global__ void in_comment(int) */
+    __device__ void helper(int);
+    namespace z = other;
+    using namespace std;
+    __global__ void real(int /* the count */ n, char c = ',');
+    """
+    found = _one(text)
+    assert found.name == "real"
+    assert [parameter.name for parameter in found.parameters] == ["n", "c"]
+
+
+def test_a_declaration_and_its_definition_are_one() -> None:
+    assert len(cxx_declarations.declarations("__global__ void k(int);\n__global__ void k(int n) {}")) == 1
+
+
+def test_template_arguments_in_a_parameter_do_not_split_it() -> None:
+    found = _one("__global__ void k(Pair<int, float> p, Array<Box<int>> q);")
+    assert [parameter.name for parameter in found.parameters] == ["p", "q"]
+
+
+def test_names_and_kinds_reach_the_entry() -> None:
+    entry = Entry("_Z1kPfxd", (Parameter(8, 8, "word"), Parameter(8, 8, "word"), Parameter(8, 8, "float")))
+    declared = cxx_declarations.declarations("__global__ void k(float* x, long long n, double a);")
+    named = cxx_declarations.name_parameters(entry, "k", declared)
+    assert [(parameter.name, parameter.kind) for parameter in named.parameters] == [
+        ("x", "pointer"),
+        ("n", "integer"),
+        ("a", "float"),
+    ]
+
+
+@pytest.mark.parametrize("written", ["unsigned", "long long unsigned int", "std::uint64_t", "size_t", "signed long"])
+def test_integers_of_eight_bytes_are_known(written: str) -> None:
+    declared = cxx_declarations.declarations(f"__global__ void k({written} n, Handle h);")
+    entry = Entry("k", (Parameter(8, 8, "word"), Parameter(8, 8, "word")))
+    assert [p.kind for p in cxx_declarations.name_parameters(entry, "k", declared).parameters] == ["integer", "word"]
+
+
+def test_two_candidates_name_nothing() -> None:
+    entry = Entry("k", (Parameter(4, 4, "integer"),))
+    declared = (
+        *cxx_declarations.declarations("namespace a{__global__ void k(int n);} namespace b{__global__ void k(int m);}"),
+    )
+    assert cxx_declarations.name_parameters(entry, "k", declared) == entry
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sacpy", "has no kernel 'sacpy'; it has saxpy, reduce<T> (did you mean 'saxpy'?)"),
+        ("reduce", "reduce<T> is a template; name one of its instances, as `reduce<float>`"),
+        ("reduce<foo>", "'reduce<foo>' names no instance of reduce<T>"),
+    ],
+)
+def test_unknown_names(name: str, expected: str) -> None:
+    text = "__global__ void saxpy(); template<class T> __global__ void reduce(T*);"
+    assert expected in cxx_declarations.unknown_names((name,), Source("/x/k.cu", kernels=(name,)), text)[name]
+
+
+def test_unknown_variables() -> None:
+    text = "__constant__ float d_taps[17]; __device__ int a = 3;\n__device__ int f(int x) { return x; }"
+    assert cxx_declarations.variable_names(text) == ["d_taps", "a"]
+    message = cxx_declarations.unknown_names(("d_tap",), Source("/x/k.cu", symbols=("d_tap",)), text)["d_tap"]
+    assert "no variable 'd_tap'; it has d_taps, a (did you mean 'd_taps'?)" in message
+
+
+@given(st.text(alphabet="__global__ void k(int*,)<>{};:=\"'/\n", max_size=120))
+def test_no_text_breaks_it(text: str) -> None:
+    cxx_declarations.declarations(text)
+
+
+@pytest.mark.parametrize(
+    ("declared", "const"),
+    [
+        ("const float *x", True),
+        ("float const *x", True),
+        ("const float *const x", True),
+        ("float *const x", False),
+        ("const float **x", False),
+        ("float *const *x", True),
+        ("const float x[]", True),
+        ("const float *x[]", False),
+        ("const int n", True),
+    ],
+)
+def test_const_is_what_the_parameter_points_to(declared: str, *, const: bool) -> None:
+    assert _one(f"__global__ void k({declared}) {{}}").parameters[0].const is const
