@@ -19,13 +19,13 @@ from gpuregress.devices import base, occupancy
 from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
-from gpuregress.devices.cpu.parallel.dependence import Places
+from gpuregress.devices.cpu.parallel.dependence import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime import engine, faults, layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.co_resident_blocks import Grid
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
-from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts, Schedule
+from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 from gpuregress.devices.cpu.runtime.tables import table
 from gpuregress.devices.cpu.runtime.textures import Textures
@@ -50,7 +50,7 @@ class CpuModule:
         space: where its variables go.
     """
 
-    def __init__(self, program: Program, built: Compiled, space: AddressSpace) -> None:
+    def __init__(self, program: Program, built: CompiledModule, space: AddressSpace) -> None:
         self.program = program
         self.compiled = built
         self._loaded = engine.Loaded(built.code)
@@ -126,7 +126,7 @@ class CpuDevice:
         self._textures = Textures()
         self._heap: dict[int, int] = {}
         self._modules: list[CpuModule] = []
-        self._cuts = partition.Cuts()
+        self._partitions = partition.PartitionCache()
         self._arenas = [Arena()]
         self._order = block_order.of_run(0)
         self._info: DeviceInfo | None = None
@@ -195,7 +195,7 @@ class CpuDevice:
         self._space.clear()
         self._heap.clear()
         self._textures.clear()
-        self._cuts.clear()
+        self._partitions.clear()
         for arena in self._arenas:
             arena.release()
 
@@ -219,8 +219,9 @@ class CpuDevice:
         parameters = module.pack(kernel, args)
         sequence = block_order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster), self._order.blocks)
         most = cores.for_one_launch() if sequence is None else 1
-        places = Places(self._space, self._textures, module.addresses)
-        parts = self._cuts.parts(f"{id(module)} {kernel}", facts.footprint, grid, block, parameters, places, most)
+        addresses = AddressMap(self._space, self._textures, module.addresses)
+        kernel_launch = KernelLaunch(facts.footprint, grid, block, parameters, addresses)
+        parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):

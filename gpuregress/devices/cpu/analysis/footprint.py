@@ -1,36 +1,41 @@
-"""Which bytes of global memory a kernel may touch, as formulas of a launch: whether blocks may run on several cores.
+"""Memory footprint of a kernel: all its accesses to global memory, as expressions of the launch's numbers.
 
-They may, with the same bytes as one after the other, where no block touches what another one writes. `split` works that
-out for each launch, from the formulas made here. What is not understood here makes the answer "unknown": one core.
+Blocks may run on several cores, with the same bytes as one after the other, where no block touches what another one
+writes: `parallel.partition` decides that for each launch. An access that cannot be expressed leaves the kernel without
+a footprint: one core.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow import Flow
 from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
 from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
 from gpuregress.devices.cpu.analysis.uniformity import PURE
-from gpuregress.devices.cpu.analysis.value_graph import Values, operands
+from gpuregress.devices.cpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, Vector
 from gpuregress.devices.cpu.ptx.types import size
-
-Footprint = dict[str, Any]
-"""Plain JSON. A condition is [node of a predicate, what it must be].
-
-nodes: as `values` has them.
-loops: by the block of each loop's head, what must hold at the end of a round for another one to follow.
-joins: by block, by the block before: what must hold for a thread to come this way.
-has_loops: whether the kernel has any.
-accesses: ["write", bytes, node of the address, offset, conditions];
-    ["read", bytes, node or null, offset, conditions, what is read, or null];
-        that is: variables, and first bytes of the parameters whose buffers are read;
-    ["texture", first byte of the handle's parameter];
-    ["surface", bytes, first byte of the handle's parameter, nodes of the coordinates, bounds, conditions].
-"""
+from gpuregress.devices.cpu.runtime.footprint_ir import (
+    Access,
+    Condition,
+    Conditions,
+    Footprint,
+    Induction,
+    LoopConditions,
+    Node,
+    Operation,
+    ParameterValue,
+    Phi,
+    Read,
+    SurfaceWrite,
+    TextureRead,
+    Unknown,
+    Write,
+)
 
 _HARMLESS = PURE | frozenset((
     "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect",
@@ -46,23 +51,23 @@ _MOST_CONDITIONS = 12
 
 
 def footprint(flow: Flow, parameters: dict[str, int]) -> Footprint | None:
-    """What a kernel reads and writes in global memory.
+    """Compute the footprint of a kernel.
 
     Args:
-        flow: its control flow.
-        parameters: the parameters' names → their first byte in the parameter space.
+        flow: control flow of the kernel.
+        parameters: name of each parameter -> its first byte in the parameter space.
 
     Returns:
-        None where blocks may talk to each other, or a write is not understood.
+        None where blocks may communicate, or a write cannot be expressed.
     """
-    if len(flow.blocks) > _MOST_BLOCKS or not _may_be_told(flow):
+    if len(flow.blocks) > _MOST_BLOCKS or not _has_independent_blocks(flow):
         return None
     graph = Graph(flow)
     return _Collector(graph, parameters).collect() if graph.understood else None
 
 
-def _may_be_told(flow: Flow) -> bool:
-    """Whether there is nothing that blocks could see each other by, or that counts across blocks."""
+def _has_independent_blocks(flow: Flow) -> bool:
+    """Whether no instruction communicates between blocks, or depends on when other blocks run."""
     return all(isinstance(item, Label) or _is_plain(item) for item in flow.statements)
 
 
@@ -81,219 +86,205 @@ def _is_plain(statement: Statement) -> bool:
     return opcode in _HARMLESS or opcode in ("tex", "tld4", "suld", "sust")
 
 
+def _is_global(item: Instruction) -> bool:
+    """Whether an instruction may access global memory."""
+    if item.opcode in ("ld", "st"):
+        return space_of(item) not in ("shared", "local", "param", "const")
+    return item.opcode in ("tex", "tld4", "suld", "sust")
+
+
 class _Collector:
+    """Collects the accesses of one kernel.
+
+    The nodes of the value graph are complete only when all of them have been asked for: until then an access has the
+    numbers that the graph gives to nodes, and no conditions.
+    """
+
     def __init__(self, graph: Graph, parameters: dict[str, int]) -> None:
         self._graph = graph
-        self._values = Values(graph, parameters)
+        self._values = ValueGraph(graph, parameters)
         self._sources = Sources(graph.flow.statements, parameters)
-        self._conditions: dict[int, list[list[Any]]] = {}
-        self._ways: dict[tuple[int, int], list[list[Any]]] = {}
-        self._rounds: dict[int, list[list[Any]]] = {}
+        self._block_conditions: dict[int, list[Condition]] = {}
+        self._edge_conditions: dict[tuple[int, int], list[Condition]] = {}
+        self._repeat_conditions: dict[int, list[Condition]] = {}
 
     def collect(self) -> Footprint | None:
-        """The footprint; None where an access is not understood."""
-        found = []
+        """Return the footprint; None where an access cannot be expressed."""
+        accesses: list[tuple[Access, int]] = []
         for number in sorted(self._graph.reachable):
             block = self._graph.flow.blocks[number]
             for index in range(block.start, block.end):
                 statement = self._graph.flow.statements[index]
-                if isinstance(statement, Instruction) and statement.opcode in (
-                    "ld",
-                    "st",
-                    "tex",
-                    "tld4",
-                    "suld",
-                    "sust",
-                ):
-                    entry = self._entry(statement, index, number)
-                    if entry is None:
-                        return None
-                    found += [entry] if entry else []
-        self._ask_for_conditions()
-        self._values.settle()
-        return None if self._values.overfull else self._written_down(found)
+                if not isinstance(statement, Instruction) or not _is_global(statement):
+                    continue
+                access = self._access(statement, index)
+                if access is None:
+                    return None
+                accesses.append((access, number))
+        self._read_conditions()
+        self._values.complete()
+        return None if self._values.overfull else self._footprint(accesses)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
-    def _entry(self, item: Instruction, index: int, number: int) -> list[Any] | None:
-        """An access; empty where it touches no global memory; None where it may touch anything."""
+    def _access(self, item: Instruction, index: int) -> Access | None:
+        """The access of an instruction; None where it may touch anything."""
         if item.opcode not in ("ld", "st"):
-            return self._texture(item, index, number)
-        if space_of(item) in ("shared", "local", "param", "const"):
-            return []
+            return self._texture_access(item, index)
         address = item.operands[1 if item.opcode == "ld" else 0]
         if not isinstance(address, Address):
             return None
         count = lanes(item) * size(element_type(item))
         node = self._values.read(address.base, index)
         if item.opcode == "st":
-            return ["write", count, node, address.offset, number]
-        return ["read", count, node, address.offset, number, self._sources.of(address.base)]
+            return Write(count, node, address.offset, ())
+        buffers = self._sources.of(address.base)
+        return Read(count, node, address.offset, (), None if buffers is None else tuple(buffers))
 
-    def _texture(self, item: Instruction, index: int, number: int) -> list[Any] | None:
+    def _texture_access(self, item: Instruction, index: int) -> Access | None:
         address = item.operands[0 if item.opcode == "sust" else -1 if item.opcode == "suld" else 1]
         if not isinstance(address, TextureAddress):
             return None
         handle = self._values.read(address.base, index)
         if item.opcode != "sust":
-            return ["texture", handle]
+            return TextureRead(handle)
         if "b" not in item.modifiers or _PLAIN_SURFACES.isdisjoint(item.modifiers):
             return None
         if "a1d" in item.modifiers or "a2d" in item.modifiers:
             return None  # The layer comes first among the coordinates.
-        places = address.coordinates.elements if isinstance(address.coordinates, Vector) else (address.coordinates,)
+        coordinates = (
+            address.coordinates.elements if isinstance(address.coordinates, Vector) else (address.coordinates,)
+        )
         bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
         count = lanes(item) * size(element_type(item))
-        return ["surface", count, handle, [self._values.read(place, index) for place in places], bounds, number]
+        return SurfaceWrite(count, handle, tuple(self._values.read(item, index) for item in coordinates), bounds, ())
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 
-    def _ask_for_conditions(self) -> None:
-        """Reads the predicates of all edges, before the values are settled."""
+    def _read_conditions(self) -> None:
+        """Ask for the predicates of all edges, before the value graph is completed."""
         graph = self._graph
         for number in sorted(graph.reachable):
-            self._conditions[number] = self._along(graph.edges_above(number))
+            self._block_conditions[number] = self._along(graph.edges_above(number))
             if len(graph.before[number]) > 1:
                 for before in graph.before[number]:
                     edges = [*graph.edges_above(before), (before, number)]
-                    self._ways[number, before] = self._along(edges)
-        for head, loop in graph.loops.items():
+                    self._edge_conditions[number, before] = self._along(edges)
+        for header, loop in graph.loops.items():
             if loop.latch is None:
                 continue
-            inside = [edge for edge in graph.edges_above(loop.latch) if edge[1] in loop.blocks and edge[1] != head]
-            self._rounds[head] = self._along([*inside, (loop.latch, head)])
+            inside = [edge for edge in graph.edges_above(loop.latch) if edge[1] in loop.blocks and edge[1] != header]
+            self._repeat_conditions[header] = self._along([*inside, (loop.latch, header)])
 
-    def _along(self, edges: list[tuple[int, int]]) -> list[list[Any]]:
-        found = []
+    def _along(self, edges: list[tuple[int, int]]) -> list[Condition]:
+        conditions = []
         for before, number in edges:
             decided = self._graph.condition(before, number)
             if decided is not None:
-                found.append([self._values.at_end(decided[0], before), decided[1]])
-        return found
+                conditions.append(Condition(self._values.at_end(decided[0], before), decided[1]))
+        return conditions
 
-    # --- writing it down ----------------------------------------------------------------------------------------------
+    # --- the footprint ------------------------------------------------------------------------------------------------
 
-    def _written_down(self, entries: list[list[Any]]) -> Footprint | None:
-        writer = _Writer(self._values)
-        accesses: list[list[Any]] = []
-        for entry in entries:
-            of_texture = entry[0] in ("texture", "surface")
-            written = self._texture_written(writer, *entry) if of_texture else self._access_written(writer, *entry)
-            if written is None:
+    def _footprint(self, accesses: list[tuple[Access, int]]) -> Footprint | None:
+        renumbering = _Renumbering(self._values)
+        renumbered: dict[Access, None] = {}
+        for access, number in accesses:
+            final = self._renumbered(renumbering, access, self._block_conditions[number])
+            if final is None:
                 return None
-            if written not in accesses:
-                accesses.append(written)
-        return self._whole(writer, accesses)
+            renumbered[final] = None
+        joins: dict[int, dict[int, Conditions]] = {}
+        loops: dict[int, LoopConditions] = {}
+        # Conditions of joins and loops add nodes to those that are looked at here.
+        for node in renumbering.nodes:
+            if isinstance(node, Phi) and node.block not in joins:
+                ways = self._graph.before[node.block]
+                edges = {before: self._edge_conditions[node.block, before] for before in ways}
+                joins[node.block] = {before: renumbering.conditions(items) for before, items in edges.items()}
+            elif isinstance(node, Induction) and node.block not in loops:
+                loop = self._graph.loops[node.block]
+                repeat = [item for item in self._repeat_conditions[node.block] if self._is_own(item.predicate, loop)]
+                enter = self._block_conditions[loop.head]
+                loops[node.block] = LoopConditions(renumbering.conditions(repeat), renumbering.conditions(enter))
+        return Footprint(tuple(renumbering.nodes), loops, joins, tuple(renumbered), bool(self._graph.loops))
 
-    def _texture_written(self, writer: _Writer, kind: str, *rest: Any) -> list[Any] | None:
-        handle = self._values.nodes[self._values.follow(rest[0 if kind == "texture" else 1])]
-        if handle[0] != "p":
-            return None
-        if kind == "texture":
-            return [kind, handle[1]]
-        count, _, places, bounds, number = rest
-        return [kind, count, handle[1], [writer.number(node) for node in places], bounds, self._useful(writer, number)]
+    def _renumbered(self, renumbering: _Renumbering, access: Access, conditions: list[Condition]) -> Access | None:
+        """The access with final numbers and conditions; None where it may touch anything."""
+        if isinstance(access, TextureRead | SurfaceWrite):
+            handle = self._value(access.handle)
+            if not isinstance(handle, ParameterValue):
+                return None
+            if isinstance(access, TextureRead):
+                return TextureRead(handle.offset)
+            coordinates = tuple(renumbering.number(node) for node in access.coordinates)
+            conditions_ = renumbering.conditions(conditions)
+            return replace(access, handle=handle.offset, coordinates=coordinates, conditions=conditions_)
+        if access.address is not None and self._value(access.address) != UNKNOWN:
+            address = renumbering.number(access.address)
+            return replace(access, address=address, conditions=renumbering.conditions(conditions))
+        return None if isinstance(access, Write) or access.buffers is None else replace(access, address=None)
 
-    def _access_written(
-        self, writer: _Writer, kind: str, count: int, node: int, offset: int, number: int, *more: Any
-    ) -> list[Any] | None:
-        if self._values.nodes[self._values.follow(node)] != ["?"]:
-            return [kind, count, writer.number(node), offset, self._useful(writer, number), *more]
-        return None if kind == "write" or more == (None,) else [kind, count, None, offset, [], *more]
+    def _value(self, node: int) -> Node:
+        return self._values.nodes[self._values.follow(node)]
 
-    def _whole(self, writer: _Writer, accesses: list[list[Any]]) -> Footprint:
-        joins: dict[str, dict[str, Any]] = {}
-        loops: dict[str, Any] = {}
-        done = 0
-        while done < len(writer.nodes):
-            row = writer.nodes[done]
-            if row[0] == "join" and str(row[1]) not in joins:
-                ways = [(before, self._ways[row[1], before]) for before in self._graph.before[row[1]]]
-                joins[str(row[1])] = {str(before): writer.conditions(items) for before, items in ways}
-            elif row[0] == "round" and str(row[1]) not in loops:
-                loop = self._graph.loops[row[1]]
-                items = [item for item in self._rounds[row[1]] if self._of_this_round(item[0], loop)]
-                loops[str(row[1])] = [writer.conditions(items), self._useful(writer, loop.head)]
-            done += 1
-        return {
-            "nodes": writer.nodes,
-            "loops": loops,
-            "joins": joins,
-            "accesses": accesses,
-            "has_loops": bool(self._graph.loops),
-        }
-
-    def _useful(self, writer: _Writer, number: int) -> list[list[Any]]:
-        return writer.conditions(self._conditions[number])
-
-    def _of_this_round(self, node: int, loop: Loop) -> bool:
-        """Whether a condition speaks of a loop's own rounds: not of joins or loops inside, nor of what is not known."""
+    def _is_own(self, node: int, loop: Loop) -> bool:
+        """Whether a condition depends on a loop's own iterations only: on no join or loop inside, on nothing unknown."""
         pending, seen = [node], set[int]()
         while pending:
-            node = self._values.follow(pending.pop())
-            row = self._values.nodes[node]
-            if node in seen:
+            number = self._values.follow(pending.pop())
+            if number in seen:
                 continue
-            seen.add(node)
-            if row[0] == "?":
+            seen.add(number)
+            value = self._values.nodes[number]
+            if isinstance(value, Unknown):
                 return False
-            if row[0] in ("join", "round") and row[1] in loop.blocks and row[1:2] + row[:1] != [loop.head, "round"]:
+            is_own = isinstance(value, Induction) and value.block == loop.head
+            if isinstance(value, Phi | Induction) and value.block in loop.blocks and not is_own:
                 return False
-            if row[0] != "round" or row[1] != loop.head:
-                pending += operands(row)
+            if not is_own:
+                pending += value.operands
         return True
 
 
-class _Writer:
-    """Numbers the nodes that are needed anew."""
+class _Renumbering:
+    """The nodes that a footprint needs, numbered from 0."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: ValueGraph) -> None:
         self._values = values
         self._numbers: dict[int, int] = {}
-        self.nodes: list[list[Any]] = []
+        self.nodes: list[Node] = []
 
     def number(self, node: int) -> int:
-        """A node's new number."""
+        """Return a node's final number; the nodes that it depends on get theirs, too."""
         node = self._values.follow(node)
         if node not in self._numbers:
             needed, pending = {node: None}, [node]
             while pending:
-                for item in map(self._values.follow, operands(self._values.nodes[pending.pop()])):
+                for item in map(self._values.follow, self._values.nodes[pending.pop()].operands):
                     if item not in self._numbers and item not in needed:
                         needed[item] = None
                         pending.append(item)
-            for item in needed:
-                self._numbers[item] = len(self.nodes)
-                self.nodes.append([])
-            for item in needed:
-                self.nodes[self._numbers[item]] = self._renumbered(self._values.nodes[item])
+            self._numbers |= {item: len(self.nodes) + place for place, item in enumerate(needed)}
+            self.nodes += [self._renumbered(self._values.nodes[item]) for item in needed]
         return self._numbers[node]
 
-    def conditions(self, items: list[list[Any]]) -> list[list[Any]]:
-        """Those that say something, with new numbers; the nearest ones where there are many."""
-        useful = [item for item in items if self._says_something(item[0])]
-        found: list[list[Any]] = []
-        for node, wanted in useful[-_MOST_CONDITIONS:]:
-            entry = [self.number(node), wanted]
-            if entry not in found:
-                found.append(entry)
-        return found
+    def conditions(self, items: Iterable[Condition]) -> Conditions:
+        """Return those that restrict anything, with final numbers; the innermost ones where there are many."""
+        useful = [item for item in items if self._is_useful(item.predicate)]
+        renumbered = (Condition(self.number(item.predicate), item.holds) for item in useful[-_MOST_CONDITIONS:])
+        return tuple(dict.fromkeys(renumbered))
 
-    def _says_something(self, node: int) -> bool:
-        row = self._values.nodes[self._values.follow(node)]
-        if row[0] in ("and", "or", "not"):
-            return any(self._says_something(item) for item in row[1:])
-        if row[0] != "cmp":
+    def _is_useful(self, node: int) -> bool:
+        value = self._values.nodes[self._values.follow(node)]
+        if not isinstance(value, Operation):
             return False
-        return all(self._values.nodes[self._values.follow(item)][0] != "?" for item in row[4:])
+        if value.operator in ("and", "or", "not"):
+            return any(self._is_useful(item) for item in value.operands)
+        operands = [self._values.nodes[self._values.follow(item)] for item in value.operands]
+        return value.is_comparison and UNKNOWN not in operands
 
-    def _renumbered(self, row: list[Any]) -> list[Any]:
-        def new(node: int) -> int:
-            return self._numbers[self._values.follow(node)]
-
-        if row[0] == "join":
-            return ["join", row[1], [[before, new(value)] for before, value in row[2]]]
-        if row[0] == "round":
-            return ["round", row[1], new(row[2]), [[sign, new(value)] for sign, value in row[3]]]
-        count = len(operands(row))
-        return [*row[: len(row) - count], *map(new, row[len(row) - count :])]
+    def _renumbered(self, node: Node) -> Node:
+        if isinstance(node, Operation | Phi | Induction):
+            return replace(node, operands=tuple(self._numbers[self._values.follow(item)] for item in node.operands))
+        return node

@@ -1,4 +1,4 @@
-"""A module variable's first contents: numbers at once, addresses when the program is loaded."""
+"""Initial contents of module variables: numbers at once, addresses as relocations for the loader."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import struct
 from gpuregress.devices.cpu.builder.unit import byte_size
 from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Float, Initializer, Integer, MaskedSymbol, Variable
-from gpuregress.devices.cpu.runtime.program import VariableFacts
+from gpuregress.devices.cpu.runtime.program import Relocation, VariableFacts
 
 
 def variable_facts(variable: Variable) -> VariableFacts:
-    """A variable's bytes as far as they are given, and where addresses go."""
+    """Return a variable's initial bytes and relocations."""
     step = type_size(variable.type)
     data = bytearray(step * len(variable.initializer))
-    addresses: list[tuple[int, int, str, int, int]] = []
+    relocations: list[Relocation] = []
     for index, item in enumerate(variable.initializer):
-        place = index * step
+        offset = index * step
         if isinstance(item, Integer | Float):
-            data[place : place + step] = _bytes(item, variable.type, step)
+            data[offset : offset + step] = _bytes(item, variable.type, step)
         else:
-            addresses.append(_address(item, place, step))
-    return VariableFacts(variable.name, byte_size(variable), step, data.rstrip(b"\0").hex(), tuple(addresses))
+            relocations.append(_relocation(item, offset, step))
+    return VariableFacts(variable.name, byte_size(variable), step, data.rstrip(b"\0").hex(), tuple(relocations))
 
 
 def _bytes(item: Integer | Float, type_name: str, step: int) -> bytes:
@@ -45,9 +45,9 @@ def _other_width(item: Float, type_name: str) -> int:
     return int.from_bytes(struct.pack("<f" if type_name == "f32" else "<d", value), "little")
 
 
-def _address(item: Initializer, place: int, step: int) -> tuple[int, int, str, int, int]:
+def _relocation(item: Initializer, offset: int, size: int) -> Relocation:
     if isinstance(item, MaskedSymbol):
         shift = (item.mask & -item.mask).bit_length() - 1
-        return (place, step, item.symbol.name, item.symbol.offset, shift)
+        return Relocation(offset, size, item.symbol.name, item.symbol.offset, shift)
     assert not isinstance(item, Integer | Float)
-    return (place, step, item.name, item.offset, 0)
+    return Relocation(offset, size, item.name, item.offset, 0)

@@ -6,13 +6,13 @@ threads. Otherwise `passes` keeps track of where each thread stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
 from gpuregress.devices.cpu.analysis.effects import is_exchange
-from gpuregress.devices.cpu.analysis.footprint import Footprint, footprint
+from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.names import knows_its_grid, names_used, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
@@ -25,47 +25,34 @@ from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.builder.unit import Unit, byte_size
 from gpuregress.devices.cpu.functions.body import Body
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
+from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride
+from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
 from gpuregress.devices.cpu.schedule.passes import Passes
-from gpuregress.records import Dim3
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltKernel:
-    """What the device must know of a compiled kernel.
-
-    Attributes:
-        symbol: its name in the object code.
-        parameter_bytes: of its parameters.
-        local_bytes: of a thread's local memory.
-        context_bytes: of a block's thread context; 0 where no thread waits.
-        static_shared: declared bytes of shared memory.
-        places: site numbers of the places where threads wait, in order.
-        cooperative: its blocks may wait for the whole grid.
-        footprint: what it touches in global memory; None where the order of its blocks may matter.
-        cluster: blocks of a cluster along x, y, z.
-    """
-
-    symbol: str
-    parameter_bytes: int
-    local_bytes: int
-    context_bytes: int
-    static_shared: int
-    places: tuple[int, ...]
-    cooperative: bool
-    footprint: Footprint | None
-    cluster: Dim3
-
+from gpuregress.records import SM_90, Dim3
 
 LOCKSTEP = True
 """Whether kernels that are proven to be in lockstep are built so; tests compare them with the other way."""
 _POISON = 0xFF
 
 
-def build_kernel(unit: Unit, function: Function, symbol: str) -> BuiltKernel:
+def build_kernel(unit: Unit, function: Function, symbol: str) -> KernelFacts:
     """Lowers one kernel into the unit's module."""
     return _KernelBuilder(unit, function, symbol).build()
+
+
+def _max_threads(function: Function) -> int:
+    sizes = function.directives.get("reqntid") or function.directives.get("maxntid") or (SM_90.max_threads,)
+    return min(SM_90.max_threads, math.prod(sizes))
+
+
+def _required_block(function: Function) -> Dim3 | None:
+    """The block that a kernel must be launched with. PTX ISA manual, 11.4.3 ".reqntid"."""
+    if "reqntid" not in function.directives:
+        return None
+    x, y, z = (*function.directives["reqntid"], 1, 1)[:3]
+    return (x, y, z)
 
 
 class _KernelBuilder:
@@ -76,19 +63,21 @@ class _KernelBuilder:
         self.steps = self._steps()
         self.footprint = self._footprint()
 
-    def build(self) -> BuiltKernel:
+    def build(self) -> KernelFacts:
         first = self.llvm.append_basic_block("first_block")
         self._block_loop(ir.IRBuilder(first))
         self.body.entry.branch(first)
         wrap(self.unit.module, self.llvm, self.symbol)
         waits = self.emitter.flow.needs_scheduler or self.body.clustered
-        return BuiltKernel(
+        return KernelFacts(
             self.symbol,
             self.emitter.frame.parameter_bytes,
             self.body.local_bytes,
             self.body.slots.size if waits else 0,
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
-            tuple(self.steps.places),
+            tuple(self.steps.wait_sites),
+            _max_threads(self.function),
+            _required_block(self.function),
             knows_its_grid(self.function),
             self.footprint,
             cluster_size(self.function),

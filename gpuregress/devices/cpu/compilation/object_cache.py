@@ -1,24 +1,20 @@
-"""A program as the device keeps it: object code, and what must be known to launch its kernels; cached by content."""
+"""Cache of compiled modules by content: object code, and the facts of its kernels as JSON."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gpuregress.devices.cpu.runtime import engine
-from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts, Schedule, VariableFacts
-from gpuregress.devices.cpu.runtime.sites import Site
+from gpuregress.devices.cpu.runtime.program import CompiledModule, Schedule
 from gpuregress.errors import StorageError
+from gpuregress.records import from_json, to_json
 from gpuregress.toolchain import cache
 
-_TUPLES = ("places", "cluster", "required_block")
 
-
-def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> Compiled:
-    """Compiles a PTX text's kernels, or finds them in the cache.
+def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
+    """Compile the kernels of a PTX text, or find them in the cache.
 
     Args:
         text: the PTX.
@@ -26,70 +22,41 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
         schedule: how the threads of a block are run; the usual way where not given.
 
     Raises:
-        UnsupportedError: every kernel needs what is not there. Where some do, the others can still be launched.
+        UnsupportedError: every kernel needs an unsupported instruction. Where some do, the others can be launched.
         CompileError: the PTX does not follow the grammar.
         StorageError: others may write the cache.
     """
     schedule = schedule or Schedule()
     key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest(), repr(schedule)])
-    found = _found(key)
-    if found is not None:
-        return found
-    built = _compile(text, kernels, schedule)
+    cached = _load(key)
+    if cached is not None:
+        return cached
+    from gpuregress.devices.cpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
+
+    module = compile_module(text, kernels, schedule)
+    record = to_json(module)
+    del record["code"]
     try:
-        cache.store(key, _to_record(built), {".o": built.code})
+        cache.store(key, record, {".o": module.code})
     except StorageError:
         # A cache that cannot be written costs time and nothing else.
-        return built
-    return built
+        return module
+    return module
 
 
-def _found(key: str) -> Compiled | None:
-    """What the cache has; None where it has nothing that can be used."""
+def _load(key: str) -> CompiledModule | None:
+    """The cached module; None where there is none, or none that can be used."""
     record = cache.load(key)
     try:
-        return _from_record(record, cache.file_path(key, ".o").read_bytes()) if record is not None else None
-    except (OSError, KeyError, TypeError, ValueError):
+        if record is None:
+            return None
+        return from_json(CompiledModule, record | {"code": cache.file_path(key, ".o").read_bytes()})
+    except (OSError, TypeError, ValueError):
         return None
 
 
 @functools.cache
 def _own_digest() -> str:
-    """A digest of the code that translates: a change of ours must not find what the old code made."""
+    """A digest of the compiler's own code, part of every key."""
     root = Path(__file__).parents[1]
     return cache.digest([path.read_bytes() for path in sorted(root.rglob("*.py"))])
-
-
-def _compile(text: str, kernels: Sequence[str], schedule: Schedule) -> Compiled:
-    from gpuregress.devices.cpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
-
-    return compile_module(text, kernels, schedule)
-
-
-def _to_record(built: Compiled) -> dict[str, Any]:
-    record = {item.name: getattr(built, item.name) for item in dataclasses.fields(built) if item.name != "code"}
-    record["kernels"] = {name: dataclasses.asdict(facts) for name, facts in built.kernels.items()}
-    record["sites"] = [dataclasses.astuple(site) for site in built.sites]
-    record["variables"] = [dataclasses.astuple(item) for item in built.variables]
-    return record
-
-
-def _from_record(record: dict[str, Any], code: bytes) -> Compiled:
-    kernels = {
-        name: KernelFacts(**facts | {key: tuple(facts[key]) for key in _TUPLES if facts[key] is not None})
-        for name, facts in record["kernels"].items()
-    }
-    return Compiled(
-        code,
-        kernels,
-        tuple(Site(*item) for item in record["sites"]),
-        tuple(
-            VariableFacts(name, size, itemsize, data, tuple(tuple(entry) for entry in addresses))
-            for name, size, itemsize, data, addresses in record["variables"]
-        ),
-        tuple(record["tables"]),
-        tuple((name, start, size) for name, start, size in record["shared"]),
-        dict(record["functions"]),
-        record["dynamic_start"],
-        dict(record["refused"]),
-    )

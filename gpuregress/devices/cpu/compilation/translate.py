@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
@@ -16,11 +15,10 @@ from gpuregress.devices.cpu.isa.memory.stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic import with_addresses
 from gpuregress.devices.cpu.isa.warp.aligned import meeting
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.ptx.tree import Function, Module
+from gpuregress.devices.cpu.ptx.tree import Module
 from gpuregress.devices.cpu.runtime import engine
-from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts, Schedule
+from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule, SharedVariable
 from gpuregress.errors import DeviceError, UnsupportedError
-from gpuregress.records import SM_90, Dim3
 
 
 def translate(
@@ -44,20 +42,7 @@ def translate(
         if function is None or not function.is_entry:
             raise DeviceError(f"there is no kernel {name}; there are {', '.join(entries(tree)) or 'none'}")
         check_cluster(function)
-        built = build_kernel(unit, function, f"kernel_{number}")
-        facts[name] = KernelFacts(
-            built.symbol,
-            built.parameter_bytes,
-            built.local_bytes,
-            built.context_bytes,
-            built.static_shared,
-            built.places,
-            _max_threads(function),
-            required_block(function),
-            built.cooperative,
-            built.footprint,
-            built.cluster,
-        )
+        facts[name] = build_kernel(unit, function, f"kernel_{number}")
     done = 0
     while done < len(unit.wanted_functions):
         build_device_function(unit, unit.wanted_functions[done])
@@ -77,26 +62,13 @@ def llvm_text(text: str, kernels: Sequence[str]) -> str:
     return str(unit.module)
 
 
-def _max_threads(function: Function) -> int:
-    sizes = function.directives.get("reqntid") or function.directives.get("maxntid") or (SM_90.max_threads,)
-    return min(SM_90.max_threads, math.prod(sizes))
-
-
-def required_block(function: Function) -> Dim3 | None:
-    """The block that a kernel must be launched with. PTX ISA manual, 11.4.3 ".reqntid"."""
-    if "reqntid" not in function.directives:
-        return None
-    x, y, z = (*function.directives["reqntid"], 1, 1)[:3]
-    return (x, y, z)
-
-
 def entries(tree: Module) -> list[str]:
     """The kernels of a module."""
     return [item.name for item in tree.functions if item.is_entry and item.body is not None]
 
 
-def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> Compiled:
-    """Compiles a PTX text; see `compiled.compiled`."""
+def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
+    """Compiles a PTX text; see `object_cache.compiled`."""
     tree = parse(text)
     check(tree)
     wanted = list(kernels or entries(tree))
@@ -110,10 +82,10 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         able = [name for name in wanted if name not in refused]
         unit, facts = translate(tree, able, schedule)
     shared = tuple(
-        (key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
+        SharedVariable(key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
         for key, item in unit.shared.items()
     )
-    return Compiled(
+    return CompiledModule(
         engine.compile_object(str(unit.module)),
         facts,
         tuple(unit.sites.items),

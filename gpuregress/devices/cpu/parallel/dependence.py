@@ -1,8 +1,8 @@
-"""Whether the parts of a launch touch what other parts write, as far as the kernel's footprint tells.
+"""Dependence test between parts of a launch. Two parts conflict if both may touch a byte and one of them writes it.
 
-The bytes that an access may touch in a part lie between a least and a greatest address. Where these intervals meet
+The bytes that an access may touch in a part lie between a least and a greatest address. Where these intervals overlap
 because all parts go through a buffer in strides (a grid-stride loop, a transposition), they are compared modulo the
-stride: two accesses whose addresses differ by a multiple of it other than 0, and by less than it besides, are apart.
+stride: two accesses whose addresses differ by a multiple of it other than 0, and by less than it besides, are disjoint.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any
 
-from gpuregress.devices.cpu.parallel.affine_expressions import Knowledge, NotUnderstoodError, Sum
-from gpuregress.devices.cpu.parallel.affine_operations import mixed_range
-from gpuregress.devices.cpu.parallel.footprint_evaluation import Footprint, Instance, instances
+from gpuregress.devices.cpu.parallel.affine_expressions import Affine, NotAffineError
+from gpuregress.devices.cpu.parallel.affine_operations import xor_range
+from gpuregress.devices.cpu.parallel.constraints import ConstraintSystem, Range
+from gpuregress.devices.cpu.parallel.footprint_evaluation import Instance, LaunchValues, instances
+from gpuregress.devices.cpu.runtime.footprint_ir import Conditions, Footprint, Read, SurfaceWrite, TextureRead, Write
 from gpuregress.devices.cpu.runtime.layout import region_of
-from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
-from gpuregress.devices.cpu.runtime.textures import Textures
+from gpuregress.devices.cpu.runtime.memory import AddressSpace
+from gpuregress.devices.cpu.runtime.textures import TextureObject, Textures
+from gpuregress.records import Dim3
 
-Ranges = Mapping[str, tuple[int, int]]
-_Interval = tuple[int, int]
+Box = Mapping[str, Range]
+"""Least and greatest value of each coordinate of some blocks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """What addresses, handles and names stand for.
+class AddressMap:
+    """The memory that addresses, handles and names refer to.
 
     Attributes:
         space: where the buffers are.
         textures: of textures and surfaces.
-        symbols: the program's variables' addresses.
+        symbols: addresses of the program's variables.
     """
 
     space: AddressSpace
@@ -40,236 +42,237 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
-    """Bytes that every thread, or some, may touch: `count` from `first` on."""
+class KernelLaunch:
+    """One launch, with what decides about its parts.
 
-    first: Sum
-    count: int
+    Attributes:
+        footprint: of the kernel; None where the order of its blocks may matter.
+        grid: blocks along x, y, z.
+        block: threads along x, y, z.
+        parameters: the argument bytes.
+        addresses: the memory that they refer to.
+    """
+
+    footprint: Footprint | None
+    grid: Dim3
+    block: Dim3
+    parameters: bytes
+    addresses: AddressMap
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def box(self) -> Box:
+        """Ranges of all coordinates in the whole launch."""
+        ranges = {}
+        for axis, name in enumerate("xyz"):
+            ranges[f"tid.{name}"] = 0, self.block[axis] - 1
+            ranges[f"ctaid.{name}"] = 0, self.grid[axis] - 1
+            ranges[f"ntid.{name}"] = self.block[axis], self.block[axis]
+            ranges[f"nctaid.{name}"] = self.grid[axis], self.grid[axis]
+        return ranges
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """`size` bytes from `first` on, which every thread, or some, may touch."""
+
+    first: Affine
+    size: int
     instance: Instance
 
 
 @dataclass(slots=True)
-class _Touched:
-    """What happens in one region."""
+class _RegionAccesses:
+    """The accesses to one region."""
 
-    written: list[_Access]
-    read: list[_Access]
+    written: list[_Access] = dataclasses.field(default_factory=list)
+    read: list[_Access] = dataclasses.field(default_factory=list)
     read_anywhere: bool = False
 
 
-class Apart:
-    """Answers for one launch.
+class DependenceTest:
+    """The dependence test of one launch.
 
     Args:
-        footprint: the kernel's.
-        ranges: each coordinate's least and greatest value in the whole launch.
-        parameters: the argument bytes.
-        places: what addresses, handles and names stand for.
+        footprint: of the kernel.
+        launch: with its numbers.
 
     Raises:
-        NotUnderstoodError: a write may go anywhere.
+        NotAffineError: a write may go anywhere.
     """
 
-    def __init__(self, footprint: Footprint, ranges: Ranges, parameters: bytes, places: Places) -> None:
-        self._footprint, self._ranges, self._parameters = footprint, ranges, parameters
-        self._places = places
-        self._known: dict[Any, list[Instance]] = {}
-        self._regions: dict[int, _Touched] = {}
-        for kind, *rest in footprint["accesses"]:
-            if kind == "write":
-                self._write(*rest)
-            elif kind == "surface":
-                self._surface(*rest)
-        for kind, *rest in footprint["accesses"]:
-            if kind == "read":
-                self._read(*rest)
-            elif kind == "texture":
-                self._touch_anywhere([self._texture(rest[0]).number])
+    def __init__(self, footprint: Footprint, launch: KernelLaunch) -> None:
+        self._values = LaunchValues(footprint, launch.box, launch.parameters, launch.addresses.symbols)
+        self._addresses = launch.addresses
+        self._known: dict[tuple[tuple[int, ...], Conditions], list[Instance]] = {}
+        self._regions: dict[int, _RegionAccesses] = {}
+        for access in footprint.accesses:
+            if isinstance(access, Write):
+                for number, touched in self._resolved(access.address, access):
+                    self._regions.setdefault(number, _RegionAccesses()).written.append(touched)
+            elif isinstance(access, SurfaceWrite):
+                self._surface(access)
+        for access in footprint.accesses:
+            if isinstance(access, Read):
+                self._read(access)
+            elif isinstance(access, TextureRead):
+                self._read_anywhere([self._texture(access.handle).region.number])
 
-    def parts(self, parts: Sequence[Sequence[Ranges]]) -> bool:
-        """Whether no part, of several boxes of blocks each, touches what another one writes."""
-        seen = [[[_views(touched, box) for box in part] for part in parts] for touched in self._regions.values()]
-        return all(
-            _are_apart(touched, box, other)
-            for touched, views in zip(self._regions.values(), seen, strict=True)
-            for first, second in combinations(views, 2)
-            for box, other in product(first, second)
-        )
+    def is_independent(self, parts: Sequence[Sequence[Box]]) -> bool:
+        """Whether no part, made of several boxes of blocks each, touches a byte that another one writes."""
+        for accesses in self._regions.values():
+            everything = [*accesses.written, *accesses.read]
+            restricted = [[[_Restricted(item.instance, box) for item in everything] for box in part] for part in parts]
+            for first, second in combinations(restricted, 2):
+                if not all(_is_disjoint(accesses, boxes) for boxes in product(first, second)):
+                    return False
+        return True
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
-    def _instances(self, nodes: Sequence[int], conditions: Sequence[Sequence[Any]]) -> list[Instance]:
-        key = (tuple(nodes), tuple(map(tuple, conditions)))
+    def _instances(self, nodes: tuple[int, ...], conditions: Conditions) -> list[Instance]:
+        key = (nodes, conditions)
         if key not in self._known:
-            self._known[key] = self._read_instances(nodes, conditions)
+            try:
+                self._known[key] = instances(self._values, nodes, conditions)
+            except NotAffineError:
+                # The conditions may be what is not affine.
+                self._known[key] = instances(self._values, nodes, ())
         return self._known[key]
 
-    def _read_instances(self, nodes: Sequence[int], conditions: Sequence[Sequence[Any]]) -> list[Instance]:
-        given = self._ranges, self._parameters, self._places.symbols
-        try:
-            return instances(self._footprint, nodes, conditions, *given)
-        except NotUnderstoodError:
-            # It may be the conditions that are too much.
-            return instances(self._footprint, nodes, [], *given)
-
-    def _write(self, count: int, node: int, offset: int, conditions: Sequence[Sequence[Any]]) -> None:
-        for instance in self._instances([node], conditions):
-            first = instance.places[0].add(offset)
-            number = self._region(first, count, instance.known)
-            self._regions.setdefault(number, _Touched([], [])).written.append(_Access(first, count, instance))
-
-    def _read(
-        self,
-        count: int,
-        node: int | None,
-        offset: int,
-        conditions: Sequence[Sequence[Any]],
-        buffers: Sequence[int | str] | None,
-    ) -> None:
-        where = None if buffers is None else self._buffers(buffers)
-        if where is not None and self._regions.keys().isdisjoint(where):
-            return
-        try:
-            found = self._read_at(count, node, offset, conditions)
-        except NotUnderstoodError:
-            if where is None:
-                raise
-            self._touch_anywhere(where)
-        else:
-            for number, access in found:
-                touched = self._regions.get(number)
-                if touched is not None and access not in touched.written:
-                    touched.read.append(access)
-
-    def _read_at(
-        self, count: int, node: int | None, offset: int, conditions: Sequence[Sequence[Any]]
-    ) -> list[tuple[int, _Access]]:
-        if node is None:
-            raise NotUnderstoodError
+    def _resolved(self, address: int, access: Read | Write) -> list[tuple[int, _Access]]:
+        """The instances of an access, each with the number of its region."""
         found = []
-        for instance in self._instances([node], conditions):
-            first = instance.places[0].add(offset)
-            found.append((self._region(first, count, instance.known), _Access(first, count, instance)))
+        for instance in self._instances((address,), access.conditions):
+            first = instance.values[0].add(access.offset)
+            low, high = instance.system.lower_bound(first), instance.system.upper_bound(first) + access.size
+            # An expression beyond 64 bits wraps around: it would look disjoint from accesses that it meets.
+            if low < 0 or high > 1 << 64 or region_of(low) != region_of(high):
+                raise NotAffineError
+            found.append((region_of(low), _Access(first, access.size, instance)))
         return found
 
-    def _region(self, first: Sum, count: int, known: Knowledge) -> int:
-        low, high = known.least(first), known.most(first) + count
-        # A sum beyond 64 bits wraps around: it would look apart from what it meets.
-        if low < 0 or high > 1 << 64 or region_of(low) != region_of(high):
-            raise NotUnderstoodError
-        return region_of(low)
-
-    def _buffers(self, buffers: Iterable[int | str]) -> list[int]:
-        return [region_of(self._address(item)) for item in buffers]
+    def _read(self, access: Read) -> None:
+        regions = None if access.buffers is None else [region_of(self._address(item)) for item in access.buffers]
+        if regions is not None and self._regions.keys().isdisjoint(regions):
+            return
+        try:
+            if access.address is None:
+                raise NotAffineError  # noqa: TRY301 - as if it were found here
+            resolved = self._resolved(access.address, access)
+        except NotAffineError:
+            if regions is None:
+                raise
+            self._read_anywhere(regions)
+            return
+        for number, touched in resolved:
+            accesses = self._regions.get(number)
+            if accesses is not None and touched not in accesses.written:
+                accesses.read.append(touched)
 
     def _address(self, buffer: int | str) -> int:
         if isinstance(buffer, int):
-            return int.from_bytes(self._parameters[buffer : buffer + 8], "little")
-        if buffer not in self._places.symbols:
-            raise NotUnderstoodError
-        return self._places.symbols[buffer]
+            return self._values.parameter(buffer, 8)
+        if buffer not in self._addresses.symbols:
+            raise NotAffineError
+        return self._addresses.symbols[buffer]
 
-    def _touch_anywhere(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
+    def _read_anywhere(self, regions: Iterable[int]) -> None:
+        for number in regions:
             if number in self._regions:
                 self._regions[number].read_anywhere = True
 
     # --- textures and surfaces ----------------------------------------------------------------------------------------
 
-    def _texture(self, offset: int) -> Region:
-        found = self._places.textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
-        if found is None:
-            raise NotUnderstoodError
-        return found.region
+    def _texture(self, offset: int) -> TextureObject:
+        texture = self._addresses.textures.find(self._values.parameter(offset, 8))
+        if texture is None:
+            raise NotAffineError
+        return texture
 
-    def _surface(
-        self, count: int, offset: int, nodes: Sequence[int], bounds: str, conditions: Sequence[Sequence[Any]]
-    ) -> None:
-        region = self._texture(offset)
-        found = self._places.textures.find(int.from_bytes(self._parameters[offset : offset + 8], "little"))
-        assert found is not None
-        width, *others = (max(1, extent) for extent in found.description.extents)
-        width *= found.description.element_size
-        extents = [width - count + 1, *others][: len(nodes)]
-        for found_here in self._instances(nodes, conditions):
-            instance = dataclasses.replace(found_here, known=found_here.known.within({}))
-            first, pitch = Sum(region.address), 1
-            for place, extent, size in zip(instance.places, extents, [width, *others], strict=False):
-                self._inside(instance.known, place, extent, bounds)
-                first = first.plus(place, pitch)
-                pitch *= size
-            if bounds != "trap" and any(number % count for number in (first.constant, *first.factors.values())):
-                raise NotUnderstoodError  # It is rounded down.
-            touched = self._regions.setdefault(region.number, _Touched([], []))
-            touched.written.append(_Access(first, count, instance))
-
-    def _inside(self, known: Knowledge, place: Sum, extent: int, bounds: str) -> None:
-        """What is outside of a surface is not written there: it traps, or is dropped."""
-        low, high = known.least(place), known.most(place)
-        if low < -(1 << 31) or high >= 1 << 31 or (bounds == "clamp" and not 0 <= low <= high < extent):
-            raise NotUnderstoodError
-        known.constrain(place.times(-1))
-        known.constrain(place.add(1 - extent))
+    def _surface(self, access: SurfaceWrite) -> None:
+        surface = self._texture(access.handle)
+        region, size = surface.region, access.size
+        width, *others = (max(1, extent) for extent in surface.description.extents)
+        width *= surface.description.element_size
+        extents = [width - size + 1, *others][: len(access.coordinates)]
+        for instance in self._instances(access.coordinates, access.conditions):
+            inside = dataclasses.replace(instance, system=instance.system.restricted({}))
+            first, pitch = Affine(region.address), 1
+            for coordinate, extent, side in zip(instance.values, extents, [width, *others], strict=False):
+                _constrain_inside(inside.system, coordinate, extent, access.bounds)
+                first = first.plus(coordinate, pitch)
+                pitch *= side
+            if access.bounds != "trap" and not first.is_multiple_of(size):
+                raise NotAffineError  # It is rounded down.
+            accesses = self._regions.setdefault(region.number, _RegionAccesses())
+            accesses.written.append(_Access(first, size, inside))
 
 
-def _views(touched: _Touched, box: Ranges) -> list[_View]:
-    return [_View(item.instance, box) for item in (*touched.written, *touched.read)]
+def _constrain_inside(system: ConstraintSystem, coordinate: Affine, extent: int, bounds: str) -> None:
+    """Add that a coordinate is inside a surface: a write outside traps, or is dropped."""
+    low, high = system.lower_bound(coordinate), system.upper_bound(coordinate)
+    if low < -(1 << 31) or high >= 1 << 31 or (bounds == "clamp" and not 0 <= low <= high < extent):
+        raise NotAffineError
+    system.add(coordinate.times(-1))
+    system.add(coordinate.add(1 - extent))
 
 
-def _are_apart(touched: _Touched, box: Sequence[_View], other: Sequence[_View]) -> bool:
-    """Whether of two boxes of blocks neither touches what the other one writes."""
-    if touched.read_anywhere:
+class _Restricted:
+    """An instance of an access in one box of blocks."""
+
+    def __init__(self, instance: Instance, box: Box) -> None:
+        self._system = instance.system.restricted(box)
+        for variable, (item, group) in instance.xors.items():
+            if variable in self._system.ranges and self._system.is_feasible():
+                self._system = self._system.restricted({variable: xor_range(self._system, item, group)})
+        self.is_feasible = self._system.is_feasible()
+
+    def interval(self, item: Affine, size: int) -> Range:
+        """Return the bytes from an expression on: the first, and the end (exclusive)."""
+        return self._system.lower_bound(item), self._system.upper_bound(item) + size
+
+
+def _is_disjoint(accesses: _RegionAccesses, boxes: Sequence[Sequence[_Restricted]]) -> bool:
+    """Whether of two boxes of blocks neither touches a byte that the other one writes."""
+    if accesses.read_anywhere:
         return False
-    accesses = [*touched.written, *touched.read]
-    writes = len(touched.written)
-    strides = {abs(factor) for item in touched.written for factor in item.first.factors.values()}
-    return any(_are_apart_modulo(item, accesses, writes, (box, other)) for item in (0, *sorted(strides, reverse=True)))
+    strides = {abs(number) for item in accesses.written for number in item.first.coefficients.values()}
+    return any(_is_disjoint_modulo(stride, accesses, boxes) for stride in (0, *sorted(strides, reverse=True)))
 
 
-def _are_apart_modulo(stride: int, accesses: Sequence[_Access], writes: int, views: Sequence[Sequence[_View]]) -> bool:
-    """Whether boxes are apart where addresses that differ by multiples of a stride are one; 0: no stride."""
-    middle = accesses[0].first.constant
-    sums = [_modulo(item.first.add(-middle), stride) for item in accesses]
-    found: list[tuple[list[_Interval], list[_Interval]]] = []
-    for box in views:
+def _is_disjoint_modulo(stride: int, accesses: _RegionAccesses, boxes: Sequence[Sequence[_Restricted]]) -> bool:
+    """Whether boxes are disjoint where addresses that differ by multiples of a stride are one; 0: no stride."""
+    everything = [*accesses.written, *accesses.read]
+    middle = everything[0].first.constant
+    offsets = [_modulo(item.first.add(-middle), stride) for item in everything]
+    touched: list[set[Range]] = []
+    written: list[set[Range]] = []
+    for box in boxes:
         intervals = [
-            view.interval(item, access.count) if view.possible else None
-            for view, item, access in zip(box, sums, accesses, strict=True)
+            restricted.interval(offset, access.size) if restricted.is_feasible else None
+            for restricted, offset, access in zip(box, offsets, everything, strict=True)
         ]
-        written = [item for item in intervals[:writes] if item is not None]
-        found.append((written, written + [item for item in intervals[writes:] if item is not None]))
-    everything = [item for _, touched in found for item in touched]
-    if not everything:
+        written.append({item for item in intervals[: len(accesses.written)] if item is not None})
+        touched.append({item for item in intervals if item is not None})
+    ends = [item for intervals in touched for item in intervals]
+    if not ends:
         return True
-    if stride and max(end for _, end in everything) - min(first for first, _ in everything) > stride:
+    if stride and max(end for _, end in ends) - min(first for first, _ in ends) > stride:
         return False
-    return not any(
-        first < other_end and other_first < end
-        for number, (written, _) in enumerate(found)
-        for other, (_, touched) in enumerate(found)
-        if other != number
-        for first, end in set(written)
-        for other_first, other_end in set(touched)
-    )
+    return not (_overlap(written[0], touched[1]) or _overlap(written[1], touched[0]))
 
 
-def _modulo(item: Sum, stride: int) -> Sum:
+def _overlap(some: Iterable[Range], others: Iterable[Range]) -> bool:
+    return any(first < other_end and other_first < end for first, end in some for other_first, other_end in others)
+
+
+def _modulo(item: Affine, stride: int) -> Affine:
     if not stride:
         return item
     constant = (item.constant + stride // 2) % stride - stride // 2
-    return Sum(constant, {atom: factor for atom, factor in item.factors.items() if factor % stride})
-
-
-class _View:
-    """An instance of an access in one part of the launch."""
-
-    def __init__(self, instance: Instance, box: Ranges) -> None:
-        self._known = instance.known.within(box)
-        for atom, (item, group) in instance.mixed.items():
-            if atom in self._known.ranges and self._known.possible():
-                self._known = self._known.within({atom: mixed_range(self._known, item, group)})
-        self.possible = self._known.possible()
-
-    def interval(self, item: Sum, count: int) -> _Interval:
-        """Between what the bytes of a sum lie: first, end."""
-        return self._known.least(item), self._known.most(item) + count
+    return Affine(constant, {name: number for name, number in item.coefficients.items() if number % stride})

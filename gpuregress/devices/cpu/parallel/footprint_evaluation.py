@@ -1,351 +1,382 @@
-"""A footprint's formulas under a launch's numbers: each access as a sum over coordinates and rounds of loops.
+"""Evaluation of a footprint for one launch: each address as an affine expression with constraints.
 
-One access becomes several `Instance`s where its thread may have come by several ways, or a minimum is one or the other
-of two. 32-bit arithmetic wraps around: where a value is widened, compared or divided, it is shown to lie in its type's
-range first. A loop's rounds are bounded by what must hold for another round to follow, by induction: while it held, no
-value had wrapped.
+One access becomes several instances where its thread may have come along several paths, or a minimum is one or the
+other of two values. 32-bit arithmetic wraps around: where a value is widened, compared or divided, it is proven to lie
+in its type's range first. The iterations of a loop are bounded by the conditions under which another one follows, by
+induction: as long as they held, no value had wrapped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from gpuregress.devices.cpu.parallel.affine_expressions import INFINITE, Knowledge, NotUnderstoodError, Sum
-from gpuregress.devices.cpu.parallel.affine_operations import Operations
-from gpuregress.devices.cpu.parallel.constraints import OPPOSITE, at_most_zero, compared, counted, most_rounds
+from gpuregress.devices.cpu.parallel.affine_expressions import ZERO, Affine, NotAffineError
+from gpuregress.devices.cpu.parallel.affine_operations import AffineOperations
+from gpuregress.devices.cpu.parallel.constraints import (
+    NEGATED,
+    UNBOUNDED,
+    ConstraintSystem,
+    Range,
+    decide,
+    iteration_limit,
+    nonpositive,
+    nonpositive_before_zero,
+)
+from gpuregress.devices.cpu.runtime.footprint_ir import (
+    Condition,
+    Conditions,
+    Constant,
+    Coordinate,
+    Footprint,
+    Induction,
+    Node,
+    Operation,
+    ParameterValue,
+    Phi,
+    VariableAddress,
+)
 
 _MOST_INSTANCES = 24
-_MOST_READINGS = 200
-Footprint = Mapping[str, Any]
+_MOST_EVALUATIONS = 200
 
 
 class _ForkError(Exception):
-    """A decision is open: `ways` are the answers."""
+    """A decision is open: evaluation starts again with each of the alternatives."""
 
-    def __init__(self, key: str, ways: Sequence[int]) -> None:
+    def __init__(self, key: str, alternatives: Sequence[int]) -> None:
         super().__init__(key)
-        self.key, self.ways = key, ways
+        self.key, self.alternatives = key, alternatives
 
 
-class _ImpossibleError(Exception):
-    """What must hold for this instance cannot."""
+class _InfeasibleError(Exception):
+    """The conditions of an instance contradict each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchValues:
+    """A footprint, and the numbers of a launch that its expressions refer to.
+
+    Attributes:
+        footprint: of the kernel.
+        ranges: least and greatest value of each coordinate.
+        parameters: the argument bytes.
+        symbols: addresses of module variables.
+    """
+
+    footprint: Footprint
+    ranges: Mapping[str, Range]
+    parameters: bytes
+    symbols: Mapping[str, int]
+
+    def parameter(self, offset: int, size: int, *, signed: bool = False) -> int:
+        """Return the number in `size` bytes of the parameter space."""
+        return int.from_bytes(self.parameters[offset : offset + size], "little", signed=signed)
 
 
 @dataclass(slots=True)
 class Instance:
-    """One way in which an access may happen.
+    """One case in which an access happens.
 
     Attributes:
-        places: the address, or a surface's coordinates.
-        known: what holds of the atoms.
-        mixed: for an atom that is `value ^ mask`: the value, and the power of two above the mask.
+        values: the address, or a surface's coordinates.
+        system: constraints on the variables.
+        xors: variable that stands for `x ^ mask` -> x, and the power of two above the mask.
     """
 
-    places: list[Sum]
-    known: Knowledge
-    mixed: dict[str, tuple[Sum, int]]
+    values: list[Affine]
+    system: ConstraintSystem
+    xors: dict[str, tuple[Affine, int]]
 
 
-def instances(
-    footprint: Footprint,
-    nodes: Sequence[int],
-    conditions: Sequence[Sequence[Any]],
-    ranges: Mapping[str, tuple[int, int]],
-    parameters: bytes,
-    symbols: Mapping[str, int],
-) -> list[Instance]:
-    """All ways in which an access may happen.
+def instances(launch: LaunchValues, nodes: Sequence[int], conditions: Conditions) -> list[Instance]:
+    """Return all cases in which an access may happen.
 
     Args:
-        footprint: the kernel's.
+        launch: what the nodes are evaluated for.
         nodes: of the address, or of the coordinates.
-        conditions: what must hold for the access.
-        ranges: each coordinate's least and greatest value.
-        parameters: the argument bytes.
-        symbols: the variables' addresses.
+        conditions: of the access.
 
     Raises:
-        NotUnderstoodError: the address is no sum over the coordinates and rounds, or may wrap around.
+        NotAffineError: the address is not affine, or may wrap around, or there are too many cases.
     """
     found: list[Instance] = []
     pending: list[dict[str, int]] = [{}]
-    readings = 0
+    evaluations = 0
     while pending:
-        readings += 1
-        if readings > _MOST_READINGS:
-            raise NotUnderstoodError
-        choices = pending.pop()
-        reader = _Reader(footprint, ranges, parameters, symbols, choices)
+        evaluations += 1
+        if evaluations > _MOST_EVALUATIONS:
+            raise NotAffineError
+        decisions = pending.pop()
+        evaluator = _Evaluator(launch, decisions)
         try:
-            for node, wanted in conditions:
-                reader.assume(node, wanted=wanted)
-            places = [reader.value(node) for node in nodes]
-            places = [reader.current(item) for item in places]
+            for condition in conditions:
+                evaluator.assume(condition)
+            values = [evaluator.value(node) for node in nodes]
+            values = [evaluator.current(item) for item in values]
         except _ForkError as fork:
-            pending += [{**choices, fork.key: way} for way in fork.ways]
+            pending += [{**decisions, fork.key: alternative} for alternative in fork.alternatives]
             if len(pending) + len(found) > _MOST_INSTANCES:
-                raise NotUnderstoodError from fork
-        except _ImpossibleError:
+                raise NotAffineError from fork
+        except _InfeasibleError:
             continue
         else:
-            if reader.known.possible():
-                found.append(Instance(places, reader.known, reader.mixed))
+            if evaluator.system.is_feasible():
+                found.append(Instance(values, evaluator.system, evaluator.xors))
     return found
 
 
-class _Reader(Operations):
-    """Reads nodes under one set of decisions."""
+class _Evaluator(AffineOperations):
+    """Evaluates nodes under one set of decisions."""
 
-    def __init__(
-        self,
-        footprint: Footprint,
-        ranges: Mapping[str, tuple[int, int]],
-        parameters: bytes,
-        symbols: Mapping[str, int],
-        choices: Mapping[str, int],
-    ) -> None:
-        self._nodes, self._loops, self._joins = footprint["nodes"], footprint["loops"], footprint["joins"]
-        self._parameters, self._symbols, self._choices = parameters, symbols, choices
-        super().__init__(ranges)
-        self._values: dict[int, Sum] = {}
-        self._assumed: set[tuple[int, bool]] = set()
-        self._replaced: dict[str, Sum] = {}
+    def __init__(self, launch: LaunchValues, decisions: Mapping[str, int]) -> None:
+        super().__init__(launch.ranges)
+        self._launch, self._footprint, self._decisions = launch, launch.footprint, decisions
+        self._nodes = launch.footprint.nodes
+        self._values: dict[int, Affine] = {}
+        self._assumed: set[Condition] = set()
+        self._substitutions: dict[str, Affine] = {}
 
     # --- values -------------------------------------------------------------------------------------------------------
 
-    def value(self, node: int) -> Sum:
-        """A node's value, modulo 2^32 or 2^64."""
+    def value(self, node: int) -> Affine:
+        """Return a node's value, modulo 2^32 or 2^64."""
         if node not in self._values:
-            found = self._of(self._nodes[node], node)
-            self._values[node] = self.current(found)
+            value = self._of(self._nodes[node], node)
+            self._values[node] = self.current(value)
         return self._values[node]
 
-    def current(self, item: Sum) -> Sum:
-        """A sum without the atoms that are known to be others' sums."""
-        for atom, by in self._replaced.items():
-            item = item.replaced(atom, by)
+    def current(self, item: Affine) -> Affine:
+        """Return an expression without the variables that equations have determined."""
+        for variable, value in self._substitutions.items():
+            item = item.substituted(variable, value)
         return item
 
-    def _of(self, row: Sequence[Any], node: int) -> Sum:
-        kind = row[0]
-        if kind == "c":
-            return Sum(row[1])
-        if kind == "x":
-            low, high = self.known.ranges[row[1]]
-            return Sum(low) if low == high else Sum(0, {row[1]: 1})
-        if kind == "p":
-            return Sum(int.from_bytes(self._parameters[row[1] : row[1] + row[2]], "little", signed=True))
-        if kind == "s" and row[1] in self._symbols:
-            return Sum(self._symbols[row[1]] + row[2])
-        if kind in ("+", "-"):
-            return self.value(row[1]).plus(self.value(row[2]), 1 if kind == "+" else -1)
-        if kind == "*":
-            return self._product(self.value(row[1]), self.value(row[2]))
-        if kind == "widen":
-            return self._exact(row[2], 32, signed=row[1])
-        if kind == "round":
-            return self._round(row)
-        if kind == "join":
-            return self._join(row)
-        if kind == "?:":
-            wanted = self._decide(row[1], f"?{node}")
-            return self.value(row[2] if wanted else row[3])
-        if kind in ("<<", "&", "|", "^"):
-            return self._bitwise(row, node)
-        if kind in (">>", "/", "%", "hi", "min", "max"):
-            return self._signed(row, node)
-        raise NotUnderstoodError
+    def _of(self, node: Node, number: int) -> Affine:
+        if isinstance(node, Operation):
+            return self._of_operation(node, number)
+        if isinstance(node, Constant):
+            return Affine(node.value)
+        if isinstance(node, Coordinate):
+            low, high = self.system.ranges[node.register]
+            return Affine(low) if low == high else Affine(0, {node.register: 1})
+        if isinstance(node, ParameterValue):
+            return Affine(self._launch.parameter(node.offset, node.size, signed=True))
+        if isinstance(node, Induction):
+            return self._induction(node)
+        if isinstance(node, Phi):
+            return self._phi(node)
+        if isinstance(node, VariableAddress) and node.variable in self._launch.symbols:
+            return Affine(self._launch.symbols[node.variable] + node.byte)
+        raise NotAffineError
+
+    def _of_operation(self, node: Operation, number: int) -> Affine:
+        operator, operands = node.operator, node.operands
+        if operator in ("+", "-"):
+            return self.value(operands[0]).plus(self.value(operands[1]), 1 if operator == "+" else -1)
+        if operator == "*":
+            return self._product(self.value(operands[0]), self.value(operands[1]))
+        if operator == "widen":
+            return self._exact(operands[0], 32, signed=node.signed)
+        if operator == "select":
+            condition, if_true, if_false = operands
+            return self.value(if_true if self._decide(condition, f"?{number}") else if_false)
+        if operator in ("<<", "&", "|", "^"):
+            return self._bitwise(node, number)
+        if operator in (">>", "/", "%", "hi", "min", "max"):
+            return self._on_numbers(node, number)
+        raise NotAffineError
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    def _choose(self, key: str, ways: Sequence[int]) -> int:
-        if key not in self._choices:
-            raise _ForkError(key, ways)
-        return self._choices[key]
+    def _choose(self, key: str, alternatives: Sequence[int]) -> int:
+        if key not in self._decisions:
+            raise _ForkError(key, alternatives)
+        return self._decisions[key]
 
     def _decide(self, node: int, key: str) -> bool:
-        """Whether a predicate holds; both where that is open."""
-        decided = self._known_to_hold(node)
+        """Whether a predicate holds; each of both in turn where that is open."""
+        decided = self._decided(node)
         if decided is not None:
             return decided
-        if self._open:
-            # It may be decided otherwise in each round.
-            raise NotUnderstoodError
-        wanted = bool(self._choose(key, (0, 1)))
-        self.assume(node, wanted=wanted)
-        return wanted
+        if self._open_loops:
+            # It may differ from iteration to iteration.
+            raise NotAffineError
+        holds = bool(self._choose(key, (0, 1)))
+        self.assume(Condition(node, holds))
+        return holds
 
-    def _known_to_hold(self, node: int) -> bool | None:
-        row = self._nodes[node]
-        if row[0] == "not":
-            inner = self._known_to_hold(row[1])
+    def _decided(self, number: int) -> bool | None:
+        node = self._nodes[number]
+        if not isinstance(node, Operation):
+            return None
+        if node.operator == "not":
+            inner = self._decided(node.operands[0])
             return None if inner is None else not inner
-        if row[0] != "cmp":
+        difference = self._difference(node) if node.is_comparison else None
+        if difference is None or difference.depends_on(self._open_loops):
             return None
-        try:
-            first, second = (self._exact(item, row[3], signed=row[2]) for item in row[4:])
-        except NotUnderstoodError:
-            return None
-        difference = first.plus(second, -1)
-        if any(atom in difference.factors for atom in self._open):
-            return None
-        low, high = self.known.least(difference), self.known.most(difference)
-        return compared(row[1], low, high)
+        return decide(node.operator, self.system.lower_bound(difference), self.system.upper_bound(difference))
 
-    def _join(self, row: Sequence[Any]) -> Sum:
-        ways = dict(row[2])
-        chosen = self._choose(f"j{row[1]}", tuple(ways))
-        if chosen not in ways:
-            raise NotUnderstoodError
-        for node, wanted in self._joins[str(row[1])][str(chosen)]:
-            self.assume(node, wanted=wanted)
-        return self.value(ways[chosen])
+    def _phi(self, phi: Phi) -> Affine:
+        chosen = self._choose(f"j{phi.block}", phi.predecessors)
+        if chosen not in phi.predecessors:
+            raise NotAffineError
+        for condition in self._footprint.joins[phi.block][chosen]:
+            self.assume(condition)
+        return self.value(phi.operands[phi.predecessors.index(chosen)])
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 
-    def assume(self, node: int, *, wanted: bool) -> None:
-        """Takes in that a predicate holds, or does not, as far as it is understood."""
-        if (node, wanted) in self._assumed:
+    def assume(self, condition: Condition) -> None:
+        """Add a condition's constraints, as far as they are affine."""
+        if condition in self._assumed:
             return
-        self._assumed.add((node, wanted))
-        for order, row in self._leaves(node, wanted):
-            try:
-                first, second = (self._exact(item, row[3], signed=row[2]) for item in row[4:])
-            except NotUnderstoodError:
-                continue
-            self._compare(order, first, second)
+        self._assumed.add(condition)
+        for operator, comparison in self._conjuncts(condition.predicate, holds=condition.holds):
+            sides = self._sides(comparison)
+            if sides is not None:
+                self._compare(operator, *sides)
 
-    def _leaves(self, node: int, wanted: bool) -> list[tuple[str, Sequence[Any]]]:  # noqa: FBT001 - a pair's
-        """The comparisons that must all hold for a predicate to be as wanted."""
-        row = self._nodes[node]
-        if row[0] == "not":
-            return self._leaves(row[1], not wanted)
-        if (row[0] == "and" and wanted) or (row[0] == "or" and not wanted):
-            return [leaf for item in row[1:] for leaf in self._leaves(item, wanted)]
-        if row[0] == "cmp":
-            return [(row[1] if wanted else OPPOSITE[row[1]], row)]
+    def _conjuncts(self, number: int, *, holds: bool) -> list[tuple[str, Operation]]:
+        """(operator, comparison) of comparisons that must all hold for a predicate to have a value."""
+        node = self._nodes[number]
+        if not isinstance(node, Operation):
+            return []
+        if node.operator == "not":
+            return self._conjuncts(node.operands[0], holds=not holds)
+        if node.operator == ("and" if holds else "or"):
+            return [leaf for item in node.operands for leaf in self._conjuncts(item, holds=holds)]
+        if node.is_comparison:
+            return [(node.operator if holds else NEGATED[node.operator], node)]
         return []
 
-    def _compare(self, order: str, first: Sum, second: Sum) -> None:
-        difference = first.plus(second, -1)
-        if any(atom in difference.factors for atom in self._open):
+    def _sides(self, comparison: Operation) -> tuple[Affine, Affine] | None:
+        left, right = comparison.operands
+        bits, signed = comparison.bits, comparison.signed
+        try:
+            return self._exact(left, bits, signed=signed), self._exact(right, bits, signed=signed)
+        except NotAffineError:
+            return None
+
+    def _difference(self, comparison: Operation) -> Affine | None:
+        sides = self._sides(comparison)
+        return None if sides is None else sides[0].minus(sides[1])
+
+    def _compare(self, operator: str, first: Affine, second: Affine) -> None:
+        difference = first.minus(second)
+        if difference.depends_on(self._open_loops):
             return
-        if order in (">", ">="):
-            self._greater_than_mixed(first, second)
-        elif order in ("<", "<="):
-            self._greater_than_mixed(second, first)
-        if order == "==":
+        if operator in (">", ">="):
+            self._compare_xor(first, second)
+        elif operator in ("<", "<="):
+            self._compare_xor(second, first)
+        if operator == "==":
             self._equal(difference)
             return
-        for item in at_most_zero(order, difference, self.known):
+        for item in nonpositive(operator, difference, self.system):
             self._constrain(item)
 
-    def _greater_than_mixed(self, greater: Sum, less: Sum) -> None:
-        """`(x ^ mask) > x`: the mask's highest bit is not in x."""
-        for atom, (item, group) in self.mixed.items():
-            factor = greater.factors.get(atom, 0)
-            same = factor > 0 and greater == Sum(0, {atom: factor}) and less == item.times(factor)
-            if same and self.known.most(item) < group:
+    def _compare_xor(self, greater: Affine, less: Affine) -> None:
+        """`(x ^ mask) > x`: the highest bit of the mask is 0 in x."""
+        for variable, (item, group) in self.xors.items():
+            factor = greater.coefficients.get(variable, 0)
+            same = factor > 0 and greater == Affine(0, {variable: factor}) and less == item.times(factor)
+            if same and self.system.upper_bound(item) < group:
                 self._constrain(item.add(1 - group // 2))
 
-    def _constrain(self, item: Sum) -> None:
-        if not item.factors:
+    def _constrain(self, item: Affine) -> None:
+        if not item.coefficients:
             if item.constant > 0:
-                raise _ImpossibleError
+                raise _InfeasibleError
             return
-        self.known.constrain(item)
-        if any(low > high for low, high in self.known.ranges.values()):
-            raise _ImpossibleError
+        self.system.add(item)
+        if not self.system.has_ranges():
+            raise _InfeasibleError
 
-    def _equal(self, difference: Sum) -> None:
-        """A sum is 0: a loop's rounds in it are what the rest says."""
+    def _equal(self, difference: Affine) -> None:
+        """Add that a difference is 0, which may determine the iterations of a loop."""
         self._constrain(difference)
         self._constrain(difference.times(-1))
-        for atom, factor in difference.factors.items():
-            if atom.startswith("k") and abs(factor) == 1:
-                by = difference.replaced(atom, Sum(0)).times(-factor)
-                low, high = self.known.ranges[atom]
-                self._replace(atom, by)
-                self._constrain(by.times(-1).add(low))
-                if high < INFINITE:
-                    self._constrain(by.add(-high))
+        for variable, coefficient in difference.coefficients.items():
+            if variable.startswith("k") and abs(coefficient) == 1:
+                value = difference.substituted(variable, ZERO).times(-coefficient)
+                low, high = self.system.ranges[variable]
+                self._substitute(variable, value)
+                self._constrain(value.times(-1).add(low))
+                if high < UNBOUNDED:
+                    self._constrain(value.add(-high))
                 return
 
-    def _replace(self, atom: str, by: Sum) -> None:
-        self._replaced = {name: item.replaced(atom, by) for name, item in self._replaced.items()} | {atom: by}
-        self._values = {node: item.replaced(atom, by) for node, item in self._values.items()}
-        self.mixed = {name: (item.replaced(atom, by), group) for name, (item, group) in self.mixed.items()}
-        constraints, self.known.constraints = self.known.constraints, []
+    def _substitute(self, variable: str, value: Affine) -> None:
+        known = self._substitutions
+        self._substitutions = {name: item.substituted(variable, value) for name, item in known.items()}
+        self._substitutions[variable] = value
+        self._values = {node: item.substituted(variable, value) for node, item in self._values.items()}
+        self.xors = {name: (item.substituted(variable, value), group) for name, (item, group) in self.xors.items()}
+        constraints, self.system.constraints = self.system.constraints, []
         for item in constraints:
-            self._constrain(item.replaced(atom, by))
+            self._constrain(item.substituted(variable, value))
 
     # --- loops --------------------------------------------------------------------------------------------------------
 
-    def _round(self, row: Sequence[Any]) -> Sum:
-        atom = f"k{row[1]}"
-        if atom not in self.known.ranges:
-            self._bound_rounds(row[1], atom)
-        step = Sum(0)
-        for sign, node in row[3]:
-            step = step.plus(self.value(node), sign)
-        if step.factors:
-            raise NotUnderstoodError
-        rounds = self._replaced.get(atom, Sum(0, {atom: 1}))
-        if atom not in self._open and self.known.ranges[atom] == (0, 0):
-            rounds = Sum(0)
-        return self.value(row[2]).plus(rounds, step.constant)
+    def _induction(self, node: Induction) -> Affine:
+        iteration = f"k{node.block}"
+        if iteration not in self.system.ranges:
+            self._bound_iterations(node.block, iteration)
+        step = ZERO
+        for sign, term in node.steps:
+            step = step.plus(self.value(term), sign)
+        if step.coefficients:
+            raise NotAffineError
+        count = self._substitutions.get(iteration, Affine(0, {iteration: 1}))
+        if iteration not in self._open_loops and self.system.ranges[iteration] == (0, 0):
+            count = ZERO
+        return self.value(node.initial).plus(count, step.constant)
 
-    def _bound_rounds(self, head: int, atom: str) -> None:
-        """How often a loop may have been gone round."""
-        rounds, before = self._loops[str(head)]
-        for node, wanted in before:
-            self.assume(node, wanted=wanted)
-        if atom in self.known.ranges:
+    def _bound_iterations(self, header: int, iteration: str) -> None:
+        """Find the range of a loop's iterations."""
+        loop = self._footprint.loops[header]
+        for condition in loop.enter:
+            self.assume(condition)
+        if iteration in self.system.ranges:
             return
-        self.known.ranges[atom] = 0, INFINITE
-        self._open.append(atom)
-        held, unproven, self._unproven = dict(self._values), self._unproven, []
-        goes_on = [item for node, wanted in rounds for item in self._going_on(node, wanted, atom)]
-        most = INFINITE
-        for item in goes_on:
-            most = min(most, most_rounds(item, atom, self.known))
-        self._open.remove(atom)
-        self.known.ranges[atom] = 0, most
-        for item, low, high in self._unproven:
-            if any(other in item.factors for other in self._open):
-                unproven.append((item, low, high))
-            elif self.known.least(item) < low or self.known.most(item) > high:
-                # What was read on the way is not so: nothing is known of the rounds. Bounds of loops inside stay:
-                # they count rounds within one of these (`_of_this_round`), and what came of them is dropped here.
-                self._values = held
-                self.known.ranges[atom] = 0, INFINITE
-                goes_on = []
-        self._unproven = unproven
-        for item in goes_on:
-            self._bound_later(item, atom)
+        self.system.ranges[iteration] = 0, UNBOUNDED
+        self._open_loops.append(iteration)
+        values, to_prove, self._to_prove = dict(self._values), self._to_prove, []
+        repeated = [item for condition in loop.repeat for item in self._growing(condition, iteration)]
+        limit = min((iteration_limit(item, iteration, self.system) for item in repeated), default=UNBOUNDED)
+        self._open_loops.remove(iteration)
+        self.system.ranges[iteration] = 0, limit
+        for item, low, high in self._to_prove:
+            if item.depends_on(self._open_loops):
+                to_prove.append((item, low, high))
+            elif self.system.lower_bound(item) < low or self.system.upper_bound(item) > high:
+                # An assumption was wrong: nothing is known of the iterations. Bounds of inner loops stay: they count
+                # iterations within one of these, and the values that depend on them are dropped here.
+                self._values = values
+                self.system.ranges[iteration] = 0, UNBOUNDED
+                repeated = []
+        self._to_prove = to_prove
+        for item in repeated:
+            self._constrain_last(item, iteration)
 
-    def _bound_later(self, item: Sum, atom: str) -> None:
-        """A sum was at most 0 in each round but the last: what it is at most in the last."""
-        step = item.factors[atom]
-        later = item.add(-step).tightened()
-        first = Sum(later.constant, {name: factor for name, factor in later.factors.items() if name != atom})
-        self._constrain(later.add(-max(0, self.known.most(first))))
+    def _constrain_last(self, item: Affine, iteration: str) -> None:
+        """Add the bound, in the last iteration, of an expression that is at most 0 in all others."""
+        later = item.add(-item.coefficients[iteration]).tightened()
+        first = later.substituted(iteration, ZERO)
+        self._constrain(later.add(-max(0, self.system.upper_bound(first))))
 
-    def _going_on(self, node: int, wanted: bool, atom: str) -> list[Sum]:  # noqa: FBT001 - a pair's
-        """Sums that are at most 0 at the end of each round that another one follows, and grow from round to round."""
+    def _growing(self, condition: Condition, iteration: str) -> list[Affine]:
+        """Expressions that are at most 0 at the end of each iteration save the last, and grow with each."""
         found = []
-        for order, row in self._leaves(node, wanted):
-            try:
-                first, second = (self._exact(item, row[3], signed=row[2]) for item in row[4:])
-            except NotUnderstoodError:
+        for operator, comparison in self._conjuncts(condition.predicate, holds=condition.holds):
+            difference = self._difference(comparison)
+            if difference is None or iteration not in difference.coefficients:
                 continue
-            difference = first.plus(second, -1)
-            if atom not in difference.factors:
-                continue
-            if order == "!=":
-                found += counted(difference, atom, self.known)
-            elif order != "==":
-                found += [item for item in at_most_zero(order, difference, self.known) if item.factors[atom] > 0]
+            if operator == "!=":
+                found += nonpositive_before_zero(difference, iteration, self.system)
+            elif operator != "==":
+                items = nonpositive(operator, difference, self.system)
+                found += [item for item in items if item.coefficients[iteration] > 0]
         return found

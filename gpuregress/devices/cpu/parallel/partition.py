@@ -1,8 +1,7 @@
-"""Which blocks of a launch may run side by side, and the parts that several cores take.
+"""Partition of a launch over cores, and the parallel run of its parts.
 
-A launch is cut, along its slowest axis if that is even, into runs of blocks: boxes. The formulas of the kernel's
-footprint say which bytes each box may touch, exactly or more than it does. Where no part touches what another one
-writes, their order cannot matter.
+A launch is cut, along its slowest axis if that is even, into runs of blocks. The dependence test decides whether their
+order can matter: then the launch stays whole.
 """
 
 from __future__ import annotations
@@ -14,151 +13,136 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import Any
 
-from gpuregress.devices.cpu.parallel.affine_expressions import NotUnderstoodError
-from gpuregress.devices.cpu.parallel.dependence import Apart, Places
-from gpuregress.devices.cpu.parallel.footprint_evaluation import Footprint
+from gpuregress.devices.cpu.parallel.affine_expressions import NotAffineError
+from gpuregress.devices.cpu.parallel.constraints import Range
+from gpuregress.devices.cpu.parallel.dependence import DependenceTest, KernelLaunch
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.records import Dim3
 
-SMALLEST = 1 << 14
-"""Threads in a launch from which on a further core pays; a 16th of them where the kernel has a loop."""
-_LARGE = 16
-"""Times as many from which on it pays to work out the cut, 1/2 ms or so, for a launch that may not come again."""
+MIN_THREADS = 1 << 14
+"""Threads of a launch for which a further core pays; a 16th of them where the kernel has a loop."""
+_MIN_FACTOR_FIRST = 16
+"""Multiple of `MIN_THREADS` for which the test pays, some 0.5 ms, at a launch that may not be repeated."""
 _MOST_KEPT = 4096
 _EVEN = 9, 8
-"""The longest of the parts may have so many times its share of the blocks before planes are cut through."""
+"""Largest ratio of the longest part to an even share before the cut goes through planes of the grid."""
+
+Partition = list[tuple[int, int]]
+"""(first block, end) of each part, by linear number, in order."""
 
 
-def parts(
-    footprint: Footprint | None,
-    grid: Dim3,
-    block: Dim3,
-    parameters: bytes,
-    places: Places,
-    most: int,
-) -> list[tuple[int, int]]:
-    """Cuts a launch.
+def partition(launch: KernelLaunch, most: int) -> Partition:
+    """Cut a launch into independent parts.
 
     Args:
-        footprint: the kernel's, as `lower.footprint` made it.
-        grid: blocks along x, y, z.
-        block: threads along x, y, z.
-        parameters: the argument bytes.
-        places: what addresses, handles and names stand for.
+        launch: the launch.
         most: parts, at most.
 
     Returns:
-        (first block, end) of each part, by linear number, in order; one part where the order of the blocks may matter.
+        one part where the order of the blocks may matter.
     """
-    total = grid[0] * grid[1] * grid[2]
-    whole = [(0, total)]
-    axis = max(number for number in range(3) if grid[number] > 1 or number == 0)
-    if footprint is None or min(most, total) < 2 or not _pays(footprint, total, block):
-        return whole
+    footprint, total = launch.footprint, launch.blocks
+    if footprint is None or min(most, total) < 2 or not _is_worthwhile(launch):
+        return [(0, total)]
     try:
-        apart = Apart(footprint, _ranges(grid, block), parameters, places)
-    except (NotUnderstoodError, RecursionError):
-        return whole
+        test = DependenceTest(footprint, launch)
+    except (NotAffineError, RecursionError):
+        return [(0, total)]
     for count in _counts(min(most, total)):
-        for found in _cuts(grid, axis, count):
-            if apart.parts([_boxes(first, end, grid) for first, end in found]):
-                return found
-    return whole
+        for parts in _candidates(launch.grid, count):
+            if test.is_independent([_boxes(first, end, launch.grid) for first, end in parts]):
+                return parts
+    return [(0, total)]
 
 
-class Cuts:
-    """How the launches of loaded programs are cut, each worked out once."""
+class PartitionCache:
+    """Partitions of the launches of loaded programs."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, list[tuple[int, int]] | None] = {}
+        self._known: dict[tuple[str, Dim3, Dim3, bytes, int], Partition | None] = {}
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Forget all."""
         self._known.clear()
 
-    def parts(
-        self,
-        kernel: str,
-        footprint: Footprint | None,
-        grid: Dim3,
-        block: Dim3,
-        parameters: bytes,
-        places: Places,
-        most: int,
-    ) -> list[tuple[int, int]]:
-        """As `parts`; `kernel` tells the kernels of all loaded programs apart.
+    def partition(self, kernel: str, launch: KernelLaunch, most: int) -> Partition:
+        """Return `partition(launch, most)`; a launch that is not large is cut from its second time on.
 
-        A launch that is not large is cut when it comes the second time.
+        Args:
+            kernel: tells the kernels of all loaded programs apart.
+            launch: the launch.
+            most: parts, at most.
         """
-        total = grid[0] * grid[1] * grid[2]
-        if footprint is None or not _pays(footprint, total, block):
-            return [(0, total)]
-        key = (kernel, grid, block, parameters, most)
-        found = self._known.get(key)
-        if found is None:
+        if not _is_worthwhile(launch):
+            return [(0, launch.blocks)]
+        key = (kernel, launch.grid, launch.block, launch.parameters, most)
+        parts = self._known.get(key)
+        if parts is None:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()
-            if key not in self._known and not _pays(footprint, total, block, _LARGE):
+            if key not in self._known and not _is_worthwhile(launch, _MIN_FACTOR_FIRST):
                 self._known[key] = None
-                return [(0, total)]
-            found = self._known[key] = parts(footprint, grid, block, parameters, places, most)
-        return found
+                return [(0, launch.blocks)]
+            parts = self._known[key] = partition(launch, most)
+        return parts
 
 
-def _pays(footprint: Footprint, blocks: int, block: Dim3, times: int = 1) -> bool:
-    threads = blocks * block[0] * block[1] * block[2]
-    return threads * (16 if footprint["has_loops"] else 1) >= times * SMALLEST
+def _is_worthwhile(launch: KernelLaunch, factor: int = 1) -> bool:
+    if launch.footprint is None:
+        return False
+    threads = launch.blocks * math.prod(launch.block)
+    return threads * (16 if launch.footprint.has_loops else 1) >= factor * MIN_THREADS
 
 
-def _cuts(grid: Dim3, axis: int, count: int) -> Iterator[list[tuple[int, int]]]:
-    """Ways to cut a grid into parts of its blocks: even ones first, then between the planes of its slowest axis."""
-    total = grid[0] * grid[1] * grid[2]
-    each, planes = total // grid[axis], grid[axis]
+def _candidates(grid: Dim3, count: int) -> Iterator[Partition]:
+    """Partitions of a grid: into even parts first, then between the planes of its slowest axis."""
+    axis = max(number for number in range(3) if grid[number] > 1 or number == 0)
+    total, planes = math.prod(grid), grid[axis]
     most = -(-planes // count)
     if most * count * _EVEN[1] > planes * _EVEN[0]:
         yield list(pairwise(number * total // count for number in range(count + 1)))
     if planes >= count:
-        yield list(pairwise(number * planes // count * each for number in range(count + 1)))
+        yield list(pairwise(number * planes // count * (total // planes) for number in range(count + 1)))
 
 
-def _boxes(first: int, end: int, grid: Dim3) -> list[dict[str, tuple[int, int]]]:
-    """The blocks `first` to `end` (exclusive) as boxes: each coordinate's least and greatest value."""
+def _boxes(first: int, end: int, grid: Dim3) -> list[dict[str, Range]]:
+    """The blocks `first` to `end` (exclusive) as boxes."""
     return [
-        {f"ctaid.{axis}": place for axis, place in zip("zyx", box, strict=True)}
-        for box in _covered(first, end, (grid[2], grid[1], grid[0]))
+        {f"ctaid.{axis}": range_ for axis, range_ in zip("zyx", box, strict=True)}
+        for box in _cover(first, end, (grid[2], grid[1], grid[0]))
     ]
 
 
-def _covered(first: int, end: int, sizes: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
+def _cover(first: int, end: int, sizes: tuple[int, ...]) -> list[tuple[Range, ...]]:
+    """Boxes that cover a range of linear numbers, slowest axis first."""
     if len(sizes) == 1:
         return [((first, end - 1),)]
     inner = sizes[1:]
     each = math.prod(inner)
     (low, start), (high, rest) = divmod(first, each), divmod(end, each)
     if low == high:
-        return [((low, low), *box) for box in _covered(start, rest, inner)]
-    found = []
+        return [((low, low), *box) for box in _cover(start, rest, inner)]
+    boxes = []
     if start:
-        found += [((low, low), *box) for box in _covered(start, each, inner)]
+        boxes += [((low, low), *box) for box in _cover(start, each, inner)]
         low += 1
     if low < high:
-        found.append(((low, high - 1), *((0, size - 1) for size in inner)))
+        boxes.append(((low, high - 1), *((0, size - 1) for size in inner)))
     if rest:
-        found += [((high, high), *box) for box in _covered(0, rest, inner)]
-    return found
+        boxes += [((high, high), *box) for box in _cover(0, rest, inner)]
+    return boxes
 
 
 def _counts(most: int) -> list[int]:
-    """How many parts to try: what changes pairs of places (`i ^ 64`) can often be cut at powers of two only."""
+    """Numbers of parts to try: a kernel that exchanges pairs (`i ^ 64`) can often be cut at powers of two only."""
     return sorted({most, 1 << most.bit_length() - 1, 2}, reverse=True)
 
 
 def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
-    """Runs a kernel on several cores, the first part on this one; ctypes gives the interpreter's lock away meanwhile.
+    """Run a kernel on several cores, the first part on this one; ctypes releases the interpreter's lock meanwhile.
 
-    The other cores' threads are kept from launch to launch: to wake one takes 20 µs, to start one 50.
+    The threads of the other cores are kept from launch to launch: to wake one takes 20 µs, to start one 50.
 
     Returns:
         the status and the machine of the first part that failed; 0 and the first machine where none did. A part before
@@ -173,7 +157,7 @@ def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[in
     try:
         work(0)
     finally:
-        wait(others)  # after ^C, too: what they write to would be freed under them
+        wait(others)  # after ^C, too: the memory that they write to would be freed under them
     for other in others:
         other.result()
     failed = next((number for number, item in enumerate(status) if item), 0)
@@ -183,14 +167,3 @@ def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[in
 @functools.lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:  # noqa: ARG001 - a forked process has no threads
     return ThreadPoolExecutor(threads, "core")
-
-
-def _ranges(grid: Dim3, block: Dim3) -> dict[str, tuple[int, int]]:
-    """Each coordinate's least and greatest value in a launch."""
-    found = {}
-    for number, name in enumerate("xyz"):
-        found[f"tid.{name}"] = 0, block[number] - 1
-        found[f"ctaid.{name}"] = 0, grid[number] - 1
-        found[f"ntid.{name}"] = block[number], block[number]
-        found[f"nctaid.{name}"] = grid[number], grid[number]
-    return found

@@ -10,7 +10,7 @@ import numpy as np
 from gpuregress.devices.cpu.runtime import layout
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
-from gpuregress.devices.cpu.runtime.program import Compiled, KernelFacts
+from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts
 from gpuregress.devices.cpu.runtime.sites import Site
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.waiting import describe_waiting
@@ -54,7 +54,7 @@ class Scene:
         cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
     """
 
-    compiled: Compiled
+    compiled: CompiledModule
     kernel: KernelFacts
     name: str
     space: AddressSpace
@@ -212,7 +212,9 @@ def _guessed(scene: Scene, site: Site, address: int) -> Region | None:
 
 def _shared(scene: Scene, site: Site, offset: int) -> _Place | None:
     kind, _, which = site.origin.partition(" ")
-    ranges = [(name, start, scene.dynamic_size if size < 0 else size) for name, start, size in scene.compiled.shared]
+    ranges = [
+        (item.name, item.address, scene.dynamic_size if item.size < 0 else item.size) for item in scene.compiled.shared
+    ]
     named = [item for item in ranges if kind == "symbol" and item[0] == which]
     if not ranges:
         return None
@@ -284,7 +286,7 @@ def _signed(value: int) -> int:
 
 
 def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
-    lines = describe_waiting(scene.context, scene.kernel.places, scene.compiled.sites, scene.block)
+    lines = describe_waiting(scene.context, scene.kernel.wait_sites, scene.compiled.sites, scene.block)
     message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
     return KernelFault("deadlock", message, details=tuple(lines))
 
@@ -299,4 +301,4 @@ def _stuck(scene: Scene) -> KernelFault:
 
 def _waiting(scene: Scene, block: Neighbour) -> list[str]:
     assert block.context is not None
-    return describe_waiting(block.context, scene.kernel.places, scene.compiled.sites, scene.block)
+    return describe_waiting(block.context, scene.kernel.wait_sites, scene.compiled.sites, scene.block)

@@ -1,11 +1,13 @@
-"""A compiled program: object code, and what must be known to launch its kernels. Plain data."""
+"""A compiled module as plain records: object code, and the facts that launches and messages need."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 from gpuregress.devices.cpu.runtime.sites import Site
+from gpuregress.records import Dim3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,62 +26,104 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What a launch must know of a kernel; see `lower.kernel.BuiltKernel`."""
+    """The facts of a compiled kernel.
+
+    Attributes:
+        symbol: its name in the object code.
+        parameter_bytes: size of its parameter space.
+        local_bytes: local memory of a thread.
+        context_bytes: thread context of a block; 0 where no thread waits.
+        static_shared: declared bytes of shared memory.
+        wait_sites: number of the site of each wait, in order.
+        max_threads: of a block.
+        required_block: threads along x, y, z that it must be launched with, where it says so.
+        cooperative: whether its blocks may wait for the whole grid.
+        footprint: its accesses to global memory; None where the order of its blocks may matter.
+        cluster: blocks of a cluster along x, y, z.
+    """
 
     symbol: str
     parameter_bytes: int
     local_bytes: int
     context_bytes: int
     static_shared: int
-    places: tuple[int, ...]
+    wait_sites: tuple[int, ...]
     max_threads: int
-    required_block: tuple[int, int, int] | None
+    required_block: Dim3 | None
     cooperative: bool
-    footprint: dict[str, Any] | None
-    cluster: tuple[int, int, int] = (1, 1, 1)
+    footprint: Footprint | None
+    cluster: Dim3
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """An address in a variable's initial contents, known when the program is loaded: `symbol + addend >> shift`.
+
+    Attributes:
+        offset: first byte of the variable that holds it.
+        size: bytes.
+        symbol: the variable or function.
+        addend: bytes added to its address.
+        shift: bits by which the sum is shifted to the right.
+    """
+
+    offset: int
+    size: int
+    symbol: str
+    addend: int
+    shift: int
 
 
 @dataclass(frozen=True, slots=True)
 class VariableFacts:
-    """A module variable: its bytes, and what of them are addresses.
+    """A module variable and its initial contents.
 
     Attributes:
         name: as the PTX has it.
         size: bytes.
         itemsize: bytes of an element.
-        data: its first contents, hexadecimal; zeros follow.
-        addresses: (byte, bytes, symbol, offset, shift) for each address in it.
+        data: initial contents, hexadecimal; zeros follow.
+        relocations: the addresses in it.
     """
 
     name: str
     size: int
     itemsize: int
     data: str
-    addresses: tuple[tuple[int, int, str, int, int], ...]
+    relocations: tuple[Relocation, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """Everything that is kept.
+class SharedVariable:
+    """A shared variable: its address in the shared window, and its bytes; -1 for the dynamic shared memory."""
+
+    name: str
+    address: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledModule:
+    """A compiled PTX module.
 
     Attributes:
         code: object code.
-        kernels: name → facts.
-        sites: the places that faults can name.
+        kernels: name -> facts.
+        sites: the instructions that faults can name.
         variables: the module's, in the order of the machine's `symbols`.
         tables: special-function tables in the machine's order.
-        shared: name, address, bytes (-1: dynamic) of each shared variable.
-        functions: device function → its address.
-        dynamic_start: where the dynamic shared memory starts.
-        refused: kernels that need what is not there → the message.
+        shared: the shared variables.
+        functions: device function -> its address.
+        dynamic_start: address of the dynamic shared memory.
+        refused: kernel that needs an unsupported instruction -> the message.
     """
 
     code: bytes
-    kernels: dict[str, KernelFacts]
+    kernels: Mapping[str, KernelFacts]
     sites: tuple[Site, ...]
     variables: tuple[VariableFacts, ...]
     tables: tuple[str, ...]
-    shared: tuple[tuple[str, int, int], ...]
-    functions: dict[str, int]
+    shared: tuple[SharedVariable, ...]
+    functions: Mapping[str, int]
     dynamic_start: int
-    refused: dict[str, str]
+    refused: Mapping[str, str]

@@ -1,34 +1,35 @@
-"""A loaded program's variables: regions of their own, with their first contents."""
+"""Memory of a loaded module's variables: a region each, with its initial contents."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
-from gpuregress.devices.cpu.runtime.program import Compiled
+from gpuregress.devices.cpu.runtime.program import CompiledModule
 from gpuregress.errors import DeviceError
 
 
-def place_variables(built: Compiled, space: AddressSpace) -> dict[str, Region]:
-    """Gives each variable a region, then fills them: one may hold another's address.
+def place_variables(module: CompiledModule, space: AddressSpace) -> dict[str, Region]:
+    """Allocate a region for each variable, then fill them: one may hold another's address.
 
     Raises:
         DeviceError: an initializer names something that is not there.
     """
-    regions = {item.name: space.allocate(item.name, item.size, item.itemsize, zeros=True) for item in built.variables}
-    for item in built.variables:
+    regions = {item.name: space.allocate(item.name, item.size, item.itemsize, zeros=True) for item in module.variables}
+    for item in module.variables:
         data = bytearray.fromhex(item.data)
-        for place, size, symbol, offset, shift in item.addresses:
-            value = _address(built, regions, symbol, item.name) + offset >> shift
-            data.extend(bytes(max(0, place + size - len(data))))
-            data[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+        for slot in item.relocations:
+            value = _address(module, regions, slot.symbol, item.name) + slot.addend >> slot.shift
+            end = slot.offset + slot.size
+            data.extend(bytes(max(0, end - len(data))))
+            data[slot.offset : end] = (value & (1 << 8 * slot.size) - 1).to_bytes(slot.size, "little")
         regions[item.name].write(np.frombuffer(bytes(data), np.uint8))
     return regions
 
 
-def _address(built: Compiled, regions: dict[str, Region], symbol: str, variable: str) -> int:
+def _address(module: CompiledModule, regions: dict[str, Region], symbol: str, variable: str) -> int:
     if symbol in regions:
         return regions[symbol].address
-    if symbol in built.functions:
-        return built.functions[symbol]
+    if symbol in module.functions:
+        return module.functions[symbol]
     raise DeviceError(f"the initializer of {variable} names {symbol}, which is not there")

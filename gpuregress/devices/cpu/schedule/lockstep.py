@@ -65,7 +65,7 @@ class Lockstep:
         self._regions: dict[int, _Region] = {}
         self._pending: list[_Region] = []
         self._resuming = False
-        self.places: tuple[int, ...] = ()
+        self.wait_sites: tuple[int, ...] = ()
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
         """Builds the regions from `b` on; control goes to `after` when all threads have exited."""

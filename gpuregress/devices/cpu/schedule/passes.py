@@ -33,7 +33,7 @@ class Passes:
         self.body = body
         self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
         self.context = body.view.pointer("context")
-        self.places: list[int] = []
+        self.wait_sites: list[int] = []
         self.kinds: list[int] = []
         self.resumes: list[ir.Block] = []
         self.recipes = Recipes(body.emitter)
@@ -200,7 +200,7 @@ class Passes:
         resume = self.llvm.append_basic_block(f"resume{place}")
         self.resumes.append(resume)
         self.kinds.append(kind)
-        self.places.append(self.unit.site(emitter.current()))
+        self.wait_sites.append(self.unit.site(emitter.current()))
         emitter.builder = ir.IRBuilder(resume)
         for name in sorted(registers.needed):
             if name not in self.recipes:

@@ -47,7 +47,7 @@ def backwards(function: Callable[[int], int], machines: Sequence[Machine]) -> tu
 
 def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     """The digests of a case's dumps, and into how many parts each launch was cut."""
-    whole, cut = partition.Cuts.parts, list[int]()
+    whole, cut = partition.PartitionCache.partition, list[int]()
 
     def watch(*arguments: object) -> list[tuple[int, int]]:
         found = whole(*arguments)  # type: ignore[arg-type]  # handed through
@@ -56,8 +56,8 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
 
     plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "SMALLEST", 1)
-        patch.setattr(partition.Cuts, "parts", watch)
+        patch.setattr(partition, "MIN_THREADS", 1)
+        patch.setattr(partition.PartitionCache, "partition", watch)
         patch.setattr(partition, "run", backwards)
         patch.setenv(cores.VARIABLE, str(count))
         with registry.open_device("cpu") as device:

@@ -1,26 +1,41 @@
-"""Parts that are called apart are: random formulas, loops, joins and guards against all threads enumerated."""
+"""Parts that the dependence test calls independent: random footprints against all threads enumerated."""
 
 from __future__ import annotations
 
 import struct
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.parallel import partition
-from gpuregress.devices.cpu.parallel.affine_expressions import Knowledge, NotUnderstoodError, Sum
-from gpuregress.devices.cpu.parallel.dependence import Apart, Places
+from gpuregress.devices.cpu.parallel.affine_expressions import NotAffineError
+from gpuregress.devices.cpu.parallel.dependence import AddressMap, DependenceTest, KernelLaunch
+from gpuregress.devices.cpu.runtime.footprint_ir import (
+    Condition,
+    Conditions,
+    Constant,
+    Coordinate,
+    Footprint,
+    Induction,
+    LoopConditions,
+    Node,
+    Operation,
+    ParameterValue,
+    Phi,
+    Read,
+    Write,
+)
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.records import Dim3
-from tests.devices.cpu import enumerated
+from tests.devices.cpu.parallel import enumerated
 
 FIRST, SECOND = 0, 8
 """Where the parameters are: two buffers, then numbers of four bytes."""
 NUMBERS = (16, 20, 24)
+UNSIZED = frozenset(["+", "-", "*", "widen", "select", "and", "or"])
 LOOP, AFTER = 10, 20
 """The head of the loop that there may be, and the join behind it."""
 
@@ -30,107 +45,110 @@ class Formulas:
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
-        self.nodes: list[list[Any]] = []
+        self.nodes: list[Node] = []
 
-    def new(self, *row: Any) -> int:
-        if list(row) not in self.nodes:
-            self.nodes.append(list(row))
-        return self.nodes.index(list(row))
+    def new(self, node: Node) -> int:
+        if node not in self.nodes:
+            self.nodes.append(node)
+        return self.nodes.index(node)
+
+    def operation(self, operator: str, *operands: int, signed: bool = False) -> int:
+        return self.new(Operation(operator, operands, 0 if operator in UNSIZED else 32, signed))
+
+    def constant(self, *values: int) -> int:
+        return self.new(Constant(self.draw(st.sampled_from(values))))
 
     def leaf(self) -> int:
-        draw = self.draw
-        kind = draw(st.sampled_from(["tid.x", "ctaid.x", "ctaid.y", "global", "number", "parameter"]))
+        kind = self.draw(st.sampled_from(["tid.x", "ctaid.x", "ctaid.y", "global", "number", "parameter"]))
         if kind == "number":
-            return self.new("c", draw(st.sampled_from([0, 1, 2, 3, 4, 7, 8, 16, -1, -4, 1 << 30, (1 << 32) // 3 + 1])))
+            return self.constant(0, 1, 2, 3, 4, 7, 8, 16, -1, -4, 1 << 30, (1 << 32) // 3 + 1)
         if kind == "parameter":
-            return self.new("p", draw(st.sampled_from(NUMBERS)), 4)
+            return self.new(ParameterValue(self.draw(st.sampled_from(NUMBERS)), 4))
         if kind == "global":
-            return self.new(
-                "+", self.new("*", self.new("x", "ctaid.x"), self.new("x", "ntid.x")), self.new("x", "tid.x")
-            )
-        return self.new("x", kind)
+            block, size, thread = (self.new(Coordinate(name)) for name in ("ctaid.x", "ntid.x", "tid.x"))
+            return self.operation("+", self.operation("*", block, size), thread)
+        return self.new(Coordinate(kind))
 
     def index(self, depth: int) -> int:
         """32 bits."""
         draw = self.draw
         if depth == 0 or draw(st.integers(0, 3)) == 0:
             return self.leaf()
-        kind = draw(
-            st.sampled_from(
-                ["+", "+", "+", "-", "*", "*", "<<", ">>", "&", "|", "^", "/", "%", "hi", "min", "max", "?:"]
-            )
-        )
+        operators = ["+", "+", "+", "-", "*", "*", "<<", ">>", "&", "|", "^", "/", "%", "hi", "min", "max", "select"]
+        operator = draw(st.sampled_from(operators))
         left = self.index(depth - 1)
-        if kind in ("+", "-", "min", "max"):
-            right = self.index(depth - 1)
-            signs = [draw(st.booleans()), 32] if kind in ("min", "max") else []
-            return self.new(kind, *signs, left, right)
-        if kind == "?:":
-            return self.new(kind, self.condition(1), left, self.index(depth - 1))
-        right = self.new("c", draw(st.sampled_from([1, 2, 3, 4, 7, 8, 16])))
-        if kind == "*":
-            return self.new(kind, left, draw(st.sampled_from([right, self.new("p", NUMBERS[0], 4)])))
-        return self.new(kind, *([32] if kind in ("<<", "&", "|", "^") else [draw(st.booleans()), 32]), left, right)
+        if operator in ("+", "-"):
+            return self.operation(operator, left, self.index(depth - 1))
+        if operator in ("min", "max"):
+            return self.operation(operator, left, self.index(depth - 1), signed=draw(st.booleans()))
+        if operator == "select":
+            return self.operation(operator, self.condition(1), left, self.index(depth - 1))
+        right = self.constant(1, 2, 3, 4, 7, 8, 16)
+        if operator == "*":
+            right = draw(st.sampled_from([right, self.new(ParameterValue(NUMBERS[0], 4))]))
+        signed = operator in (">>", "/", "%", "hi") and draw(st.booleans())
+        return self.operation(operator, left, right, signed=signed)
 
     def condition(self, depth: int) -> int:
         draw = self.draw
         if depth and draw(st.integers(0, 3)) == 0:
-            return self.new(draw(st.sampled_from(["and", "or"])), self.condition(0), self.condition(0))
-        order = draw(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
-        return self.new("cmp", order, draw(st.booleans()), 32, self.index(1), self.leaf())
+            return self.operation(draw(st.sampled_from(["and", "or"])), self.condition(0), self.condition(0))
+        operator = draw(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
+        return self.operation(operator, self.index(1), self.leaf(), signed=draw(st.booleans()))
 
     def bound(self, value: int) -> int:
-        """What a loop's value is compared with: the same in all rounds, or not."""
-        kind = self.draw(st.sampled_from(["", "", "&", "?:", "min"]))
-        if kind == "&":
-            return self.new("&", 32, value, self.new("c", self.draw(st.sampled_from([7, 5]))))
-        if kind == "min":
-            return self.new("min", True, 32, value, self.leaf())
-        if kind == "?:":
-            return self.new("?:", self.new("cmp", "<", True, 32, value, self.leaf()), self.leaf(), self.leaf())
+        """The side that a loop's value is compared with: invariant, or not."""
+        operator = self.draw(st.sampled_from(["", "", "&", "select", "min"]))
+        if operator == "&":
+            return self.operation("&", value, self.constant(7, 5))
+        if operator == "min":
+            return self.operation("min", value, self.leaf(), signed=True)
+        if operator == "select":
+            less = self.operation("<", value, self.leaf(), signed=True)
+            return self.operation("select", less, self.leaf(), self.leaf())
         return self.index(1)
 
     def address(self, index: int) -> int:
-        buffer = self.new("p", self.draw(st.sampled_from([FIRST, FIRST, FIRST, SECOND])), 8)
-        wide = self.new("widen", self.draw(st.booleans()), index)
-        return self.new("+", buffer, self.new("*", wide, self.new("c", 4)))
+        buffer = self.new(ParameterValue(self.draw(st.sampled_from([FIRST, FIRST, FIRST, SECOND])), 8))
+        wide = self.operation("widen", index, signed=self.draw(st.booleans()))
+        return self.operation("+", buffer, self.operation("*", wide, self.constant(4)))
 
 
 @st.composite
-def footprints(draw: st.DrawFn) -> dict[str, Any]:
+def footprints(draw: st.DrawFn) -> Footprint:
     """A loop, perhaps, a join behind it, and accesses to four bytes in it or behind it."""
     make = Formulas(draw)
-    loops: dict[str, Any] = {}
-    joins: dict[str, Any] = {}
+    loops: dict[int, LoopConditions] = {}
+    joins: dict[int, dict[int, Conditions]] = {}
     indexes = [make.index(3), make.index(2)]
     if draw(st.booleans()):
-        step = draw(
-            st.sampled_from([make.new("c", 1), make.new("c", 4), make.new("c", -1), make.new("p", NUMBERS[1], 4)])
-        )
-        value = make.new("round", LOOP, indexes[0], [[1, step]])
-        following = make.new("+", value, step)
-        other = make.new("round", LOOP, make.index(1), [[1, make.new("c", draw(st.sampled_from([1, -1, 8])))]])
+        step = draw(st.sampled_from([make.constant(1, 4, -1), make.new(ParameterValue(NUMBERS[1], 4))]))
+        value = make.new(Induction(LOOP, (1,), (indexes[0], step)))
+        following = make.operation("+", value, step)
+        other = make.new(Induction(LOOP, (1,), (make.index(1), make.constant(1, -1, 8))))
         tested = draw(st.sampled_from([following, following, other]))
-        order = draw(st.sampled_from(["<", "<", "!=", ">", "<="]))
-        again = [[make.new("cmp", order, draw(st.booleans()), 32, tested, make.bound(other)), True]]
+        operator, signed = draw(st.sampled_from(["<", "<", "!=", ">", "<="])), draw(st.booleans())
+        repeat: Conditions = (
+            Condition(make.operation(operator, tested, make.bound(other), signed=signed), holds=True),
+        )
         if draw(st.booleans()):
-            again.append([make.new("cmp", "<", True, 32, draw(st.sampled_from([value, other])), make.leaf()), True])
-        before = [[make.condition(1), True]] if draw(st.booleans()) else []
-        loops[str(LOOP)] = [again, before]
-        left = [
-            [*before, [again[0][0], False]] if len(again) == 1 else before,
-            [[before[0][0], False]] if before else [[make.new("c", 0), True]],
-        ]
-        joins[str(AFTER)] = {"1": left[0], "2": left[1]}
-        joined = make.new("join", AFTER, [[1, following], [2, indexes[0]]])
-        indexes = [value, other, joined, make.new("+", joined, make.index(1))]
-    accesses: list[list[Any]] = []
+            inner = make.operation("<", draw(st.sampled_from([value, other])), make.leaf(), signed=True)
+            repeat += (Condition(inner, holds=True),)
+        enter = (Condition(make.condition(1), holds=True),) if draw(st.booleans()) else ()
+        loops[LOOP] = LoopConditions(repeat, enter)
+        left = (*enter, Condition(repeat[0].predicate, holds=False)) if len(repeat) == 1 else enter
+        skipped = Condition(enter[0].predicate, holds=False) if enter else Condition(make.new(Constant(0)), holds=True)
+        joins[AFTER] = {1: left, 2: (skipped,)}
+        joined = make.new(Phi(AFTER, (1, 2), (following, indexes[0])))
+        indexes = [value, other, joined, make.operation("+", joined, make.index(1))]
+    accesses: list[Write | Read] = []
     for kind in ["write", *draw(st.lists(st.sampled_from(["write", "read"]), max_size=2))]:
-        node = make.address(draw(st.sampled_from(indexes)))
-        conditions = [[make.condition(1), draw(st.booleans())] for _ in range(draw(st.integers(0, 2)))]
-        entry = [kind, draw(st.sampled_from([4, 4, 8])), node, draw(st.sampled_from([0, 4, -4, 2])), conditions]
-        accesses.append(entry if kind == "write" else [*entry, [FIRST, SECOND]])
-    return {"nodes": make.nodes, "loops": loops, "joins": joins, "accesses": accesses, "has_loops": bool(loops)}
+        node, size = make.address(draw(st.sampled_from(indexes))), draw(st.sampled_from([4, 4, 8]))
+        conditions = tuple(Condition(make.condition(1), draw(st.booleans())) for _ in range(draw(st.integers(0, 2))))
+        offset = draw(st.sampled_from([0, 4, -4, 2]))
+        write = Write(size, node, offset, conditions)
+        accesses.append(write if kind == "write" else Read(size, node, offset, conditions, (FIRST, SECOND)))
+    return Footprint(tuple(make.nodes), loops, joins, tuple(accesses), bool(loops))
 
 
 @settings(max_examples=400, deadline=None)
@@ -141,22 +159,17 @@ def footprints(draw: st.DrawFn) -> dict[str, Any]:
     numbers=st.tuples(*[st.sampled_from([0, 1, 2, 4, 8, 9, 16, 30, 32, -1, 1 << 29, (1 << 32) // 3 + 1])] * 3),
     count=st.sampled_from([2, 3]),
 )
-def test_what_is_called_apart_is(
-    footprint: dict[str, Any], grid: Dim3, block: Dim3, numbers: tuple[int, ...], count: int
+def test_independent_parts_do_not_clash(
+    footprint: Footprint, grid: Dim3, block: Dim3, numbers: tuple[int, ...], count: int
 ) -> None:
     space = AddressSpace()
     buffers = [space.allocate(name, 4096).address for name in "ab"]
     parameters = struct.pack("<QQiii", *buffers, *numbers)
     total = grid[0] * grid[1] * grid[2]
     cuts = [number * total // count for number in range(count + 1)]
-    try:
-        apart = Apart(footprint, partition._ranges(grid, block), parameters, Places(space, Textures(), {}))
-    except NotUnderstoodError:
-        event("not understood")
-        return
-    called_apart = apart.parts([partition._boxes(first, end, grid) for first, end in pairwise(cuts)])
-    event("called apart" if called_apart else "not apart")
-    if called_apart:
+    independent = _is_independent(footprint, parameters, grid, block, cuts, space)
+    event("independent" if independent else "not independent")
+    if independent:
         try:
             assert not enumerated.clash(footprint, parameters, grid, block, cuts)
         except enumerated.EndlessError:
@@ -164,101 +177,46 @@ def test_what_is_called_apart_is(
 
 
 @pytest.mark.parametrize(
-    ("step", "end", "is_apart"), [(1 << 28, 1 << 30, True), (1 << 28, (1 << 31) - 1, False), (5, 70, False)]
+    ("step", "end", "independent"), [(1 << 28, 1 << 30, True), (1 << 28, (1 << 31) - 1, False), (5, 70, False)]
 )
-def test_a_counter_that_wraps_bounds_no_rounds(step: int, end: int, is_apart: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_counter_that_wraps_bounds_no_iterations(step: int, end: int, independent: bool) -> None:  # noqa: FBT001 - a parameter
     """One counter must stay below an end, which it does once it wraps; another one is written at."""
-    nodes: list[list[Any]] = [
-        ["x", "ctaid.x"],
-        ["c", step],
-        ["round", LOOP, 0, [[1, 1]]],
-        ["+", 2, 1],
-        ["c", end],
-        ["cmp", "<", True, 32, 3, 4],
-        ["c", 1],
-        ["c", 0],
-        ["round", LOOP, 7, [[1, 6]]],
-        ["c", 20],
-        ["cmp", "<", True, 32, 8, 9],
-        ["*", 0, 12],
-        ["c", 12],
-        ["+", 11, 8],
-        ["widen", True, 13],
-        ["c", 4],
-        ["*", 14, 15],
-        ["p", FIRST, 8],
-        ["+", 17, 16],
-    ]
-    footprint = {
-        "nodes": nodes,
-        "loops": {str(LOOP): [[[5, True], [10, True]], []]},
-        "joins": {},
-        "accesses": [["write", 4, 18, 0, []]],
-        "has_loops": True,
-    }
+    nodes: tuple[Node, ...] = (
+        Coordinate("ctaid.x"),
+        Constant(step),
+        Induction(LOOP, (1,), (0, 1)),
+        Operation("+", (2, 1)),
+        Constant(end),
+        Operation("<", (3, 4), 32, signed=True),
+        Constant(1),
+        Constant(0),
+        Induction(LOOP, (1,), (7, 6)),
+        Constant(20),
+        Operation("<", (8, 9), 32, signed=True),
+        Operation("*", (0, 12)),
+        Constant(12),
+        Operation("+", (11, 8)),
+        Operation("widen", (13,), signed=True),
+        Constant(4),
+        Operation("*", (14, 15)),
+        ParameterValue(FIRST, 8),
+        Operation("+", (17, 16)),
+    )
+    repeat = (Condition(5, holds=True), Condition(10, holds=True))
+    loops = {LOOP: LoopConditions(repeat, ())}
+    footprint = Footprint(nodes, loops, {}, (Write(4, 18, 0, ()),), has_loops=True)
     space, grid, block = AddressSpace(), (4, 1, 1), (1, 1, 1)
     parameters = struct.pack("<QQiii", space.allocate("a", 4096).address, 0, 0, 0, 0)
-    assert enumerated.clash(footprint, parameters, grid, block, [0, 2, 4]) is not is_apart
-    assert _called_apart(footprint, parameters, grid, block, [0, 2, 4], space) is is_apart
+    assert enumerated.clash(footprint, parameters, grid, block, [0, 2, 4]) is not independent
+    assert _is_independent(footprint, parameters, grid, block, [0, 2, 4], space) is independent
 
 
-def _called_apart(
-    footprint: dict[str, Any], parameters: bytes, grid: Dim3, block: Dim3, cuts: list[int], space: AddressSpace
+def _is_independent(
+    footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts: list[int], space: AddressSpace
 ) -> bool:
+    launch = KernelLaunch(footprint, grid, block, parameters, AddressMap(space, Textures(), {}))
     try:
-        apart = Apart(footprint, partition._ranges(grid, block), parameters, Places(space, Textures(), {}))
-    except NotUnderstoodError:
+        test = DependenceTest(footprint, launch)
+    except NotAffineError:
         return False
-    return apart.parts([partition._boxes(first, end, grid) for first, end in pairwise(cuts)])
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    constraints=st.lists(st.tuples(*[st.integers(-4, 4)] * 4), max_size=4),
-    asked=st.tuples(*[st.integers(-6, 6)] * 4),
-    ranges=st.tuples(*[st.tuples(st.integers(-3, 2), st.integers(0, 4))] * 3),
-)
-def test_bounds_hold_for_all_numbers(
-    constraints: list[tuple[int, ...]], asked: tuple[int, ...], ranges: tuple[tuple[int, int], ...]
-) -> None:
-    known = Knowledge({name: (low, low + size) for name, (low, size) in zip("abc", ranges, strict=True)})
-    for row in constraints:
-        known.constrain(_sum(row))
-    allowed = [
-        values
-        for values in _product([range(low, low + size + 1) for low, size in ranges])
-        if all(_at(row, values) <= 0 for row in constraints)
-    ]
-    assert known.possible() or not allowed
-    for values in allowed:
-        assert known.least(_sum(asked)) <= _at(asked, values) <= known.most(_sum(asked))
-
-
-def _sum(row: tuple[int, ...]) -> Sum:
-    return Sum(row[0], {name: factor for name, factor in zip("abc", row[1:], strict=True) if factor})
-
-
-def _at(row: tuple[int, ...], values: tuple[int, ...]) -> int:
-    return row[0] + sum(factor * value for factor, value in zip(row[1:], values, strict=True))
-
-
-def _product(ranges: list[range]) -> list[tuple[int, ...]]:
-    return [(a, b, c) for a in ranges[0] for b in ranges[1] for c in ranges[2]]
-
-
-@given(
-    grid=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
-    ends=st.tuples(st.integers(0, 80), st.integers(0, 80)),
-)
-def test_boxes_are_the_blocks_of_a_part(grid: tuple[int, int, int], ends: tuple[int, int]) -> None:
-    first, end = sorted(min(item, grid[0] * grid[1] * grid[2]) for item in ends)
-    if first == end:
-        return
-    found = [
-        x + grid[0] * (y + grid[1] * z)
-        for box in partition._boxes(first, end, grid)
-        for z in range(box["ctaid.z"][0], box["ctaid.z"][1] + 1)
-        for y in range(box["ctaid.y"][0], box["ctaid.y"][1] + 1)
-        for x in range(box["ctaid.x"][0], box["ctaid.x"][1] + 1)
-    ]
-    assert found == list(range(first, end))
+    return test.is_independent([partition._boxes(first, end, grid) for first, end in pairwise(cuts)])

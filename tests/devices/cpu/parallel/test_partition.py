@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.parallel import cores, partition
-from gpuregress.devices.cpu.parallel.dependence import Places
+from gpuregress.devices.cpu.parallel.dependence import AddressMap, KernelLaunch
+from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.textures import Textures
@@ -49,7 +50,7 @@ class _Outcome:
     ) -> None:
         self.parts, self.cuts = 0, list[tuple[int, int]]()
         self.message, self.details = "", tuple[str, ...]()
-        whole = partition.Cuts.parts
+        whole = partition.PartitionCache.partition
 
         def watch(*arguments: object) -> list[tuple[int, int]]:
             found = whole(*arguments)  # type: ignore[arg-type]  # handed through
@@ -57,8 +58,8 @@ class _Outcome:
             return found
 
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(partition, "SMALLEST", 1)
-            patch.setattr(partition.Cuts, "parts", watch)
+            patch.setattr(partition, "MIN_THREADS", 1)
+            patch.setattr(partition.PartitionCache, "partition", watch)
             patch.setenv(cores.VARIABLE, str(count))
             running = Running(Path(folder), SOURCE.format(body=body))
             data = running.put("data", np.random.default_rng(5).integers(0, 99, 2 * SIZE).astype(np.int32))
@@ -333,22 +334,38 @@ def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_launch_that_is_not_large_is_cut_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Dim3] = []
 
-    def in_two(_footprint: object, grid: Dim3, *_rest: object) -> list[tuple[int, int]]:
-        asked.append(grid)
-        return [(0, 1), (1, grid[0])]
+    def in_two(launch: KernelLaunch, _most: int) -> list[tuple[int, int]]:
+        asked.append(launch.grid)
+        return [(0, 1), (1, launch.grid[0])]
 
-    monkeypatch.setattr(partition, "parts", in_two)
-    cuts, places = partition.Cuts(), Places(AddressSpace(), Textures(), {})
-    footprint = {"has_loops": False}
+    monkeypatch.setattr(partition, "partition", in_two)
+    kept, addresses = partition.PartitionCache(), AddressMap(AddressSpace(), Textures(), {})
 
-    def parts(grid: Dim3) -> int:
-        return len(cuts.parts("k", footprint, grid, (128, 1, 1), b"", places, 2))
+    def parts(grid: Dim3, *, has_loops: bool = False) -> int:
+        footprint = Footprint((), {}, {}, (), has_loops)
+        return len(kept.partition("k", KernelLaunch(footprint, grid, (128, 1, 1), b"", addresses), 2))
 
-    smallest = partition.SMALLEST // 128
+    smallest = partition.MIN_THREADS // 128
     assert [parts((smallest - 1, 1, 1)) for _ in range(3)] == [1, 1, 1]
     assert [parts((smallest, 1, 1)) for _ in range(3)] == [1, 2, 2]
     assert [parts((16 * smallest, 1, 1)) for _ in range(2)] == [2, 2]
     assert asked == [(smallest, 1, 1), (16 * smallest, 1, 1)]
-    footprint = {"has_loops": True}
-    assert parts((smallest - 1, 1, 1)) == 1
-    assert parts((smallest - 1, 1, 1)) == 2
+    assert [parts((smallest - 1, 1, 1), has_loops=True) for _ in range(2)] == [1, 2]
+
+
+@given(
+    grid=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
+    ends=st.tuples(st.integers(0, 80), st.integers(0, 80)),
+)
+def test_boxes_are_the_blocks_of_a_part(grid: tuple[int, int, int], ends: tuple[int, int]) -> None:
+    first, end = sorted(min(item, grid[0] * grid[1] * grid[2]) for item in ends)
+    if first == end:
+        return
+    numbers = [
+        x + grid[0] * (y + grid[1] * z)
+        for box in partition._boxes(first, end, grid)
+        for z in range(box["ctaid.z"][0], box["ctaid.z"][1] + 1)
+        for y in range(box["ctaid.y"][0], box["ctaid.y"][1] + 1)
+        for x in range(box["ctaid.x"][0], box["ctaid.x"][1] + 1)
+    ]
+    assert numbers == list(range(first, end))

@@ -1,0 +1,53 @@
+"""The cache of compiled modules: what comes back is what was compiled; damage is compiled again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuregress.devices.cpu.compilation import object_cache
+from gpuregress.devices.cpu.compilation.translate import compile_module
+from gpuregress.devices.cpu.runtime.program import CompiledModule
+from gpuregress.records import from_json, to_json
+from gpuregress.toolchain import cache
+from tests.devices.cpu.running import Running
+
+SOURCE = """
+__device__ int box[4] = {1, 2};
+__device__ int *second = box + 1;
+extern "C" __global__ void k(int* y, const int* x, int n) {
+  __shared__ int own[8];
+  own[threadIdx.x & 7] = box[threadIdx.x & 3];
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    y[i] = (i & 1 ? x[i] : x[i / 2]) + own[i & 7];
+}
+extern "C" __global__ void other(int* y) { *y = *second; }
+"""
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+
+    return Path(Running(tmp_path_factory.mktemp("k"), SOURCE).program.ptx).read_text()
+
+
+def test_a_module_survives_its_way_through_json(text: str) -> None:
+    module = compile_module(text, ())
+    footprint = module.kernels["k"].footprint
+    assert footprint is not None
+    assert footprint.loops
+    assert [item.relocations[0].symbol for item in module.variables if item.relocations] == ["box"]
+    record = json.loads(json.dumps({**to_json(module), "code": ""}))
+    assert from_json(CompiledModule, record | {"code": module.code}) == module
+
+
+def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    module = object_cache.compiled(text, ())
+    assert object_cache.compiled(text, ()) == module
+    for path in tmp_path.rglob("*.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "kernels": {"k": {}}}))
+    assert object_cache.compiled(text, ()) == module
