@@ -152,9 +152,8 @@ class _Collector:
             return None
         if "a1d" in item.modifiers or "a2d" in item.modifiers:
             return None  # The layer comes first among the coordinates.
-        coordinates = (
-            address.coordinates.elements if isinstance(address.coordinates, Vector) else (address.coordinates,)
-        )
+        position = address.coordinates
+        coordinates = position.elements if isinstance(position, Vector) else (position,)
         bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
         count = lanes(item) * size(element_type(item))
         return SurfaceWrite(count, handle, tuple(self._values.read(item, index) for item in coordinates), bounds, ())
@@ -229,7 +228,7 @@ class _Collector:
         return self._values.nodes[self._values.follow(node)]
 
     def _is_own(self, node: int, loop: Loop) -> bool:
-        """Whether a condition depends on a loop's own iterations only: on no join or loop inside, on nothing unknown."""
+        """Whether a condition depends on a loop's own iterations only: on no inner join or loop, on nothing unknown."""
         pending, seen = [node], set[int]()
         while pending:
             number = self._values.follow(pending.pop())

@@ -128,9 +128,8 @@ def footprints(draw: st.DrawFn) -> Footprint:
         other = make.new(Induction(LOOP, (1,), (make.index(1), make.constant(1, -1, 8))))
         tested = draw(st.sampled_from([following, following, other]))
         operator, signed = draw(st.sampled_from(["<", "<", "!=", ">", "<="])), draw(st.booleans())
-        repeat: Conditions = (
-            Condition(make.operation(operator, tested, make.bound(other), signed=signed), holds=True),
-        )
+        compared = make.operation(operator, tested, make.bound(other), signed=signed)
+        repeat: Conditions = (Condition(compared, holds=True),)
         if draw(st.booleans()):
             inner = make.operation("<", draw(st.sampled_from([value, other])), make.leaf(), signed=True)
             repeat += (Condition(inner, holds=True),)
