@@ -15,8 +15,7 @@ from gpuregress.devices.cpu.builder.types import I32, POINTER
 from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
-from gpuregress.devices.cpu.runtime.program import Schedule
-from gpuregress.devices.cpu.runtime.sites import Site, Sites
+from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError
 
 
@@ -36,7 +35,7 @@ class Unit:
     def __init__(self, tree: Module, schedule: Schedule | None = None) -> None:
         self.tree, self.schedule = tree, schedule or Schedule()
         self.module = ir.Module("ptx")
-        self.sites = Sites()
+        self.sites: dict[Site, int] = {}
         self.functions = {item.name: item for item in tree.functions if item.body is not None}
         self.function_numbers = {name: index for index, name in enumerate(self.functions)}
         self.variables = {item.name: item for item in tree.variables}
@@ -145,7 +144,7 @@ class Unit:
     ) -> int:
         """The number of a statement's site."""
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
-        return self.sites.number(Site(mnemonic, where(statement), action, space, size, origin))
+        return self.sites.setdefault(Site(mnemonic, where(statement), action, space, size, origin), len(self.sites))
 
     def device_function(self, name: str) -> ir.Function:
         """The LLVM function of a device function: (machine, thread, results…, parameters…) → status."""

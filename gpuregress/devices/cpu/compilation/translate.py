@@ -88,7 +88,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
     return CompiledModule(
         engine.compile_object(str(unit.module)),
         facts,
-        tuple(unit.sites.items),
+        tuple(unit.sites),
         tuple(variable_facts(unit.variables[name]) for name in unit.symbols),
         tuple(unit.tables),
         shared,

@@ -10,8 +10,7 @@ import numpy as np
 from gpuregress.devices.cpu.runtime import layout
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
-from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts
-from gpuregress.devices.cpu.runtime.sites import Site
+from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.waiting import describe_waiting
 from gpuregress.errors import KernelFault

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
-from gpuregress.devices.cpu.runtime.sites import Site
 from gpuregress.records import Dim3
 
 
@@ -22,6 +21,27 @@ class Schedule:
 
     last_first: bool = False
     proven_rows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An instruction that a fault or a wait can name.
+
+    Attributes:
+        mnemonic: the PTX instruction.
+        where: `saxpy.cu:12`, or the PTX line.
+        action: `read`, `write`, `atomic access`, or "" where it is no access.
+        space: `global`, `shared`, … or "" for a generic address.
+        size: bytes of the access.
+        origin: the variable or parameter that the address probably comes from: `symbol sdata`, `param 16`, "".
+    """
+
+    mnemonic: str
+    where: str
+    action: str = ""
+    space: str = ""
+    size: int = 0
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

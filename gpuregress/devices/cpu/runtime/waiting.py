@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuregress.devices.cpu.runtime.context import DONE, ROWS
-from gpuregress.devices.cpu.runtime.sites import Site
+from gpuregress.devices.cpu.runtime.program import Site
 from gpuregress.records import Dim3
 
 _MOST_RANGES = 6
