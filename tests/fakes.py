@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpuregress.devices.base import Bytes, KernelInfo, LaunchReport, Memory, Module
+from gpuregress.devices.base import Bytes, Device, DeviceModule, KernelInfo, LaunchReport, Memory
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import (
@@ -51,7 +51,7 @@ class FakeMemory:
         return self.data[offset:].copy() if size is None else self.data[offset : offset + size].copy()
 
 
-class FakeModule:
+class FakeModule(DeviceModule):
     """Every kernel of KERNELS, and one symbol of 64 bytes."""
 
     def __init__(self) -> None:
@@ -68,11 +68,12 @@ class FakeModule:
         return self.memory
 
 
-class FakeDevice:
-    """Follows devices.base.Device on numpy."""
+class FakeDevice(Device):
+    """A device on numpy."""
+
+    info = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30)
 
     def __init__(self) -> None:
-        self.info = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30)
         self.memories: dict[int, FakeMemory] = {}
         self.launched = 0
         self.varies = False
@@ -96,7 +97,7 @@ class FakeDevice:
 
     def launch(
         self,
-        module: Module,
+        module: DeviceModule,
         kernel: str,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],

@@ -7,6 +7,7 @@ kernels see them. A device raises `KernelFault` for what a kernel did wrong, `Un
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
@@ -84,7 +85,7 @@ class Memory(Protocol):
         """Copies bytes from the device into a new array; all from `offset` on where no size is given."""
 
 
-class Module(Protocol):
+class DeviceModule(Protocol):
     """A loaded program."""
 
     def kernel(self, name: str) -> KernelInfo:
@@ -92,6 +93,16 @@ class Module(Protocol):
 
     def symbol(self, name: str) -> Memory:
         """A `__constant__` or `__device__` variable by its (mangled or plain) name; `DeviceError` if not there."""
+
+    def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:  # noqa: ARG002 - a default
+        """Return `occupancy` in percent and `blocks`, both of one multiprocessor; empty where they are not known.
+
+        Args:
+            name: the kernel's mangled name.
+            block: threads along x, y, z.
+            shared: dynamic shared memory, bytes.
+        """
+        return {}
 
 
 class Device(Protocol):
@@ -111,7 +122,7 @@ class Device(Protocol):
             the order in words; "" where the hardware's scheduler decides.
         """
 
-    def load(self, program: Program, threads: int | None = None) -> Module:
+    def load(self, program: Program, threads: int | None = None) -> DeviceModule:
         """Makes a compiled program ready to launch.
 
         Args:
@@ -135,7 +146,7 @@ class Device(Protocol):
 
     def launch(
         self,
-        module: Module,
+        module: DeviceModule,
         kernel: str,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
@@ -152,6 +163,22 @@ class Device(Protocol):
             shared: dynamic shared memory, bytes.
             args: each argument's bytes, as the kernel's parameter space holds them.
         """
+
+    def timed_exactly(self) -> AbstractContextManager[None]:
+        """Return a context in which the host's part of a launch is not in its time, where the device can do that."""
+        return nullcontext()
+
+    def clocks(self) -> dict[str, str]:
+        """Return the clocks, temperature and throttle reasons at this moment; empty where they are not known."""
+        return {}
+
+    def canary(self) -> None:
+        """Prove the device healthy after a fault; nothing where faults cannot harm it.
+
+        Raises:
+            DeviceError: it is lost, or calculates wrong.
+        """
+        return
 
     def __enter__(self) -> Self:
         """Takes the device."""

@@ -100,6 +100,6 @@ def _compiler() -> Piece:
 
 
 def _gpu() -> Iterator[Piece]:
-    for finding in host.findings():
+    for finding in host.prerequisites():
         state = finding.problem or "found"
         yield Piece("cuda", finding.piece, state, well=not finding.problem, needed=finding.needed, mend=finding.mend)

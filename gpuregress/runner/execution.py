@@ -7,7 +7,6 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, launchlog, storage
 from gpuregress.devices import textures
-from gpuregress.devices.base import Device, LaunchReport, Memory, Module
+from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.dump import digest, reader
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 from gpuregress.launchlog import LaunchLog
@@ -252,7 +251,7 @@ class _Run:
             take(BufferReader(memory[name], self.case.buffers[name]))
         self._compare_inputs(placed, filled)
         if timing:
-            with getattr(self.device, "timed_exactly", nullcontext)():
+            with self.device.timed_exactly():
                 memory = self._sample(module, placed, {**kept, **filled}, timing)
             self.entering("saving")
             for name in self.case.dump:
@@ -267,7 +266,9 @@ class _Run:
             if name not in found and digest_of(readout) != self.inputs[name]:
                 found[name] = changes(readout, array)
 
-    def _launch_all(self, module: Module, placed: Mapping[str, Memory], *, recorded: bool = True) -> dict[str, Memory]:
+    def _launch_all(
+        self, module: DeviceModule, placed: Mapping[str, Memory], *, recorded: bool = True
+    ) -> dict[str, Memory]:
         """Every launch in order: buffer → where it is afterwards, for launches may exchange buffers."""
         memory = dict(placed)
         self.entering("launching")
@@ -280,7 +281,7 @@ class _Run:
 
     def _prepare(
         self,
-        module: Module,
+        module: DeviceModule,
         filled: Mapping[str, Array],
         program: Program,
         source: Source,
@@ -302,7 +303,7 @@ class _Run:
     # --- timing -------------------------------------------------------------------------------------------------------
 
     def _sample(
-        self, module: Module, placed: Mapping[str, Memory], contents: Mapping[str, Array], timing: TimingLoop
+        self, module: DeviceModule, placed: Mapping[str, Memory], contents: Mapping[str, Array], timing: TimingLoop
     ) -> dict[str, Memory]:
         """The launches over and over, each time on freshly filled buffers; where the buffers are after the last."""
         samples: list[float] = []
@@ -325,7 +326,7 @@ class _Run:
             "median_ms": statistics.median(samples),
             "kernels_ms": kernels,
             "run": len(self.repeats.get(self.case.dump[0], ())) + 2 if self.case.dump else 0,
-            **self._clocks(),
+            **self.device.clocks(),
         }
         return memory
 
@@ -334,14 +335,9 @@ class _Run:
         symbols = [buffer for buffer in self.case.buffers.values() if buffer.symbol is not None and buffer.fill is None]
         return {buffer.name: BufferReader(placed[buffer.name], buffer).array() for buffer in symbols}
 
-    def _clocks(self) -> dict[str, str]:
-        """The card's clocks and temperature right after the last sample."""
-        clocks = getattr(self.device, "clocks", None)
-        return dict(clocks()) if clocks is not None else {}
-
     # --- memory -------------------------------------------------------------------------------------------------------
 
-    def _place_buffer(self, module: Module, buffer: Buffer, program: Program) -> Memory:
+    def _place_buffer(self, module: DeviceModule, buffer: Buffer, program: Program) -> Memory:
         element = dtypes.parse(buffer.dtype)
         size = element.size * math.prod(buffer.shape)
         if buffer.symbol is None:
@@ -353,7 +349,9 @@ class _Run:
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def _launch(self, launch: Launch, program: Program, module: Module, memory: dict[str, Memory]) -> LaunchReport:
+    def _launch(
+        self, launch: Launch, program: Program, module: DeviceModule, memory: dict[str, Memory]
+    ) -> LaunchReport:
         entry = program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
         call = launchlog.render(launch, self.case.buffers)
@@ -461,7 +459,7 @@ class _Run:
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))
 
-    def _record_resources(self, module: Module) -> None:
+    def _record_resources(self, module: DeviceModule) -> None:
         for name in dict.fromkeys(launch.kernel for launch in self.case.launches):
             info = module.kernel(self.program.entries[name].mangled)
             self.resources[name] = {
@@ -472,14 +470,10 @@ class _Run:
                 **self._occupancy(module, name),
             }
 
-    def _occupancy(self, module: Module, kernel: str) -> dict[str, int]:
+    def _occupancy(self, module: DeviceModule, kernel: str) -> dict[str, int]:
         """Of the kernel's first launch, where the device tells it."""
-        asked = getattr(module, "occupancy", None)
-        if asked is None:
-            return {}
         launch = next(launch for launch in self.case.launches if launch.kernel == kernel)
-        found: dict[str, int] = asked(self.program.entries[kernel].mangled, launch.block, launch.shared)
-        return found
+        return module.occupancy(self.program.entries[kernel].mangled, launch.block, launch.shared)
 
 
 def _code(value: np.generic) -> str:

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
             _load_libraries(begun)
             device = held.enter_context((opener or _registry)(options.device))
             if options.after_fault:
-                _prove_healthy(device)
+                device.canary()
         except GpuregressError as error:
             channel.send({"say": "refused", "message": str(error)})
             return 1
@@ -139,13 +139,6 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
             seconds=time.perf_counter() - began,
             extra={"error": type(error).__name__, "traceback": traceback.format_exc()},
         )
-
-
-def _prove_healthy(device: Device) -> None:
-    """After a fault, a device that has a canary runs it before it takes a case again."""
-    canary = getattr(device, "canary", None)
-    if canary is not None:
-        canary()
 
 
 def _name(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuregress import storage
 from gpuregress.devices.cuda import sanitizer
-from gpuregress.devices.cuda.sanitizer import Report
+from gpuregress.devices.cuda.sanitizer import SanitizerReport
 from gpuregress.errors import DeviceError
 from gpuregress.records import Case, Fault, Outcome, to_json
 from gpuregress.workers import alone
@@ -32,7 +32,7 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
         device: as this process calls it.
     """
     tool = task.case.settings.sanitize or ""
-    found: tuple[Report, ...] = ()
+    found: tuple[SanitizerReport, ...] = ()
     problem = ""
     try:
         found, problem = _watch(task, tool, device)
@@ -48,7 +48,7 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
     return dataclasses.replace(outcome, state="fault", fault=fault)
 
 
-def _position(case: Case, report: Report) -> int | None:
+def _position(case: Case, report: SanitizerReport) -> int | None:
     """The first launch whose kernel the report names; where it names none, that of a case with one kernel."""
     text = "\n".join((report.message, *report.details))
     names = [re.sub(r"<.*", "", launch.kernel).rpartition("::")[2] for launch in case.launches]
@@ -56,7 +56,7 @@ def _position(case: Case, report: Report) -> int | None:
     return next(named, 0 if len(set(names)) == 1 else None)
 
 
-def _watch(task: Task, tool: str, device: str) -> tuple[tuple[Report, ...], str]:
+def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, ...], str]:
     """The tool's findings, and why there are none where it could not look."""
     with storage.scratch() as folder:
         saved, log = folder / "task.json", folder / "report.txt"
@@ -83,5 +83,5 @@ def _last_words(code: int, log: str, *streams: bytes) -> str:
     return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'no more is said'}"
 
 
-def _told(report: Report) -> dict[str, Any]:
+def _told(report: SanitizerReport) -> dict[str, Any]:
     return {**to_json(report), "kind": report.kind, "text": str(report)}

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.base import Device
-from gpuregress.devices.base import Module as DeviceModule
+from gpuregress.devices.base import Device, DeviceModule
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program
 from gpuregress.toolchain import ptx_declarations

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpuregress import launchlog
-from gpuregress.devices.base import Module
+from gpuregress.devices.base import DeviceModule
 from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Argument, Buffer, Case, CaseSettings, Fill, Launch, Outcome, TimingLoop
@@ -254,7 +254,7 @@ def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
             order.append("load")
             return super().load(program, threads)
 
-        def launch(self, module: Module, *arguments: Any) -> Any:
+        def launch(self, module: DeviceModule, *arguments: Any) -> Any:
             order.append("launch")
             return super().launch(module, *arguments)
 

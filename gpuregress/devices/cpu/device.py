@@ -22,7 +22,7 @@ from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.dependence import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime import engine, faults, layout
 from gpuregress.devices.cpu.runtime.arena import Arena
-from gpuregress.devices.cpu.runtime.co_resident_blocks import Grid
+from gpuregress.devices.cpu.runtime.co_resident_blocks import CoResidentGrid
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
@@ -41,7 +41,7 @@ FEW_THREADS = 1 << 16
 half of the compilation."""
 
 
-class CpuModule:
+class CpuModule(base.DeviceModule):
     """A loaded program.
 
     Args:
@@ -53,7 +53,7 @@ class CpuModule:
     def __init__(self, program: Program, built: CompiledModule, space: AddressSpace) -> None:
         self.program = program
         self.compiled = built
-        self._loaded = engine.Loaded(built.code)
+        self._loaded = engine.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self.variables = place_variables(built, space)
@@ -118,7 +118,7 @@ class CpuModule:
         self._loaded.close()
 
 
-class CpuDevice:
+class CpuDevice(base.Device):
     """The virtual GPU; see `devices.base.Device`."""
 
     def __init__(self) -> None:
@@ -200,7 +200,7 @@ class CpuDevice:
             arena.release()
 
     def launch(
-        self, module: base.Module, kernel: str, grid: Dim3, block: Dim3, shared: int, args: tuple[bytes, ...]
+        self, module: base.DeviceModule, kernel: str, grid: Dim3, block: Dim3, shared: int, args: tuple[bytes, ...]
     ) -> LaunchReport:
         """Runs a kernel to its end; see `devices.base.Device.launch`.
 
@@ -298,7 +298,7 @@ class CpuDevice:
         if facts.cooperative or facts.cluster != (1, 1, 1):
             # A grid that waits for itself keeps its order.
             clusters = None if facts.cooperative else sequence
-            grid = Grid(machine, facts, self._space, len(self._arenas[0].shared), clusters)
+            grid = CoResidentGrid(machine, facts, self._space, len(self._arenas[0].shared), clusters)
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.neighbours())
         elif sequence is not None:

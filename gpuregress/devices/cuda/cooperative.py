@@ -46,7 +46,7 @@ def kernels_in(ptx: str) -> frozenset[str]:
     return frozenset(name for _, name in waiting)
 
 
-class Program:
+class CooperativeProgram:
     """A loaded image; answers to `get_function` and `get_global` as pycuda's module does.
 
     Args:
@@ -59,11 +59,11 @@ class Program:
         self._module = ctypes.c_void_p()
         call("cuModuleLoadData", ctypes.byref(self._module), image)
 
-    def get_function(self, name: str) -> Function:
+    def get_function(self, name: str) -> CooperativeFunction:
         """A kernel by its mangled name."""
         handle = ctypes.c_void_p()
         call("cuModuleGetFunction", ctypes.byref(handle), self._module, name.encode())
-        return Function(handle, self._entries[name])
+        return CooperativeFunction(handle, self._entries[name])
 
     def get_global(self, name: str) -> tuple[int, int]:
         """A variable's address and size."""
@@ -76,7 +76,7 @@ class Program:
         call("cuModuleUnload", self._module)
 
 
-class Function:
+class CooperativeFunction:
     """A kernel; answers as pycuda's function does, and launches its whole grid at once.
 
     Args:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpuregress.devices import limits, parameters
-from gpuregress.devices.base import LaunchReport, Memory, Module
+from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.devices.cuda import canary, card, cooperative, driver, faults, hold, nvml, output, redzone
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.devices.cuda.module import CudaModule, load_module
@@ -23,8 +23,8 @@ _SPARE_BYTES = 64 << 20
 """Left free on the card: the driver's own printf buffer, stacks and code."""
 
 
-class CudaDevice:
-    """A GPU through pycuda; follows `devices.base.Device`.
+class CudaDevice(Device):
+    """A GPU through pycuda; see `devices.base.Device`.
 
     Args:
         index: counted from 0, as CUDA counts (and `CUDA_VISIBLE_DEVICES` narrows).
@@ -159,7 +159,7 @@ class CudaDevice:
             return
         for module in modules:
             handle = module.release()
-            if isinstance(handle, cooperative.Program):
+            if isinstance(handle, cooperative.CooperativeProgram):
                 with suppress(*driver.failures()):
                     handle.unload()
         for texture in textures:
@@ -171,7 +171,7 @@ class CudaDevice:
 
     def launch(
         self,
-        module: Module,
+        module: DeviceModule,
         kernel: str,
         grid: Dim3,
         block: Dim3,
@@ -273,7 +273,7 @@ class CudaDevice:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _allow_shared(self, function: Any, size: int) -> None:
-        if isinstance(function, cooperative.Function):
+        if isinstance(function, cooperative.CooperativeFunction):
             function.allow_shared(size)
         else:
             function.set_attribute(self._api.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
@@ -282,7 +282,7 @@ class CudaDevice:
         self, module: CudaModule, kernel: str, function: Any, grid: Dim3, block: Dim3, shared: int
     ) -> _Starter:
         """What starts the kernel, once it is known that a grid which waits for itself fits."""
-        if not isinstance(function, cooperative.Function):
+        if not isinstance(function, cooperative.CooperativeFunction):
             return _plain_starter(function)
         with self.guard(f"preparing {module.shown(kernel)}"):
             resident = function.resident_blocks(block[0] * block[1] * block[2], shared)

@@ -23,7 +23,7 @@ _DRIVER_MEND = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Prerequisite:
     """One piece that a GPU run needs, or that makes it better.
 
     Attributes:
@@ -39,7 +39,7 @@ class Finding:
     needed: bool = True
 
 
-def findings() -> tuple[Finding, ...]:
+def prerequisites() -> tuple[Prerequisite, ...]:
     """Every piece, in the order in which they must be mended."""
     return (
         _driver(),
@@ -64,7 +64,7 @@ def usable_gpus() -> int:
 
 def lack() -> str:
     """Why no GPU can be used here, and the command that mends it."""
-    problems = [finding for finding in (_driver(), _permissions()) if finding.problem]
+    problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
     if problems:
         return f"{problems[0].problem}: {problems[0].mend}; `gpuregress doctor` tells more"
     if importlib.util.find_spec("pycuda") is None:
@@ -106,64 +106,70 @@ def explain_import(error: BaseException) -> str:
 
 def explain_init(text: str) -> str:
     """Why CUDA does not start, from the driver's own words, and what mends it."""
-    problems = [finding for finding in (_driver(), _permissions()) if finding.problem]
+    problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
     if problems:
         return f"{problems[0].problem}: {problems[0].mend}"
     return f"CUDA does not start: {text}; `nvidia-smi` says more"
 
 
-def _driver() -> Finding:
+def _driver() -> Prerequisite:
     status, count = _cuda()
     if status is None:
-        return Finding("driver", "there is no NVIDIA driver on this machine (libcuda.so.1 is not found)", _DRIVER_MEND)
+        return Prerequisite(
+            "driver", "there is no NVIDIA driver on this machine (libcuda.so.1 is not found)", _DRIVER_MEND
+        )
     if status == _STUB_LIBRARY:
-        return Finding(
+        return Prerequisite(
             "driver",
             "libcuda.so.1 is the toolkit's stub, not a driver",
             "take CUDA's stubs folder out of LD_LIBRARY_PATH",
         )
     if status == _DRIVER_MISMATCH:
-        return Finding("driver", "the driver's library and its kernel module differ in version", "sudo reboot")
+        return Prerequisite("driver", "the driver's library and its kernel module differ in version", "sudo reboot")
     if status == _NO_DEVICE or (status == 0 and count == 0):
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         if hidden is not None:
-            return Finding("gpu", f"CUDA_VISIBLE_DEVICES={hidden!r} shows no GPU", "unset CUDA_VISIBLE_DEVICES")
-        return Finding("gpu", "the driver finds no NVIDIA GPU", "nvidia-smi; in a container: docker run --gpus all …")
+            return Prerequisite("gpu", f"CUDA_VISIBLE_DEVICES={hidden!r} shows no GPU", "unset CUDA_VISIBLE_DEVICES")
+        return Prerequisite(
+            "gpu", "the driver finds no NVIDIA GPU", "nvidia-smi; in a container: docker run --gpus all …"
+        )
     if status != 0:
-        return Finding("driver", f"the driver does not start (CUDA error {status})", "nvidia-smi")
-    return Finding("driver")
+        return Prerequisite("driver", f"the driver does not start (CUDA error {status})", "nvidia-smi")
+    return Prerequisite("driver")
 
 
-def _permissions() -> Finding:
+def _permissions() -> Prerequisite:
     nodes = [Path("/dev/nvidiactl"), *sorted(Path("/dev").glob("nvidia[0-9]*"))]
     closed = [str(node) for node in nodes if node.exists() and not os.access(node, os.R_OK | os.W_OK)]
     if closed:
-        return Finding(
+        return Prerequisite(
             "permissions", f"no permission for {', '.join(closed)}", "sudo usermod -aG video,render $USER, log in again"
         )
-    return Finding("permissions")
+    return Prerequisite("permissions")
 
 
-def _package(piece: str, distribution: str, mend: str, *, needed: bool = True) -> Finding:
+def _package(piece: str, distribution: str, mend: str, *, needed: bool = True) -> Prerequisite:
     from importlib import metadata  # noqa: PLC0415 - slow, and only doctor asks
 
     try:
         metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        return Finding(piece, f"{distribution} is not installed", mend, needed)
-    return Finding(piece, needed=needed)
+        return Prerequisite(piece, f"{distribution} is not installed", mend, needed)
+    return Prerequisite(piece, needed=needed)
 
 
-def _card_modes() -> tuple[Finding, ...]:
+def _card_modes() -> tuple[Prerequisite, ...]:
     found = []
     for index, card in enumerate(nvml.cards()):
         if card.get("compute_mode") == "prohibited":
             mend = f"sudo nvidia-smi -i {index} -c DEFAULT"
-            found.append(Finding("compute mode", f"GPU {index} is in compute mode Prohibited", mend))
+            found.append(Prerequisite("compute mode", f"GPU {index} is in compute mode Prohibited", mend))
         if card.get("persistence") == "off":
             mend = f"sudo nvidia-smi -i {index} -pm 1"
             found.append(
-                Finding("persistence", f"GPU {index} starts anew for each run (a second or more)", mend, needed=False)
+                Prerequisite(
+                    "persistence", f"GPU {index} starts anew for each run (a second or more)", mend, needed=False
+                )
             )
     return tuple(found)
 

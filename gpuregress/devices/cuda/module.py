@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from gpuregress import toolchain
 from gpuregress.devices import occupancy
-from gpuregress.devices.base import KernelInfo
+from gpuregress.devices.base import DeviceModule, KernelInfo
 from gpuregress.devices.cuda import clusters, cooperative
 from gpuregress.devices.cuda.memory import CudaMemory
 from gpuregress.errors import DeviceError, HarnessError
@@ -50,12 +50,12 @@ def load_module(device: Card, api: Any, program: Program) -> CudaModule:
     entries = {entry.mangled: entry for entry in program.entries.values()}
     # Without PTX nobody can see whether a kernel waits for its grid: it is launched so that it may.
     own = not ptx or cooperative.kernels_in(ptx)
-    handle = cooperative.Program(image, entries) if own else api.module_from_buffer(image)
+    handle = cooperative.CooperativeProgram(image, entries) if own else api.module_from_buffer(image)
     return CudaModule(device, handle, program, image, ptx)
 
 
-class CudaModule:
-    """A program on the card; follows `devices.base.Module`.
+class CudaModule(DeviceModule):
+    """A program on the card; see `devices.base.DeviceModule`.
 
     Args:
         device: where it was loaded.
@@ -111,13 +111,7 @@ class CudaModule:
         return bool(_TRAP.search(self._ptx)) if self._ptx else None
 
     def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
-        """`occupancy` in percent and `blocks`, both of one multiprocessor; empty where the device does not tell.
-
-        Args:
-            name: the kernel's mangled name.
-            block: threads along x, y, z.
-            shared: dynamic shared memory, bytes.
-        """
+        """Return `occupancy` in percent and `blocks`; see `devices.base.DeviceModule.occupancy`."""
         found = occupancy.of_launch(self._device.info.limits, self.kernel(name), block, shared)
         return {} if found is None else {"occupancy": found.percent, "blocks": found.blocks}
 

@@ -42,7 +42,7 @@ _NOT_FINDINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SanitizerReport:
     """One thing that compute-sanitizer found.
 
     Attributes:
@@ -105,19 +105,19 @@ def find() -> str:
     return found
 
 
-def parse(log: str) -> tuple[Report, ...]:
+def parse(log: str) -> tuple[SanitizerReport, ...]:
     """The findings in a report, like ones at one place taken together, in the order of their first.
 
     Args:
         log: lines that begin with `=========`.
     """
-    found: dict[tuple[str, str], Report] = {}
+    found: dict[tuple[str, str], SanitizerReport] = {}
     for block in _blocks(log):
         report = _report(block)
         key = (report.message, report.place)
         if key in found:
             first = found[key]
-            report = Report(first.message, first.place, first.thread, first.details, first.repeated + 1)
+            report = SanitizerReport(first.message, first.place, first.thread, first.details, first.repeated + 1)
         found[key] = report
     return tuple(found.values())
 
@@ -137,10 +137,10 @@ def _blocks(log: str) -> list[list[str]]:
     return [block for block in kept if block and not block[0].startswith(_NOT_FINDINGS)]
 
 
-def _report(lines: list[str]) -> Report:
+def _report(lines: list[str]) -> SanitizerReport:
     text = "\n".join(lines)
     place, thread = _PLACE.search(text), _THREAD.search(text)
-    return Report(
+    return SanitizerReport(
         lines[0],
         f"{Path(place['file']).name}:{place['line']}" if place else "",
         "thread ({},{},{}) of block ({},{},{})".format(*thread.groups()) if thread else "",

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress import plan, project, toolchain
-from gpuregress.devices.base import Device, Memory
-from gpuregress.devices.base import Module as DeviceModule
+from gpuregress.devices.base import Device, DeviceModule, Memory
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import GpuregressError
 from gpuregress.launchlog import LaunchLog

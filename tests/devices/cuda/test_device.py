@@ -284,7 +284,7 @@ def test_zones_are_as_long_as_a_block(device: CudaDevice) -> None:
     assert device.allocate("x", 4).address % 256 == 0
 
 
-class _WaitingFunction(cooperative.Function):
+class _WaitingFunction(cooperative.CooperativeFunction):
     """A kernel of a program without PTX: says how it was launched; four blocks fit on a multiprocessor."""
 
     num_regs = shared_size_bytes = local_size_bytes = const_size_bytes = 0
@@ -308,9 +308,9 @@ def test_a_cubin_may_wait_for_its_grid_wherever_the_grid_fits(
     device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, too_many: int, how: str
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(cooperative.Program, "__init__", lambda *_arguments: None)
-    monkeypatch.setattr(cooperative.Program, "get_function", lambda *_arguments: _WaitingFunction(said))
-    monkeypatch.setattr(cooperative.Program, "unload", lambda _self: None)
+    monkeypatch.setattr(cooperative.CooperativeProgram, "__init__", lambda *_arguments: None)
+    monkeypatch.setattr(cooperative.CooperativeProgram, "get_function", lambda *_arguments: _WaitingFunction(said))
+    monkeypatch.setattr(cooperative.CooperativeProgram, "unload", lambda _self: None)
     module = device.load(_program(tmp_path, ""))
     memory = device.allocate("y", 400)
     grid = (4 * device.info.limits["multiprocessors"] + too_many, 1, 1)

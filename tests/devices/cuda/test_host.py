@@ -29,28 +29,30 @@ def test_each_lack_has_what_mends_it(
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     _with(monkeypatch, status, count)
-    finding = host.findings()[0]
-    assert (finding.piece, finding.needed) == (piece, True)
-    assert finding.problem
-    assert mend in finding.mend
-    assert host.explain_init("whatever") == f"{finding.problem}: {finding.mend}"
+    prerequisite = host.prerequisites()[0]
+    assert (prerequisite.piece, prerequisite.needed) == (piece, True)
+    assert prerequisite.problem
+    assert mend in prerequisite.mend
+    assert host.explain_init("whatever") == f"{prerequisite.problem}: {prerequisite.mend}"
 
 
 def test_a_card_hidden_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     _with(monkeypatch, 100)
-    assert host.findings()[0].mend == "unset CUDA_VISIBLE_DEVICES"
+    assert host.prerequisites()[0].mend == "unset CUDA_VISIBLE_DEVICES"
 
 
 def test_nothing_is_wrong_where_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     _with(monkeypatch, 0, 2)
     monkeypatch.setattr(nvml, "cards", lambda: ({"compute_mode": "default", "persistence": "on"},) * 2)
-    assert not [finding for finding in host.findings() if finding.problem and finding.piece != "pycuda"]
+    assert not [
+        prerequisite for prerequisite in host.prerequisites() if prerequisite.problem and prerequisite.piece != "pycuda"
+    ]
 
 
 def test_modes_of_the_cards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "cards", lambda: ({}, {"compute_mode": "prohibited", "persistence": "off"}))
-    mends = [finding.mend for finding in host.findings()]
+    mends = [prerequisite.mend for prerequisite in host.prerequisites()]
     assert "sudo nvidia-smi -i 1 -c DEFAULT" in mends
     assert "sudo nvidia-smi -i 1 -pm 1" in mends
 

@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, SHARED_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class RegionBounds:
     """A stretch of memory that an access may be in.
 
     Attributes:
@@ -46,7 +46,7 @@ class MachineView:
         self._fields: dict[tuple[str, ir.Type], ir.Value] = {}
         self._limits: dict[tuple[int, int, int], ir.Value] = {}
         self._symbols: dict[str, tuple[ir.Value, ir.Value]] = {}
-        self._parameters: dict[int, Region] = {}
+        self._parameters: dict[int, RegionBounds] = {}
 
     def field(self, name: str, type_: ir.Type = I64) -> ir.Value:
         """A field that does not change during the launch."""
@@ -65,7 +65,7 @@ class MachineView:
         """A field that is a host pointer."""
         return self.field(name, POINTER)
 
-    def limit(self, region: Region, size: int, type_: ir.Type) -> ir.Value:
+    def limit(self, region: RegionBounds, size: int, type_: ir.Type) -> ir.Value:
         """How many aligned accesses of `size` bytes fit into a region."""
         if isinstance(region.size, ir.Constant):
             return ir.Constant(type_, region.size.constant // size)
@@ -85,12 +85,12 @@ class MachineView:
             self._symbols[name] = (address, self.entry.load(at(self.entry, entry, 8), typ=POINTER))
         return self._symbols[name]
 
-    def symbol_region(self, name: str) -> Region:
+    def symbol_region(self, name: str) -> RegionBounds:
         """A module variable."""
         address, host = self.symbol(name)
-        return Region(address, host, i64(byte_size(self.unit.variables[name])))
+        return RegionBounds(address, host, i64(byte_size(self.unit.variables[name])))
 
-    def parameter_region(self, offset: int) -> Region:
+    def parameter_region(self, offset: int) -> RegionBounds:
         """The region that the pointer at a byte of the kernel's parameters points into."""
         if offset not in self._parameters:
             entry = self.entry
@@ -98,21 +98,21 @@ class MachineView:
             self._parameters[offset] = self.table_region(entry, value)
         return self._parameters[offset]
 
-    def table_region(self, builder: ir.IRBuilder, address: ir.Value) -> Region:
+    def table_region(self, builder: ir.IRBuilder, address: ir.Value) -> RegionBounds:
         """The region that an address points into, looked up where `builder` stands."""
         row = region_row(builder, address, self.pointer("table"), self.field("table_count"))
         host = builder.load(row, typ=POINTER)
         size = builder.load(at(builder, row, 8), typ=I64)
         # The first address is loaded, not worked out: LLVM would take it apart again at every access.
-        return Region(builder.load(at(builder, row, 16), typ=I64), host, size)
+        return RegionBounds(builder.load(at(builder, row, 16), typ=I64), host, size)
 
-    def shared_region(self, key: tuple[str, str], type_: ir.Type, *, generic: bool) -> Region:
+    def shared_region(self, key: tuple[str, str], type_: ir.Type, *, generic: bool) -> RegionBounds:
         """A shared variable, as 32- or 64-bit addresses in its window, or as generic ones."""
         start = self.unit.shared_starts[key]
         variable: Variable = self.unit.shared[key]
         size = self.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
         base = self._own_shared(start + (SHARED_WINDOW if generic else 0), type_)
-        return Region(base, at(self.entry, self.pointer("shared"), start), size)
+        return RegionBounds(base, at(self.entry, self.pointer("shared"), start), size)
 
     def _own_shared(self, address: int, type_: ir.Type) -> ir.Value:
         """An address of the first block's shared memory as it is in this block's."""
@@ -124,7 +124,7 @@ class MachineView:
 
 def local_region(
     builder: ir.IRBuilder, start: ir.Value, host: ir.Value, size: int, type_: ir.Type, *, generic: bool
-) -> Region:
+) -> RegionBounds:
     """A local variable: `start` is its 64-bit address in the window, `host` the thread's local memory."""
     base = builder.add(start, i64(LOCAL_WINDOW)) if generic else start
-    return Region(base if type_ == I64 else builder.trunc(base, type_), at(builder, host, start), i64(size))
+    return RegionBounds(base if type_ == I64 else builder.trunc(base, type_), at(builder, host, start), i64(size))

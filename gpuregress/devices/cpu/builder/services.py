@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.pointer_origin import Origins
 from gpuregress.devices.cpu.builder.emit import Emit
 from gpuregress.devices.cpu.builder.frame import Frame
-from gpuregress.devices.cpu.builder.regions import MachineView, Region
+from gpuregress.devices.cpu.builder.regions import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.threads import Thread
 from gpuregress.devices.cpu.builder.unit import Unit
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Instruction, Register
@@ -108,7 +108,7 @@ class Services(Emit, Protocol):
     def forget_pointers(self) -> None:
         """Control has come from elsewhere: nothing checked before holds."""
 
-    def array_region(self, address: ir.Value) -> Region:
+    def array_region(self, address: ir.Value) -> RegionBounds:
         """The region that an address points into, looked up here."""
 
     @property

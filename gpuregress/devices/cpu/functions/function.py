@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.analysis.pointer_origin import Origins
 from gpuregress.devices.cpu.builder import types
 from gpuregress.devices.cpu.builder.context import YIELD
 from gpuregress.devices.cpu.builder.frame import Frame
-from gpuregress.devices.cpu.builder.regions import MachineView, Region
+from gpuregress.devices.cpu.builder.regions import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.resolve import set_field
 from gpuregress.devices.cpu.builder.services import Exits, Proven
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
@@ -197,7 +197,7 @@ class FunctionEmitter:
         """Control has come from elsewhere: nothing checked before holds."""
         self._pointers.clear()
 
-    def array_region(self, address: ir.Value) -> Region:
+    def array_region(self, address: ir.Value) -> RegionBounds:
         """The region that an address points into, looked up here."""
         return self.view.table_region(self.builder, address)
 

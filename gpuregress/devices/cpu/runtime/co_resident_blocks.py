@@ -22,7 +22,7 @@ _WORKSPACE_BYTES = 256
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class CoResidentBlock:
     """One block on its way.
 
     Attributes:
@@ -48,7 +48,7 @@ class Cluster:
         phase: how often the barrier has opened.
     """
 
-    blocks: list[Block]
+    blocks: list[CoResidentBlock]
     shared: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(init=False)
     phase: int = 0
 
@@ -82,7 +82,7 @@ class Cluster:
         return bool(((counts > 2 * self.phase) | (states == DONE)).all())
 
 
-class Grid:
+class CoResidentGrid:
     """The blocks of one launch, each with memory of its own.
 
     Args:
@@ -146,7 +146,7 @@ class Grid:
         usual = range(counts[0] * counts[1] * counts[2])
         for x, y, z in (_place(number, counts) for number in self._sequence or usual):
             first = (x * sides[0], y * sides[1], z * sides[2])
-            yield Cluster([Block(_number(first, own, grid)) for own in ranks])
+            yield Cluster([CoResidentBlock(_number(first, own, grid)) for own in ranks])
 
     def _take_turns(self, clusters: list[Cluster], call: Callable[[], int]) -> int:
         waiting = clusters

@@ -85,7 +85,7 @@ def _level(text: str) -> int:
     return OPTIMISATION if len(text) < HUGE else 0
 
 
-class Loaded:
+class LoadedCode:
     """Object code in memory, ready to be called.
 
     Args:

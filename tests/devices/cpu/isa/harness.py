@@ -209,7 +209,7 @@ class Lanes:
         for name, (text, inputs, outputs) in programs.items():
             _function(module, name, text, inputs, outputs)
         self.text = str(module)
-        self._code = engine.Loaded(_object(self.text, vectorize=vectorize))
+        self._code = engine.LoadedCode(_object(self.text, vectorize=vectorize))
 
     def run(self, name: str, *arrays: Array) -> list[Array]:
         """Applies a program to arrays of bits (unsigned), one an input; gives one array an output."""

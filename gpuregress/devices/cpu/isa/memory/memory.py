@@ -11,7 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.pointer_origin import Origin
-from gpuregress.devices.cpu.builder.regions import Region, local_region
+from gpuregress.devices.cpu.builder.regions import RegionBounds, local_region
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
@@ -86,7 +86,7 @@ def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.
 
 
 def _checked(
-    emitter: Services, value: ir.Value, region: Region, count: int, resolve: Callable[[ir.IRBuilder], ir.Value]
+    emitter: Services, value: ir.Value, region: RegionBounds, count: int, resolve: Callable[[ir.IRBuilder], ir.Value]
 ) -> ir.Value:
     """The check itself, with the slow way behind it; see the module's docstring."""
     builder = emitter.builder
@@ -122,7 +122,7 @@ def _resolved(emitter: Services, resolve: Callable[[ir.IRBuilder], ir.Value]) ->
     return pointer
 
 
-def _limit(emitter: Services, region: Region, count: int, type_: ir.Type) -> ir.Value:
+def _limit(emitter: Services, region: RegionBounds, count: int, type_: ir.Type) -> ir.Value:
     view = emitter.view
     if isinstance(region.size, ir.Constant) or region.size.parent is view.entry.block:
         return view.limit(region, count, type_)
@@ -158,7 +158,7 @@ def _origin_text(origin: Origin | None) -> str:
     return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
 
 
-def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> Region | None:
+def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> RegionBounds | None:
     """The region that an address most likely points into; None where there is no guess."""
     unit, view, origin = emitter.unit, emitter.view, emitter.origins.of(address.base)
     if origin is None:
@@ -174,12 +174,12 @@ def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Ty
     return view.symbol_region(origin.name) if origin.name in unit.symbol_numbers else None
 
 
-def _only_shared(emitter: Services, type_: ir.Type) -> Region | None:
+def _only_shared(emitter: Services, type_: ir.Type) -> RegionBounds | None:
     keys = {key for key in emitter.unit.shared if key[0] in ("", emitter.function.name)}
     return emitter.view.shared_region(keys.pop(), type_, generic=False) if len(keys) == 1 else None
 
 
-def _local(emitter: Services, name: str, type_: ir.Type, *, generic: bool) -> Region | None:
+def _local(emitter: Services, name: str, type_: ir.Type, *, generic: bool) -> RegionBounds | None:
     variable = emitter.frame.variable(name)
     assert variable is not None
     builder, thread = emitter.builder, emitter.thread
