@@ -55,7 +55,7 @@ def decide(
     if case.expect_fault is not None:
         return _expected_fault(case, outcome, case.expect_fault, baseline)
     if outcome.state == "error":
-        said = tuple(outcome.extra.get("details", ()))  # the last words of a worker that died
+        said = outcome.observations.details  # the last words of a worker that died
         return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=said)
     if outcome.fault is not None or outcome.state != "done":
         status: Status = "timeout" if outcome.state == "timeout" else "fault"
@@ -355,7 +355,7 @@ def _verdict(
 
 def _exit_code(status: Status, outcome: Outcome) -> int:
     """The status's; 3 where the user's own code could not be run, as for a kernel that does not compile."""
-    is_users = status == "error" and outcome.extra.get("error") == UserCodeError.__name__
+    is_users = status == "error" and outcome.observations.error == UserCodeError.__name__
     return UserCodeError.exit_code if is_users else EXIT_CODES[status]
 
 

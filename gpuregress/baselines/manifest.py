@@ -119,8 +119,8 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
         driver=device.driver if device else "",
         launches=tuple(dict.fromkeys(launches)),
         resources=outcome.resources,
-        determinism=outcome.extra.get("determinism", {}),
-        orders=tuple(outcome.extra.get("orders", ())),
+        determinism=outcome.observations.determinism,
+        orders=outcome.observations.orders,
     )
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from gpuregress.compare import row_hash
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
-from gpuregress.records import Comparison
+from gpuregress.records import Comparison, Determinism
 
-Determinism = Literal["bitwise", "order varies", "values vary"]
 CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 
 

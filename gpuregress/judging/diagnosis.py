@@ -110,7 +110,7 @@ def _poison(pair: Pair, outcome: Outcome) -> bytes:
     was = pair.case.initial_buffers.get(pair.now.buffer)
     if was is None or not was.is_poisoned:
         return b""
-    return bytes.fromhex(outcome.extra.get("poison", ""))
+    return bytes.fromhex(outcome.observations.poison)
 
 
 def _writer(case: Case, buffer: str) -> Launch | None:

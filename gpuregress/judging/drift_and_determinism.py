@@ -11,7 +11,7 @@ from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Rule
 
 if TYPE_CHECKING:
-    from gpuregress.compare.determinism import Determinism
+    from gpuregress.records import Determinism
 
 
 def is_watched(rule: Rule) -> bool:
@@ -54,13 +54,13 @@ def determinism_of(case: Case, now: Dump, accepted: Baseline, outcome: Outcome) 
         outcome: what the worker says of the runs.
     """
     expected = accepted.made_of.determinism.get(now.buffer)
-    found = outcome.extra.get("determinism", {}).get(now.buffer)
+    found = outcome.observations.determinism.get(now.buffer)
     if expected is None or found is None:
         return []
     from gpuregress.compare import determinism  # noqa: PLC0415 - loads numpy, and few cases are run again
 
     before = determinism.Seen(cast("Determinism", expected), accepted.made_of.orders)
-    after = determinism.Seen(cast("Determinism", found), tuple(outcome.extra.get("orders", ())))
+    after = determinism.Seen(found, outcome.observations.orders)
     return [determinism.compare(now.buffer, before, after, case.repeat, math.prod(now.shape))]
 
 

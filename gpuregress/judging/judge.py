@@ -15,7 +15,7 @@ from gpuregress.judging import drift_and_determinism, overwritten_inputs, user_c
 from gpuregress.judging.accepted import Accepted, made_of
 from gpuregress.judging.buffer_pairs import Pair
 from gpuregress.judging.user_code import UserCode
-from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Program, Rule, Verdict, from_json
+from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Program, Rule, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,9 +88,9 @@ def _with_what_was_written(decided: Verdict, case: Case, outcome: Outcome) -> Ve
 
 def _bug(case: Case, outcome: Outcome, error: Exception) -> Verdict:
     said = HarnessError(f"an error inside gpuregress while comparing: {type(error).__name__}: {error}")
-    extra = {**outcome.extra, "traceback": traceback.format_exc()}
-    failed = verdict.failed(case, said)
-    return dataclasses.replace(failed, outcome=dataclasses.replace(outcome, extra=extra), seconds=outcome.seconds)
+    observed = dataclasses.replace(outcome.observations, traceback=traceback.format_exc())
+    outcome = dataclasses.replace(outcome, observations=observed)
+    return dataclasses.replace(verdict.failed(case, said), outcome=outcome, seconds=outcome.seconds)
 
 
 def _against(
@@ -133,13 +133,12 @@ def _references(
     name = now.buffer
     if name not in (*case.reference, *case.reference_kernels):
         return []
-    written = outcome.extra.get("references", {}).get(name)
-    if written is None:
-        failed = outcome.extra.get("reference_errors", {}).get(name, "was not computed, for another one failed")
+    observed = outcome.observations
+    if name not in observed.references:
+        failed = observed.reference_errors.get(name, "was not computed, for another one failed")
         return [Comparison(name, "reference", "", same=False, identical=False, of=0, message=failed)]
-    then, rule = from_json(Dump, written), case.reference_rules.get(name, case.compare.get(name, Rule()))
-    unrounded = outcome.extra.get("unrounded_references", {}).get(name)
-    wide = from_json(Dump, unrounded) if unrounded is not None and rule.ulp is None else None
+    then, rule = observed.references[name], case.reference_rules.get(name, case.compare.get(name, Rule()))
+    wide = observed.unrounded_references.get(name) if rule.ulp is None else None
     own = case.compare.get(name, Rule())
     is_twin = known is not None and rule == own and compare.is_in_order(rule) and _is_equal(then, known[0])
     twin = known[1] if known is not None and is_twin else None
@@ -177,19 +176,19 @@ def _repeats(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> 
     digests = outcome.repeats.get(now.buffer, ())
     if not digests:
         return []
-    paths: Mapping[str, str] = outcome.extra.get("repeat_dumps", {}).get(now.buffer, {})
+    paths = outcome.observations.repeat_dumps.get(now.buffer, {})
     for number, path in sorted(paths.items(), key=lambda entry: int(entry[0])):
         other = dataclasses.replace(now, path=path, digest=digests[int(number) - 2])
         compared = _against(case, "repeat", other, now, outcome, user=user)
         if not compared.same:
             said = compared.message or f"{compared.differing} of {compared.of} differ"
             which = f"run {number} of {len(digests) + 1}{_order(outcome, int(number))}"
-            if outcome.extra.get("timing", {}).get("run") == int(number):
+            if outcome.observations.timing is not None and outcome.observations.timing.run == int(number):
                 which = "the last run of the timing loop"
             message = f"{which} is not the first one: {said}"
             return [dataclasses.replace(compared, message=message)]
     found = len({now.digest, *digests})
-    orders = outcome.extra.get("orders", ())
+    orders = outcome.observations.orders
     varied = f" ({'; '.join(orders)})" if orders else ""
     rule = f"{len(digests) + 1} runs{varied}, {found} different results, all the same under the buffer's rule"
     return [Comparison(now.buffer, "repeat", rule, same=True, identical=not paths, of=_count(now), message="")]
@@ -197,7 +196,7 @@ def _repeats(case: Case, now: Dump, outcome: Outcome, user: UserCode | None) -> 
 
 def _order(outcome: Outcome, number: int) -> str:
     """` (blocks random:1)`: the order of one of the runs, from 1; "" where none was chosen."""
-    orders = outcome.extra.get("orders", ())
+    orders = outcome.observations.orders
     return f" ({orders[number - 1]})" if number <= len(orders) else ""
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError
-from gpuregress.records import Argument, Buffer, Case, Comparison, Element, Outcome, Parameter, Program
+from gpuregress.records import (
+    Argument,
+    Buffer,
+    Case,
+    Comparison,
+    Element,
+    Outcome,
+    OverwrittenInput,
+    Parameter,
+    Program,
+)
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.buffer_accesses import Accesses
@@ -35,12 +45,12 @@ def comparisons(case: Case, program: Program | None, outcome: Outcome) -> dict[s
     Args:
         case: what was run.
         program: its compiled source.
-        outcome: of a case that ran to its end; `extra["overwritten"]` tells all filled buffers that changed.
+        outcome: of a case that ran to its end.
 
     Returns:
         Buffer → a comparison that fails.
     """
-    changed: Mapping[str, Any] = outcome.extra.get("overwritten", {})
+    changed = outcome.observations.overwritten
     if not changed or program is None:
         return {}
     uses = _uses(case)
@@ -52,11 +62,11 @@ def comparisons(case: Case, program: Program | None, outcome: Outcome) -> dict[s
     return found
 
 
-def _comparison(buffer: Buffer, change: Mapping[str, Any], why: str) -> Comparison:
+def _comparison(buffer: Buffer, change: OverwrittenInput, why: str) -> Comparison:
     element = _element(buffer, change)
     where = f"[{element.index}]{'.' + element.part if element.part else ''}"
     message = (
-        f"{change['elements']} of {change['of']} elements of this input were overwritten, the first {where}: "
+        f"{change.elements} of {change.of} elements of this input were overwritten, the first {where}: "
         f"{element.actual}, was {element.expected}; {why}"
     )
     return Comparison(
@@ -65,16 +75,16 @@ def _comparison(buffer: Buffer, change: Mapping[str, Any], why: str) -> Comparis
         RULE,
         same=False,
         identical=False,
-        of=change["of"],
-        differing=change["elements"],
-        changed=change["elements"],
+        of=change.of,
+        differing=change.elements,
+        changed=change.elements,
         worst=element,
         first=(element,),
         message=message,
     )
 
 
-def _element(buffer: Buffer, change: Mapping[str, Any]) -> Element:
+def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
     """The first element that changed, in a dump's words; of several parts the first that did."""
     import numpy as np  # noqa: PLC0415 - where an input was overwritten only
 
@@ -82,10 +92,10 @@ def _element(buffer: Buffer, change: Mapping[str, Any]) -> Element:
     from gpuregress.compare import words  # noqa: PLC0415 - as above
 
     kind = dtypes.parse(buffer.dtype)
-    was, now = (np.frombuffer(bytes.fromhex(change[side]), kind.storage) for side in ("was", "now"))
+    was, now = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.was, change.now))
     columns = list(zip(kind.parts, kind.columns(was), kind.columns(now), strict=True))
     part, old, new = next((row for row in columns if row[1].tobytes() != row[2].tobytes()), columns[0])
-    return Element(change["first"], part.name, words.word(old, 0, part.scalar), words.word(new, 0, part.scalar))
+    return Element(change.first, part.name, words.word(old, 0, part.scalar), words.word(new, 0, part.scalar))
 
 
 # --- what is forbidden ------------------------------------------------------------------------------------------------

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
-from gpuregress.records import Buffer, Case, Dump, Outcome
+from gpuregress.records import Buffer, Case, Dump, Observations, Outcome, UnwrittenElements
 
 _MOST_RANGES = 4
 _CHANCE_BITS = 16
@@ -26,76 +25,74 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
         case: what was run.
         outcome: of a run that ended; one without counts is counted now, from its dumps.
     """
-    counted = _counted(case, outcome)
+    counted = _counted(case, outcome).observations
     was = case.initial_buffers
     return tuple(line for dump in outcome.dumps for line in _of_buffer(was[dump.buffer], dump, counted))
 
 
 def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
     """The dumped outputs of which no element was written."""
-    counted = _counted(case, outcome).extra.get("unwritten", {})
+    counted = _counted(case, outcome).observations.unwritten
     return tuple(dump.buffer for dump in outcome.dumps if _is_all(counted.get(dump.buffer)))
 
 
-def places(unwritten: Mapping[str, Any]) -> str:
-    """`[8] to [63]`: where the elements are that hold the poison, the first few stretches."""
-    ranges = unwritten["ranges"]
+def ranges_text(unwritten: UnwrittenElements) -> str:
+    """The first few index ranges of unwritten elements: `[8] to [63]`."""
+    ranges = unwritten.ranges
     shown = [f"[{first}]" if last == first + 1 else f"[{first}] to [{last - 1}]" for first, last in ranges]
     more = f" and {len(ranges) - _MOST_RANGES} more stretches" if len(ranges) > _MOST_RANGES else ""
     return ", ".join(shown[:_MOST_RANGES]) + more
 
 
-def _of_buffer(was: Buffer, dump: Dump, outcome: Outcome) -> Iterator[str]:
+def _of_buffer(was: Buffer, dump: Dump, observed: Observations) -> Iterator[str]:
     """The lines of one dump; `was`: the buffer that its memory was before the first launch."""
     name, total = dump.buffer, math.prod(dump.shape)
-    told = {what: outcome.extra.get(what, {}).get(name) for what in ("unwritten", "partly", "nan")}
-    unwritten, nans = told["unwritten"], told["nan"] or 0
+    unwritten, nans = observed.unwritten.get(name), (observed.nan or {}).get(name, 0)
     if unwritten and _by_chance(unwritten, dtypes.parse(dump.dtype)):
         unwritten = None
     if unwritten or nans:
-        where = f" ({places(unwritten)})" if unwritten else ""
+        where = f" ({ranges_text(unwritten)})" if unwritten else ""
         is_doubtful = was.is_poisoned and nans == total
         hint = ": are they made of what was there before? (--poison twice tells)" if is_doubtful else ""
-        count = unwritten["elements"] if unwritten else 0
+        count = unwritten.elements if unwritten else 0
         yield f"{name}: {count} of {total} elements were never written{where}; {nans} NaN{hint}"
-    if told["partly"]:
-        yield f"{name}: {told['partly']} of {total} elements were written in part only"
-    if name in outcome.extra.get("unchanged", ()):
+    if name in observed.partly:
+        yield f"{name}: {observed.partly[name]} of {total} elements were written in part only"
+    if name in observed.unchanged:
         whose = "its" if was.name == name else f"{was.name}'s"
         what = f"{whose} fill" if was.fill is not None else f"{whose} initial value"
         yield f"{name}: equal to {what}, no element changed"
 
 
-def _by_chance(unwritten: Mapping[str, Any], element: ElementType) -> bool:
+def _by_chance(unwritten: UnwrittenElements, element: ElementType) -> bool:
     """Whether so few narrow integers hold the poison's bytes, none beside another, that they may be results."""
     if any(part.scalar.kind not in ("int", "uint") for part in element.parts):  # no GPU makes this NaN, nor this bool
         return False
     size = element.size
-    longest = max(last - first for first, last in unwritten["ranges"])
-    if _is_all(unwritten) or 256 ** (longest * size) > unwritten["of"] << _CHANCE_BITS:
+    longest = max(last - first for first, last in unwritten.ranges)
+    if _is_all(unwritten) or 256 ** (longest * size) > unwritten.of << _CHANCE_BITS:
         return False
-    return bool(unwritten["elements"] < _FEWEST.get(size, 1) + 8 * unwritten["of"] // 256**size)
+    expected_by_chance = 8 * unwritten.of // int(256**size)
+    return unwritten.elements < _FEWEST.get(size, 1) + expected_by_chance
 
 
-def _is_all(unwritten: Mapping[str, Any] | None) -> bool:
-    return unwritten is not None and bool(unwritten["elements"] == unwritten["of"])
+def _is_all(unwritten: UnwrittenElements | None) -> bool:
+    return unwritten is not None and unwritten.elements == unwritten.of
 
 
 def _counted(case: Case, outcome: Outcome) -> Outcome:
     """The outcome with its counts, from the dumps where the run took none (one of an earlier gpuregress)."""
-    if "nan" in outcome.extra or not outcome.dumps:
+    if outcome.observations.nan is not None or not outcome.dumps:
         return outcome
     from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and a run of today has its counts
     from gpuregress.runner import poison  # noqa: PLC0415 - as above
 
-    extra: dict[str, Any] = {"nan": {}, "unwritten": {}, "partly": {}, "unchanged": []}
-    buffers = case.initial_buffers
+    observed, buffers = outcome.observations, case.initial_buffers
     for dump in outcome.dumps:
         was = buffers[dump.buffer]
         poisoned = was.is_poisoned and case.settings.poison != "none"
         array = reader.read(Path(dump.path)).array
-        for what, value in poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned).items():
-            extra[what][dump.buffer] = value
-        if outcome.inputs.get(was.name) == dump.digest:
-            extra["unchanged"].append(dump.buffer)
-    return dataclasses.replace(outcome, extra={**outcome.extra, **extra})
+        counts = poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned)
+        is_unchanged = outcome.inputs.get(was.name) == dump.digest
+        observed = counts.added_to(observed, dump.buffer, is_unchanged=is_unchanged)
+    return dataclasses.replace(outcome, observations=observed)

@@ -173,7 +173,7 @@ def _gather(
 
 
 def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
-    paths: Mapping[str, str] = outcome.extra.get("repeat_dumps", {}).get(buffer, {})
+    paths = outcome.observations.repeat_dumps.get(buffer, {})
     for number, path in paths.items():
         yield outcome.repeats[buffer][int(number) - 2], Path(path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuregress.records.outcomes import Dump
+from gpuregress.records.dumps import Dump
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
+
+from gpuregress.records.wire import Sparse
 
 Dim3 = tuple[int, int, int]
 
@@ -217,17 +219,16 @@ class TimingLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceLimits:
+class ResourceLimits(Sparse):
     """Upper bounds on a compiled kernel: registers of a thread, bytes spilt to local memory; None: unbounded."""
 
-    omits_none: ClassVar[bool] = True
     registers: int | None = None
     spills: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSettings:
-    """Optional settings of a case, from its job or the command line. In JSON those that are None are left out.
+class CaseSettings(Sparse):
+    """Optional settings of a case, from its job or the command line. Those that are None have no key in JSON.
 
     Attributes:
         arch: the architecture that the job itself names; None: a GPU's own is compiled for.
@@ -238,7 +239,6 @@ class CaseSettings:
         sanitize: a tool of compute-sanitizer that examines the case.
     """
 
-    omits_none: ClassVar[bool] = True
     arch: str | None = None
     inputs: Literal["unchanged"] | None = None
     timing: TimingLoop | None = None

@@ -1,11 +1,13 @@
-"""What a worker says of a case it ran."""
+"""The outcome of a case, as its worker reports it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from gpuregress.records.dumps import Dump
+from gpuregress.records.observations import Observations
 from gpuregress.records.programs import DeviceInfo
 
 FAULT_KINDS: dict[str, str] = {
@@ -25,27 +27,6 @@ FAULT_KINDS: dict[str, str] = {
     "race": "two threads touched one address without a barrier between",
     "uninitialized": "global memory was read that nobody had written",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """A buffer's contents as a file.
-
-    Attributes:
-        buffer: its name.
-        path: absolute.
-        dtype: the element type's name.
-        shape: elements along each axis.
-        digest: xxh3-128 of the raw bytes (padding zeroed), hexadecimal.
-        text_digest: xxh3-128 of the file.
-    """
-
-    buffer: str
-    path: str
-    dtype: str
-    shape: tuple[int, ...]
-    digest: str
-    text_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +75,7 @@ class Outcome:
         device: where it ran.
         resources: kernel → registers, shared, local, spill bytes.
         seconds: wall time of the case in the worker.
-        extra: further findings of a device (poison, timing samples, sanitizer), plain JSON.
+        observations: beside the dumps; `extra` in JSON.
     """
 
     case: str
@@ -109,4 +90,4 @@ class Outcome:
     device: DeviceInfo | None = None
     resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: float = 0.0
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    observations: Observations = field(default=Observations(), metadata={"key": "extra"})

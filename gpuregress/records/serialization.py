@@ -9,6 +9,13 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import Any, TypeVar, Union, cast
 
+
+class Sparse:
+    """Base of records whose JSON form omits the fields that have their default values."""
+
+    __slots__ = ()
+
+
 R = TypeVar("R")
 Reader = Callable[[Any], Any]
 
@@ -16,16 +23,15 @@ Reader = Callable[[Any], Any]
 def to_json(record: Any) -> Any:
     """A record as plain JSON values: dataclasses become objects, tuples become lists.
 
-    An object has every field of its record, unless the class has `omits_none`: then those that are None are left out.
+    An object has every field of its record; of a `Sparse` one only those that do not have their default values.
     """
     kind = type(record)
     if kind in _PLAIN:
         return record
     if (keys := _keys(cast("Hashable", kind))) is not None:
-        values = {key: to_json(getattr(record, name)) for key, name in keys.items()}
-        if getattr(kind, "omits_none", False):
-            return {key: value for key, value in values.items() if value is not None}
-        return values
+        omitted = _defaults(cast("Hashable", kind)) if isinstance(record, Sparse) else {}
+        values = ((key, name, getattr(record, name)) for key, name in keys.items())
+        return {key: to_json(value) for key, name, value in values if name not in omitted or value != omitted[name]}
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}
     if isinstance(record, list | tuple):
@@ -42,6 +48,15 @@ def _keys(kind: Hashable) -> dict[str, str] | None:
     if not dataclasses.is_dataclass(kind):
         return None
     return {field.metadata.get("key", field.name): field.name for field in dataclasses.fields(kind)}
+
+
+@cache
+def _defaults(kind: Hashable) -> dict[str, Any]:
+    """Field → default value, of the fields that have one."""
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(cast("type[Any]", kind))
+    plain = {one.name: one.default for one in fields if one.default is not missing}
+    return plain | {one.name: one.default_factory() for one in fields if one.default_factory is not missing}
 
 
 def from_json(kind: type[R], data: Any) -> R:

@@ -73,20 +73,19 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
             "driver": outcome.device.driver,
             **{name: outcome.device.extra[name] for name in ("uuid", "bus") if name in outcome.device.extra},
         }
-    for key in (
-        "timing",
-        "poison_twice",
-        "sanitizer",
-        "unwritten",
-        "partly",
-        "nan",
-        "unchanged",
-        "overwritten",
-        "orders",
-    ):
-        if outcome.extra.get(key):
-            told[key] = to_json(outcome.extra[key])
-    return told
+    seen = outcome.observations
+    published = {
+        "timing": seen.timing,
+        "poison_twice": seen.poison_twice,
+        "sanitizer": seen.sanitizer,
+        "unwritten": seen.unwritten,
+        "partly": seen.partly,
+        "nan": seen.nan,
+        "unchanged": seen.unchanged,
+        "overwritten": seen.overwritten,
+        "orders": seen.orders,
+    }
+    return told | {key: to_json(value) for key, value in published.items() if value}
 
 
 def _buffer(buffer: BufferVerdict) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpuregress import dtypes, ordinals
 from gpuregress.devices.base import Bytes, Memory
 from gpuregress.dtypes import ElementType
-from gpuregress.records import Buffer
+from gpuregress.records import Buffer, OverwrittenInput
 from gpuregress.runner.poison import POISON, as_bytes, poison
 
 Array = npt.NDArray[np.generic]
@@ -90,28 +90,25 @@ class BufferReader:
                 self.memory.write(pattern[: self.memory.size - start], start)
 
 
-def changes(readout: BufferReader, before: Array) -> dict[str, Any]:
-    """What of a buffer is not as it was, bit for bit; padding does not count.
+def changes(readout: BufferReader, before: Array) -> OverwrittenInput:
+    """The elements of a buffer that do not hold their fill.
 
     Args:
         readout: the buffer as it is now.
         before: what it held, in its shape and storage dtype.
-
-    Returns:
-        `{"elements": 2, "of": 8, "first": 5, "was": …, "now": …}`, the last two the first such element's bytes in
-        hexadecimal; `first` is absent where nothing changed.
     """
     flat, at = before.reshape(-1), 0
-    found: dict[str, Any] = {"elements": 0, "of": int(flat.size)}
+    changed = OverwrittenInput(0, int(flat.size), 0, "", "")
     for piece in readout.pieces():
         old = flat[at : at + piece.size]
         differing = np.zeros(piece.size, np.bool_)
         columns = zip(readout.element.columns(old), readout.element.columns(piece), readout.element.parts, strict=True)
         for was, now, part in columns:
             differing |= ordinals.bits(was, part.scalar) != ordinals.bits(now, part.scalar)
-        if differing.any() and not found["elements"]:
-            place = int(np.argmax(differing))
-            found |= {"first": at + place, "was": old[place].tobytes().hex(), "now": piece[place].tobytes().hex()}
-        found["elements"] += int(differing.sum())
+        if differing.any() and not changed.elements:
+            row = int(np.argmax(differing))
+            texts = old[row].tobytes().hex(), piece[row].tobytes().hex()
+            changed = OverwrittenInput(0, changed.of, at + row, *texts)
+        changed = replace(changed, elements=changed.elements + int(differing.sum()))
         at += piece.size
-    return found
+    return changed

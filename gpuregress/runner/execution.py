@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,11 +27,13 @@ from gpuregress.records import (
     Fault,
     Launch,
     LaunchTime,
+    Observations,
     Outcome,
+    PoisonComparison,
     Program,
     Source,
+    Timing,
     TimingLoop,
-    to_json,
 )
 from gpuregress.runner import python_reference
 from gpuregress.runner.arguments import pack
@@ -83,16 +85,16 @@ def run_case(
         run.execute()
     except KernelFault as fault:
         state = {"state": "fault", "fault": Fault(fault.kind, str(fault), fault.details, run.current, run.position)}
-        run.extra["sticky"] = fault.sticky
+        run.observed = replace(run.observed, sticky=fault.sticky)
     except GpuregressError as error:
         state = {"state": "error", "message": str(error)}
-        run.extra["error"] = type(error).__name__
+        run.observed = replace(run.observed, error=type(error).__name__)
     except OSError as error:
         state = {"state": "error", "message": str(storage.explain(error, Path(error.filename or dumps)))}
-        run.extra["error"] = "StorageError"
+        run.observed = replace(run.observed, error="StorageError")
     except MemoryError:
         state = {"state": "error", "message": f"not enough memory on {run.place} or its host for {case.name}"}
-        run.extra["error"] = "DeviceError"
+        run.observed = replace(run.observed, error="DeviceError")
     finally:
         device.free_all()
     return Outcome(
@@ -105,7 +107,7 @@ def run_case(
         device=device.info,
         resources=run.resources,
         seconds=time.perf_counter() - began,
-        extra=run.extra,
+        observations=run.observed,
         **state,
     )
 
@@ -137,7 +139,7 @@ class _Run:
     resources: dict[str, dict[str, int]] = field(default_factory=dict)
     timed: list[tuple[str, float]] = field(default_factory=list)
     handles: dict[int, int] = field(default_factory=dict)
-    extra: dict[str, Any] = field(default_factory=lambda: {"poison": POISON.hex()})
+    observed: Observations = field(default_factory=lambda: Observations(poison=POISON.hex()))
 
     def execute(self) -> None:
         """The first run, which is dumped, the timing loop, the repeats, and the run under the other poison."""
@@ -150,14 +152,14 @@ class _Run:
         if self.case.repeat > 1:
             from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
 
-            self.extra["determinism"] = dict.fromkeys(firsts, determinism.CLASSES[0])
+            self.observed = replace(self.observed, determinism=dict.fromkeys(firsts, determinism.CLASSES[0]))
         for number in range(1, self.case.repeat):
             self.device.free_all()
             orders.append(self.device.vary(number))
             self._once(filled, lambda readout: self._take_again(readout, firsts.get(readout.buffer.name)))
         self.device.vary(0)
         if self.case.repeat > 1:
-            self.extra["orders"] = [order for order in orders if order]
+            self.observed = replace(self.observed, orders=tuple(order for order in orders if order))
         if self.case.settings.poison == "twice":
             self.device.free_all()
             self._once(filled, lambda readout: self._take_complement(readout, firsts), poison=COMPLEMENT)
@@ -187,12 +189,9 @@ class _Run:
         """Notes what was never written, what is NaN, and whether anything changed at all."""
         was = self.was[buffer.name]
         found = survey(pieces, dtypes.parse(buffer.dtype), poisoned=was.is_poisoned and bool(self.poison))
-        self.extra.setdefault("unwritten", {})
-        for what, value in found.items():
-            self.extra.setdefault(what, {})[buffer.name] = value
         before = self.inputs.get(was.name) or self.initial.get(was.name)
-        if before == self.dumped[-1].digest:
-            self.extra.setdefault("unchanged", []).append(buffer.name)
+        is_unchanged = before == self.dumped[-1].digest
+        self.observed = found.added_to(self.observed, buffer.name, is_unchanged=is_unchanged)
 
     def _take_again(self, readout: BufferReader, first: Array | None) -> None:
         """One further run's buffer; where its bits are not the first run's, they are dumped beside them."""
@@ -204,8 +203,11 @@ class _Run:
             return
         run = len(taken) + 1
         dump = self.dumps.within(f"repeat-{run}").stream(readout, {})
-        self.extra.setdefault("repeat_dumps", {}).setdefault(name, {})[str(run)] = dump.path
-        if first is not None and "determinism" in self.extra:
+        paths = self.observed.repeat_dumps
+        self.observed = replace(
+            self.observed, repeat_dumps={**paths, name: {**paths.get(name, {}), str(run): dump.path}}
+        )
+        if first is not None and self.observed.determinism:
             self._note_class(name, first, readout.array())
 
     def _note_class(self, name: str, first: Array, other: Array) -> None:
@@ -214,8 +216,10 @@ class _Run:
 
         element = dtypes.parse(self.case.buffers[name].dtype)
         found = determinism.classify(element, (first.reshape(-1), other.reshape(-1)))
-        classes = self.extra["determinism"]
-        classes[name] = max(classes[name], found, key=determinism.CLASSES.index)
+        classes = self.observed.determinism
+        self.observed = replace(
+            self.observed, determinism={**classes, name: max(classes[name], found, key=determinism.CLASSES.index)}
+        )
 
     def _take_complement(self, readout: BufferReader, firsts: Mapping[str, Array]) -> None:
         """An output of the run under the other poison: what nobody wrote, and what was there before showing through."""
@@ -223,8 +227,8 @@ class _Run:
         if not self.was[buffer.name].is_poisoned:
             return
         first, second = firsts[buffer.name], readout.array()
-        told = {"unwritten": proven_unwritten(first, second), "shows": poison_shows(first, second)}
-        self.extra.setdefault("poison_twice", {})[buffer.name] = told
+        compared = PoisonComparison(proven_unwritten(first, second), poison_shows(first, second))
+        self.observed = replace(self.observed, poison_twice={**self.observed.poison_twice, buffer.name: compared})
 
     # --- a run --------------------------------------------------------------------------------------------------------
 
@@ -260,11 +264,12 @@ class _Run:
 
     def _compare_inputs(self, placed: Mapping[str, Memory], filled: Mapping[str, Array]) -> None:
         """Notes the memory that no longer holds its fill, by the name it had before launches exchanged buffers."""
-        found = self.extra.setdefault("overwritten", {})
+        found = dict(self.observed.overwritten)
         for name, array in filled.items():
             readout = BufferReader(placed[name], self.case.buffers[name])
             if name not in found and digest_of(readout) != self.inputs[name]:
                 found[name] = changes(readout, array)
+        self.observed = replace(self.observed, overwritten=found)
 
     def _launch_all(
         self, module: DeviceModule, placed: Mapping[str, Memory], *, recorded: bool = True
@@ -292,7 +297,7 @@ class _Run:
         self.handles.clear()
         for name, buffer in self.case.buffers.items():
             is_symbol = source is self.case.source or buffer.symbol in source.symbols
-            placed = buffer if is_symbol else dataclasses.replace(buffer, symbol=None)
+            placed = buffer if is_symbol else replace(buffer, symbol=None)
             memory[name] = self._place_buffer(module, placed, program)
             BufferReader(memory[name], placed).initialise(filled.get(name), poison)
             description = textures.describe(buffer)
@@ -319,15 +324,16 @@ class _Run:
                 samples.append(sum(elapsed for _, elapsed in taken))
                 for kernel in dict.fromkeys(name for name, _ in taken):
                     kernels.setdefault(kernel, []).append(sum(elapsed for name, elapsed in taken if name == kernel))
-        self.extra["timing"] = {
-            "clock": "events on the GPU" if self.device.info.name.startswith("cuda") else "wall time of the launches",
-            "warmup": timing.warmup,
-            "samples_ms": samples,
-            "median_ms": statistics.median(samples),
-            "kernels_ms": kernels,
-            "run": len(self.repeats.get(self.case.dump[0], ())) + 2 if self.case.dump else 0,
+        sampled = Timing(
+            clock="events on the GPU" if self.device.info.name.startswith("cuda") else "wall time of the launches",
+            warmup=timing.warmup,
+            samples_ms=tuple(samples),
+            median_ms=statistics.median(samples),
+            kernels_ms={kernel: tuple(elapsed) for kernel, elapsed in kernels.items()},
+            run=len(self.repeats.get(self.case.dump[0], ())) + 2 if self.case.dump else 0,
             **self.device.clocks(),
-        }
+        )
+        self.observed = replace(self.observed, timing=sampled)
         return memory
 
     def _unfilled_symbols(self, placed: Mapping[str, Memory]) -> dict[str, Array]:
@@ -378,9 +384,11 @@ class _Run:
             self.output.append(report.output)
 
     def _count_events(self, kernel: str, counters: Mapping[str, int]) -> None:
-        totals = self.extra.setdefault("counters", {}).setdefault(kernel, {}) if counters else {}
-        for event, count in counters.items():
-            totals[event] = totals.get(event, 0) + count
+        if counters:
+            counted = self.observed.counters
+            self.observed = replace(
+                self.observed, counters={**counted, kernel: Counter(counted.get(kernel, {})) + Counter(counters)}
+            )
 
     def _check_status(self, memory: Mapping[str, Memory]) -> None:
         """The kernel's own error report: all zero, or the case fails with the first code and its place."""
@@ -421,15 +429,18 @@ class _Run:
                 if standard.wide is not None:
                     self._write_wide(name, standard.wide)
             except python_reference.ReferenceFailed as error:
-                self.extra.setdefault("reference_errors", {})[name] = str(error)
+                self.observed = replace(
+                    self.observed, reference_errors={**self.observed.reference_errors, name: str(error)}
+                )
         for group in python_reference.shared(self.case.reference_kernels):
             try:
                 for name, array in self._reference_run(group, filled).items():
                     self._write_reference(name, array)
             except KernelFault as fault:
                 failed = dict.fromkeys(group, f"the reference's own kernel failed with {fault.kind}: {fault}")
-                self.extra.setdefault("reference_errors", {}).update(failed)
-                self.extra["sticky"] = fault.sticky
+                self.observed = replace(
+                    self.observed, reference_errors={**self.observed.reference_errors, **failed}, sticky=fault.sticky
+                )
                 if fault.sticky:
                     return
 
@@ -448,13 +459,13 @@ class _Run:
     def _write_reference(self, name: str, array: Array) -> None:
         known = {dump.digest: dump.path for dump in self.dumped if dump.buffer == name}
         dump = self.dumps.beside("references").write(name, array, known)
-        self.extra.setdefault("references", {})[name] = to_json(dump)
+        self.observed = replace(self.observed, references={**self.observed.references, name: dump})
 
     def _write_wide(self, name: str, array: Array) -> None:
         """The gold standard before it was rounded to the buffer's dtype."""
         element = dtypes.widened(dtypes.parse(self.case.buffers[name].dtype))
         dump = self.dumps.beside("references").within("unrounded").write(name, array, {}, element)
-        self.extra.setdefault("unrounded_references", {})[name] = to_json(dump)
+        self.observed = replace(self.observed, unrounded_references={**self.observed.unrounded_references, name: dump})
 
     def _digest(self, name: str, array: Array) -> str:
         return digest.of_array(array, dtypes.parse(self.case.buffers[name].dtype))

@@ -7,8 +7,9 @@ A second run under the complement of every bit makes a proof of it: no result eq
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from gpuregress import dtypes
 from gpuregress.devices.base import Bytes
 from gpuregress.dtypes import ElementType
+from gpuregress.records import Observations, PoisonDependence, UnwrittenElements
 
 POISON = bytes.fromhex("fd7f")
 COMPLEMENT = bytes(255 - byte for byte in POISON)
@@ -33,19 +35,39 @@ def poison(size: int, word: bytes = POISON) -> Bytes:
     return np.resize(np.frombuffer(word, np.uint8), size)
 
 
-def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = True) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Counts over the elements of one buffer.
+
+    Attributes:
+        nan: elements with a NaN that is not the poison.
+        partly: elements of which one part holds the poison and another does not.
+        unwritten: elements that hold the poison; None if there are none.
+    """
+
+    nan: int
+    partly: int
+    unwritten: UnwrittenElements | None
+
+    def added_to(self, observations: Observations, buffer: str, *, is_unchanged: bool) -> Observations:
+        """The observations with those of a buffer."""
+        was = observations
+        return dataclasses.replace(
+            was,
+            nan={**(was.nan or {}), buffer: self.nan},
+            unwritten={**was.unwritten, buffer: self.unwritten} if self.unwritten else was.unwritten,
+            partly={**was.partly, buffer: self.partly} if self.partly else was.partly,
+            unchanged=(*was.unchanged, buffer) if is_unchanged else was.unchanged,
+        )
+
+
+def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = True) -> Survey:
     """Count the elements that still hold the poison, and those that are NaN.
 
     Args:
         pieces: the buffer's elements in order, each piece of any shape; storage dtype of `element`.
         element: the element type.
         poisoned: whether the buffer held the poison before the first launch; without it only NaNs are counted.
-
-    Returns:
-        `{"nan": 2}`, an element counted once whichever part of it is NaN, and those that hold the poison not at all;
-        with `"unwritten": {"elements": 3, "of": 8, "ranges": [[5, 8]]}` where elements hold the poison, ranges half
-        open, at most MOST_RANGES of them; with `"partly": 4` where a part of so many elements holds it and another
-        does not.
     """
     count, partly, nans, at, ranges = 0, 0, 0, 0, list[list[int]]()
     for piece in pieces:
@@ -57,10 +79,13 @@ def survey(pieces: Iterable[Array], element: ElementType, *, poisoned: bool = Tr
         if poisoned and len(element.parts) > 1:
             partly += int((_has_poisoned_part(flat, element) & ~untouched).sum())
         at += flat.size
-    found: dict[str, Any] = {"nan": nans}
-    if count:
-        found["unwritten"] = {"elements": count, "of": at, "ranges": ranges[:MOST_RANGES]}
-    return found | ({"partly": partly} if partly else {})
+    return Survey(nans, partly, _unwritten(count, at, ranges))
+
+
+def _unwritten(count: int, of: int, ranges: list[list[int]]) -> UnwrittenElements | None:
+    if not count:
+        return None
+    return UnwrittenElements(count, of, tuple((first, last) for first, last in ranges[:MOST_RANGES]))
 
 
 def _holds_from(flat: Array, at: int) -> npt.NDArray[np.bool_]:
@@ -87,8 +112,8 @@ def _has_poisoned_part(flat: Array, element: ElementType) -> npt.NDArray[np.bool
     return found
 
 
-def proven_unwritten(first: Array, second: Array) -> dict[str, Any] | None:
-    """Which elements hold each run's own poison after two runs: those nobody wrote; as `unwritten` tells them.
+def proven_unwritten(first: Array, second: Array) -> UnwrittenElements | None:
+    """The elements that hold each run's own poison after two runs under two poisons.
 
     Args:
         first: after the run under POISON.
@@ -97,25 +122,21 @@ def proven_unwritten(first: Array, second: Array) -> dict[str, Any] | None:
     untouched = holds(first, POISON) & holds(second, COMPLEMENT)
     ranges: list[list[int]] = []
     _extend(ranges, untouched, 0)
-    count = int(untouched.sum())
-    return {"elements": count, "of": int(first.size), "ranges": ranges[:MOST_RANGES]} if count else None
+    return _unwritten(int(untouched.sum()), int(first.size), ranges)
 
 
-def poison_shows(first: Array, second: Array) -> dict[str, int] | None:
-    """The written elements that two runs under two poisons leave different: what was there before shows in them.
+def poison_shows(first: Array, second: Array) -> PoisonDependence | None:
+    """The written elements that differ between two runs under two poisons; None if there are none.
 
     Args:
         first: after the run under POISON.
         second: after the run under COMPLEMENT; the same shape and dtype.
-
-    Returns:
-        `{"elements": 2, "of": 8, "first": 5}`, or None where there are none.
     """
     size = first.dtype.itemsize
     rows = as_bytes(first).reshape(first.size, size), as_bytes(second).reshape(first.size, size)
     differing = np.asarray((rows[0] != rows[1]).any(axis=1)) & ~(holds(first, POISON) & holds(second, COMPLEMENT))
     places = np.flatnonzero(differing)
-    return {"elements": places.size, "of": int(first.size), "first": int(places[0])} if places.size else None
+    return PoisonDependence(places.size, int(first.size), int(places[0])) if places.size else None
 
 
 def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:

@@ -16,15 +16,15 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:
-    for name, told in outcome.extra.get("poison_twice", {}).items():
-        unwritten, shows = told["unwritten"], told["shows"]
+    for name, compared in outcome.observations.poison_twice.items():
+        unwritten, shows = compared.unwritten, compared.shows
         if unwritten:
-            count = f"{unwritten['elements']} of {unwritten['of']}"
-            yield f"{name}: {count} elements were never written: {write_coverage.places(unwritten)}"
+            count = f"{unwritten.elements} of {unwritten.of}"
+            yield f"{name}: {count} elements were never written: {write_coverage.ranges_text(unwritten)}"
         if shows:
             yield (
-                f"{name}: {shows['elements']} of {shows['of']} elements changed with what was there before, "
-                f"the first at [{shows['first']}]: they are read before they are written, or written in part, or not "
+                f"{name}: {shows.elements} of {shows.of} elements changed with what was there before, "
+                f"the first at [{shows.first}]: they are read before they are written, or written in part, or not "
                 "deterministic (--repeat 2 tells)"
             )
         if not unwritten and not shows:
@@ -32,12 +32,12 @@ def _poison(outcome: Outcome) -> Iterator[str]:
 
 
 def _timing(outcome: Outcome) -> Iterator[str]:
-    timing = outcome.extra.get("timing")
+    timing = outcome.observations.timing
     if timing is not None:
-        samples = timing["samples_ms"]
+        samples = timing.samples_ms
         spread = f"{min(samples):.4g} to {max(samples):.4g} ms"
-        clock = f", SM clock {timing['sm_clock']}" if "sm_clock" in timing else ""
-        yield f"{timing['median_ms']:.4g} ms: the median of {len(samples)} samples, {spread}, {timing['clock']}{clock}"
+        clock = f", SM clock {timing.sm_clock}" if timing.sm_clock else ""
+        yield f"{timing.median_ms:.4g} ms: the median of {len(samples)} samples, {spread}, {timing.clock}{clock}"
 
 
 def _resources(case: Case, outcome: Outcome) -> Iterator[str]:
@@ -50,14 +50,14 @@ def _sanitizer(case: Case, outcome: Outcome) -> Iterator[str]:
     tool = case.settings.sanitize
     if tool is None:
         return
-    told = outcome.extra.get("sanitizer")
-    if told is None:
+    report = outcome.observations.sanitizer
+    if report is None:
         yield f"{tool}: not run, for the case did not come to its end"
         return
-    if told["problem"]:
-        yield f"{tool}: {told['problem']}"
-    elif not told["findings"]:
+    if report.problem:
+        yield f"{tool}: {report.problem}"
+    elif not report.findings:
         yield f"{tool}: nothing found"
-    yield from (f"{tool}: {finding['text']}" for finding in told["findings"][:_MOST_FINDINGS])
-    if len(told["findings"]) > _MOST_FINDINGS:
-        yield f"{tool}: {len(told['findings']) - _MOST_FINDINGS} more findings are in results.json"
+    yield from (f"{tool}: {finding.text}" for finding in report.findings[:_MOST_FINDINGS])
+    if len(report.findings) > _MOST_FINDINGS:
+        yield f"{tool}: {len(report.findings) - _MOST_FINDINGS} more findings are in results.json"

@@ -110,7 +110,7 @@ def _serve(channel: Channel, device: Device) -> None:
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:
     from gpuregress import runner  # noqa: PLC0415 - loaded with the libraries
     from gpuregress.launchlog import LaunchLog  # noqa: PLC0415 - as above
-    from gpuregress.records import Outcome  # noqa: PLC0415 - as above
+    from gpuregress.records import Observations, Outcome  # noqa: PLC0415 - as above
 
     began = time.perf_counter()
     try:
@@ -137,7 +137,7 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
             state="error",
             message=said if lacking else f"an error inside gpuregress: {_name(error)}",
             seconds=time.perf_counter() - began,
-            extra={"error": type(error).__name__, "traceback": traceback.format_exc()},
+            observations=Observations(error=type(error).__name__, traceback=traceback.format_exc()),
         )
 
 

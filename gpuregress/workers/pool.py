@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Fault, Outcome, from_json
+from gpuregress.records import Case, Fault, Observations, Outcome, from_json
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
 from gpuregress.workers.process import DeviceSlot, Worker
@@ -313,8 +313,8 @@ def _stillborn(worker: Worker) -> str:
 
 
 def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "DeviceError") -> Outcome:
-    extra = {"error": error, "details": list(details)}
-    return Outcome(case=task.case.name, state="error", message=why, extra=extra)
+    observed = Observations(error=error, details=details)
+    return Outcome(case=task.case.name, state="error", message=why, observations=observed)
 
 
 def _crashed(worker: Worker, task: Task) -> Outcome:

@@ -7,13 +7,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from gpuregress import storage
 from gpuregress.devices.cuda import sanitizer
 from gpuregress.devices.cuda.sanitizer import SanitizerReport
 from gpuregress.errors import DeviceError
-from gpuregress.records import Case, Fault, Outcome, to_json
+from gpuregress.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult
 from gpuregress.workers import alone
 from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import CHECKING_S
@@ -38,8 +37,9 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
         found, problem = _watch(task, tool, device)
     except DeviceError as error:
         problem = str(error)
-    told: dict[str, Any] = {"tool": tool, "problem": problem, "findings": [_told(report) for report in found]}
-    outcome = dataclasses.replace(outcome, extra={**outcome.extra, "sanitizer": told})
+    result = SanitizerResult(tool, problem, tuple(_finding(one) for one in found))
+    observed = dataclasses.replace(outcome.observations, sanitizer=result)
+    outcome = dataclasses.replace(outcome, observations=observed)
     worst = next((report for report in found if report.kind), None)
     if outcome.state != "done" or worst is None:
         return outcome
@@ -83,5 +83,7 @@ def _last_words(code: int, log: str, *streams: bytes) -> str:
     return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'no more is said'}"
 
 
-def _told(report: SanitizerReport) -> dict[str, Any]:
-    return {**to_json(report), "kind": report.kind, "text": str(report)}
+def _finding(report: SanitizerReport) -> SanitizerFinding:
+    return SanitizerFinding(
+        report.message, report.place, report.thread, report.details, report.repeated, report.kind, str(report)
+    )

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress import dtypes
-from gpuregress.records import Buffer
+from gpuregress.records import Buffer, UnwrittenElements
 from gpuregress.runner import buffer_reader
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.poison import COMPLEMENT, POISON, survey
@@ -49,5 +49,4 @@ def test_what_is_unwritten_is_the_same_in_pieces(dtype: type) -> None:
     element = dtypes.parse(np.dtype(dtype).name)
     found = [survey(np.split(whole, cuts), element) for cuts in ([], [3], [7], [8, 9, 21], [1, 2, 3, 4, 5])]
     assert all(one == found[0] for one in found)
-    assert found[0]["unwritten"]["elements"] == whole.size - 2
-    assert found[0]["unwritten"]["ranges"] == [[0, 7], [8, 20], [21, whole.size]]
+    assert found[0].unwritten == UnwrittenElements(whole.size - 2, whole.size, ((0, 7), (8, 20), (21, whole.size)))

@@ -15,7 +15,17 @@ from gpuregress import launchlog
 from gpuregress.devices.base import DeviceModule
 from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Argument, Buffer, Case, CaseSettings, Fill, Launch, Outcome, TimingLoop
+from gpuregress.records import (
+    Argument,
+    Buffer,
+    Case,
+    CaseSettings,
+    Fill,
+    Launch,
+    Outcome,
+    TimingLoop,
+    UnwrittenElements,
+)
 from gpuregress.runner import execution, run_case
 from tests import fakes
 
@@ -75,13 +85,13 @@ def test_each_launch_is_logged_before_it_happens(tmp_path: Path) -> None:
 def test_what_was_never_written_is_counted(tmp_path: Path) -> None:
     outcome = run(fakes.case("double"), tmp_path)
     assert values(outcome)[-1].startswith("nan")
-    assert outcome.extra["unwritten"] == {"out": {"elements": 1, "of": 8, "ranges": [[7, 8]]}}
+    assert outcome.observations.unwritten == {"out": UnwrittenElements(1, 8, ((7, 8),))}
 
 
 def test_an_input_keeps_its_own_bytes_and_is_not_called_unwritten(tmp_path: Path) -> None:
     outcome = run(fakes.case("double", dump=("x",), compare={}), tmp_path)
     assert values(outcome)[:3] == ["0.0", "1.0", "2.0"]
-    assert outcome.extra["unwritten"] == {}
+    assert outcome.observations.unwritten == {}
 
 
 def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
@@ -160,9 +170,9 @@ def test_what_was_never_written_is_counted_where_the_launches_left_it(
     case = fakes.case("double", dump=("x", "out"), compare={}, **more)
     launches = (replace(case.launches[0], swap=(("out", "x"),)),)
     outcome = run(replace(case, launches=launches), tmp_path)
-    assert list(outcome.extra[told]) == ["x"]
-    assert outcome.extra["unwritten"]["x"] == {"elements": 1, "of": 8, "ranges": [[7, 8]]}
-    assert outcome.extra["unchanged"] == ["out"]
+    assert list(getattr(outcome.observations, told)) == ["x"]
+    assert outcome.observations.unwritten["x"] == UnwrittenElements(1, 8, ((7, 8),))
+    assert outcome.observations.unchanged == ("out",)
 
 
 def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: Path) -> None:
@@ -192,21 +202,25 @@ def test_a_symbol_smaller_than_its_buffer_is_an_error(tmp_path: Path) -> None:
 def test_repeats_are_judged_by_digest_and_dumped_where_they_differ(tmp_path: Path) -> None:
     same = run(fakes.case("double", repeat=3), tmp_path)
     assert same.repeats == {"out": (same.dumps[0].digest,) * 2}
-    assert "repeat_dumps" not in same.extra
+    assert not same.observations.repeat_dumps
     other = run(fakes.case("count", repeat=3), tmp_path)
-    assert set(other.extra["repeat_dumps"]["out"]) == {"2", "3"}
-    assert Path(other.extra["repeat_dumps"]["out"]["3"]).read_text().split()[-1] == "3.0"
+    assert set(other.observations.repeat_dumps["out"]) == {"2", "3"}
+    assert Path(other.observations.repeat_dumps["out"]["3"]).read_text().split()[-1] == "3.0"
 
 
 def test_each_repeat_asks_for_another_order_and_says_which(tmp_path: Path) -> None:
     device = fakes.FakeDevice()
-    assert run(fakes.case("double", repeat=3), tmp_path, device).extra["orders"] == []
+    assert run(fakes.case("double", repeat=3), tmp_path, device).observations.orders == ()
     device.varies = True
-    assert "orders" not in run(fakes.case("double"), tmp_path, device).extra
-    assert run(fakes.case("double", repeat=3), tmp_path, device).extra["orders"] == ["order 0", "order 1", "order 2"]
+    assert run(fakes.case("double"), tmp_path, device).observations.orders == ()
+    assert run(fakes.case("double", repeat=3), tmp_path, device).observations.orders == (
+        "order 0",
+        "order 1",
+        "order 2",
+    )
     timed = fakes.case("double", repeat=2, settings=CaseSettings(timing=TimingLoop(0, 1)))
     outcome = run(timed, tmp_path, device)
-    assert outcome.extra["orders"] == ["order 0", "order 0", "order 1"]
+    assert outcome.observations.orders == ("order 0", "order 0", "order 1")
     assert len(outcome.repeats["out"]) == 2
 
 
@@ -226,7 +240,7 @@ def test_an_unsupported_instruction_is_an_error_with_its_class(tmp_path: Path) -
 
     outcome = run(fakes.case("double"), tmp_path, Poor())
     assert (outcome.state, outcome.message) == ("error", "wmma.load at kernel.cu:3")
-    assert outcome.extra["error"] == "UnsupportedError"
+    assert outcome.observations.error == "UnsupportedError"
 
 
 def test_the_device_is_left_empty_whatever_happened(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import dtypes
-from gpuregress.runner.poison import poison, survey
+from gpuregress.records import UnwrittenElements
+from gpuregress.runner.poison import Survey, poison, survey
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -33,14 +34,14 @@ def test_exactly_the_elements_left_alone_are_found(dtype: str, written: list[boo
     for row, is_written in zip(raw, written, strict=True):
         if is_written:
             row[0] ^= 0x80
-    found = survey([raw.reshape(-1).view(element.storage)], element).get("unwritten")
+    found = survey([raw.reshape(-1).view(element.storage)], element).unwritten
     left = [number for number, is_written in enumerate(written) if not is_written]
     assert (found is None) == (not left)
     assert left == ranges_to_list(found)
 
 
-def ranges_to_list(found: dict[str, Any] | None) -> list[int]:
-    return [] if found is None else [index for start, stop in found["ranges"] for index in range(start, stop)]
+def ranges_to_list(found: UnwrittenElements | None) -> list[int]:
+    return [] if found is None else [index for start, stop in found.ranges for index in range(start, stop)]
 
 
 @pytest.mark.parametrize(
@@ -55,16 +56,17 @@ def ranges_to_list(found: dict[str, Any] | None) -> list[int]:
 def test_nans_are_counted_once_an_element_and_never_the_poison(dtype: str, values: list[Any], nans: int) -> None:
     element = dtypes.parse(dtype)
     written = np.array(values, element.storage)
-    assert survey([written], element) == {"nan": nans}
+    assert survey([written], element) == Survey(nans, 0, None)
     left = poison(3 * element.size).view(element.storage)
     found = survey([written, left], element)
-    assert (found["nan"], found["unwritten"]["elements"]) == (nans, 3)
+    assert found.unwritten is not None
+    assert (found.nan, found.unwritten.elements) == (nans, 3)
     poisoned_as_well = {"float32": 3, "float16": 3, "complex64": 3, "int32": 0}[dtype]
-    assert survey([written, left], element, poisoned=False) == {"nan": nans + poisoned_as_well}
+    assert survey([written, left], element, poisoned=False) == Survey(nans + poisoned_as_well, 0, None)
 
 
 def test_bfloat16_nans_are_counted() -> None:
-    assert survey([np.array([0x3F80, 0x7FC0, 0x7F80, 0xFFC1], "<u2")], dtypes.parse("bfloat16")) == {"nan": 2}
+    assert survey([np.array([0x3F80, 0x7FC0, 0x7F80, 0xFFC1], "<u2")], dtypes.parse("bfloat16")).nan == 2
 
 
 @pytest.mark.parametrize("dtype", ["float4", "int2", "{id: int32, score: float64}"])
@@ -75,4 +77,5 @@ def test_an_element_written_in_part_is_told_apart(dtype: str) -> None:
         array[part.name][:2] = 1
     array[element.parts[0].name][2:4] = 1
     found = survey([array], element)
-    assert (found["partly"], found["unwritten"]["ranges"]) == (2, [[4, 5]])
+    assert found.unwritten is not None
+    assert (found.partly, found.unwritten.ranges) == (2, ((4, 5),))

@@ -2,22 +2,27 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.records import CaseSettings, Outcome, ResourceLimits
+from gpuregress.records import (
+    CaseSettings,
+    Observations,
+    Outcome,
+    PoisonComparison,
+    PoisonDependence,
+    ResourceLimits,
+    SanitizerFinding,
+    SanitizerResult,
+    Timing,
+    UnwrittenElements,
+)
 from gpuregress.session import measurement_remarks
 from tests import fakes
 
 
 def test_remarks() -> None:
-    ranges = [[1, 2], [4, 8], [9, 10], [11, 12], [20, 30]]
-    poison = {
-        "y": {
-            "unwritten": {"elements": 17, "of": 100, "ranges": ranges},
-            "shows": {"elements": 2, "of": 100, "first": 3},
-        },
-        "z": {"unwritten": None, "shows": None},
-    }
-    timing = {"samples_ms": [1.0, 3.0, 2.0], "median_ms": 2.0, "clock": "events on the GPU", "sm_clock": "1980 MHz"}
-    outcome = Outcome("c", "done", extra={"poison_twice": poison, "timing": timing})
+    unwritten = UnwrittenElements(17, 100, ((1, 2), (4, 8), (9, 10), (11, 12), (20, 30)))
+    poison = {"y": PoisonComparison(unwritten, PoisonDependence(2, 100, 3)), "z": PoisonComparison(None, None)}
+    timing = Timing("events on the GPU", 0, (1.0, 3.0, 2.0), 2.0, {}, 2, sm_clock="1980 MHz")
+    outcome = Outcome("c", "done", observations=Observations(poison_twice=poison, timing=timing))
     lines = measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="memcheck")), outcome)
     assert lines[0] == "y: 17 of 100 elements were never written: [1], [4] to [7], [9], [11] and 1 more stretches"
     assert lines[1].startswith("y: 2 of 100 elements changed with what was there before, the first at [3]")
@@ -49,8 +54,9 @@ def test_limits_that_nobody_can_judge_are_said() -> None:
     ],
 )
 def test_what_the_tool_found(problem: str, findings: list[str], lines: list[str]) -> None:
-    told = {"tool": "racecheck", "problem": problem, "findings": [{"text": text} for text in findings]}
-    outcome = Outcome("c", "done", extra={"sanitizer": told})
+    reported = tuple(SanitizerFinding("", "", "", (), 0, "", text) for text in findings)
+    report = SanitizerResult("racecheck", problem, reported)
+    outcome = Outcome("c", "done", observations=Observations(sanitizer=report))
     assert (
         list(measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="racecheck")), outcome))
         == lines

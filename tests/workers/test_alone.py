@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuregress.devices.cuda import sanitizer
-from gpuregress.records import CaseSettings, Outcome, ResourceLimits, TimingLoop
+from gpuregress.records import CaseSettings, Outcome, ResourceLimits, SanitizerResult, TimingLoop
 from gpuregress.workers import alone, sanitize
 from gpuregress.workers.task import Task
 from tests import fakes
@@ -64,7 +64,8 @@ def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, mon
     assert found.fault is not None
     assert (found.state, found.fault.kind) == ("fault", "race")
     assert found.fault.message.startswith("racecheck: Error: Race reported between Write access")
-    assert found.extra["sanitizer"]["findings"][0]["place"] == "kernel.cu:9"
+    assert found.observations.sanitizer is not None
+    assert found.observations.sanitizer.findings[0].location == "kernel.cu:9"
 
 
 def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,7 @@ def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
     assert found.state == "done"
-    assert found.extra["sanitizer"] == {"tool": "memcheck", "problem": "", "findings": []}
+    assert found.observations.sanitizer == SanitizerResult("memcheck", "", ())
 
 
 def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,12 +83,14 @@ def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
-    assert found.extra["sanitizer"]["problem"] == "it ended with exit code 1: no more is said"
+    assert found.observations.sanitizer is not None
+    assert found.observations.sanitizer.problem == "it ended with exit code 1: no more is said"
     monkeypatch.setenv("PATH", "")
     found = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
-    assert "compute-sanitizer is not on the PATH" in found.extra["sanitizer"]["problem"]
+    assert found.observations.sanitizer is not None
+    assert "compute-sanitizer is not on the PATH" in found.observations.sanitizer.problem
 
 
 @pytest.mark.parametrize(

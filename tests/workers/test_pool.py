@@ -167,7 +167,7 @@ def test_a_bug_in_the_worker_is_one_cases_error(tmp_path: Path) -> None:
     found = outcomes(tmp_path, fakes.case("bug"), fakes.case("double"))
     assert found["fake/bug"].state == "error"
     assert "RuntimeError: a bug" in found["fake/bug"].message
-    assert "Traceback" in found["fake/bug"].extra["traceback"]
+    assert "Traceback" in found["fake/bug"].observations.traceback
     assert found["fake/double"].state == "done"
 
 
@@ -227,7 +227,7 @@ def test_a_worker_that_is_told_to_end_says_where_it_was(tmp_path: Path) -> None:
         outcome = next(running)
     assert isinstance(outcome, Outcome)
     assert "SIGTERM" in outcome.message
-    assert any(line.endswith(" in run_case") for line in outcome.extra["details"])
+    assert any(line.endswith(" in run_case") for line in outcome.observations.details)
 
 
 def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""Observations of a worker beside a case's dumps: unwritten elements, repeats, timing, references, tools, errors.
+
+The keys of their JSON form are those of `verdicts.jsonl` and results.json; fields at their defaults have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gpuregress.records.dumps import Dump
+from gpuregress.records.wire import Sparse
+
+Determinism = Literal["bitwise", "order varies", "values vary"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnwrittenElements:
+    """Elements of a buffer that still hold the poison after the last launch.
+
+    Attributes:
+        elements: their number.
+        of: elements of the buffer.
+        ranges: their index ranges, half open, ascending; the first few where there are many.
+    """
+
+    elements: int
+    of: int
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonDependence:
+    """Written elements whose value depends on the poison.
+
+    Attributes:
+        elements: their number.
+        of: elements of the buffer.
+        first: index of the first one.
+    """
+
+    elements: int
+    of: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonComparison:
+    """A buffer after a run under the poison and one under its complement.
+
+    Attributes:
+        unwritten: elements that hold each run's own poison; None where all were written.
+        shows: written elements that differ between the runs; None where there are none.
+    """
+
+    unwritten: UnwrittenElements | None
+    shows: PoisonDependence | None
+
+
+@dataclass(frozen=True, slots=True)
+class OverwrittenInput:
+    """A filled buffer that the launches changed, bit for bit and without padding.
+
+    Attributes:
+        elements: changed elements.
+        of: elements of the buffer.
+        first: index of the first changed one.
+        was: its bytes before the first launch, hexadecimal.
+        now: its bytes after the last launch.
+    """
+
+    elements: int
+    of: int
+    first: int
+    was: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timing(Sparse):
+    """The samples of a timing loop.
+
+    Attributes:
+        clock: what measured them.
+        warmup: runs before the first sample.
+        samples_ms: elapsed time of each run of all launches.
+        median_ms: of the samples.
+        kernels_ms: kernel → its part of each sample.
+        run: number of the loop's last run among the case's runs, counted from 1.
+        sm_clock: the card's clock after the last sample, as `1980 MHz`; likewise the others, "" where not known.
+    """
+
+    clock: str
+    warmup: int
+    samples_ms: tuple[float, ...]
+    median_ms: float
+    kernels_ms: Mapping[str, tuple[float, ...]]
+    run: int
+    sm_clock: str = ""
+    memory_clock: str = ""
+    temperature: str = ""
+    throttle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizerFinding:
+    """One finding of compute-sanitizer; see `devices.cuda.sanitizer.Report`.
+
+    Attributes:
+        message: its first line.
+        location: `saxpy.cu:12`, "" if unknown.
+        thread: `thread (0,0,0) of block (3,0,0)`, "" if unknown.
+        details: further lines.
+        repeated: number of equal findings at the same location.
+        kind: one of FAULT_KINDS, "" for a warning.
+        text: all of it in one line.
+    """
+
+    message: str
+    location: str = field(metadata={"key": "place"})
+    thread: str
+    details: tuple[str, ...]
+    repeated: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizerResult:
+    """The pass of a case under compute-sanitizer.
+
+    Attributes:
+        tool: `memcheck` and the like.
+        problem: why the tool could not run, "" if it could.
+        findings: in the order of the report.
+    """
+
+    tool: str
+    problem: str
+    findings: tuple[SanitizerFinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observations(Sparse):
+    """Observations of one case. The keys of all mappings but `counters` are buffer names.
+
+    Attributes:
+        poison: the two bytes that fill outputs before the first launch, hexadecimal.
+        unwritten: elements that hold the poison after the last launch.
+        partly: number of elements of which one part holds the poison and another does not.
+        nan: number of elements with a NaN; None in runs of versions that did not count them.
+        unchanged: dumped buffers that hold the bytes they held before the first launch.
+        overwritten: filled buffers that do not hold their fill after the last launch.
+        poison_twice: the comparison with a run under the other poison.
+        determinism: how far the repeats agree.
+        orders: the order of blocks and threads of each run, where one was chosen.
+        repeat_dumps: number of a run, from 2 → the dump of its buffer where it is not the first run's.
+        timing: of `timing:`.
+        counters: kernel → event → number.
+        references: the references' dumps, rounded to the buffer's type.
+        unrounded_references: the same in float64, where rounding changed a value.
+        reference_errors: why there is no reference.
+        sanitizer: of `--sanitize`.
+        sticky: whether the device's context is lost.
+        error: class name of the error for state `error`.
+        details: further lines of that error.
+        traceback: of an internal error.
+    """
+
+    poison: str = ""
+    unwritten: Mapping[str, UnwrittenElements] = field(default_factory=dict)
+    partly: Mapping[str, int] = field(default_factory=dict)
+    nan: Mapping[str, int] | None = None
+    unchanged: tuple[str, ...] = ()
+    overwritten: Mapping[str, OverwrittenInput] = field(default_factory=dict)
+    poison_twice: Mapping[str, PoisonComparison] = field(default_factory=dict)
+    determinism: Mapping[str, Determinism] = field(default_factory=dict)
+    orders: tuple[str, ...] = ()
+    repeat_dumps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    timing: Timing | None = None
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    references: Mapping[str, Dump] = field(default_factory=dict)
+    unrounded_references: Mapping[str, Dump] = field(default_factory=dict)
+    reference_errors: Mapping[str, str] = field(default_factory=dict)
+    sanitizer: SanitizerResult | None = None
+    sticky: bool = False
+    error: str = ""
+    details: tuple[str, ...] = ()
+    traceback: str = ""
