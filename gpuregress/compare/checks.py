@@ -19,7 +19,7 @@ from gpuregress import conversion, dtypes, ordinals
 from gpuregress.compare import comparators, row_hash, user_functions
 from gpuregress.compare.metrics.difference_statistics import FIRST
 from gpuregress.compare.request import Request
-from gpuregress.compare.words import word
+from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
 from gpuregress.ordinals import Array, Mask

@@ -14,7 +14,7 @@ from gpuregress.compare.metrics.difference_statistics import Indices
 from gpuregress.compare.request import Request
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import changed
-from gpuregress.compare.words import word
+from gpuregress.decimals import word
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Element, Rule
 

@@ -1,12 +1,8 @@
-"""The dump's header, and how a NaN is written.
+"""Header of a dump: element type and shape.
 
-    # gpuregress 1 float32 [4,250]
-    0.12573022
-    -0.13210486
-
-A NaN has many bit patterns, and a dump keeps each. `nan` stands for the one that NVIDIA's hardware makes, per type
-(`CANONICAL_NAN`; for 32 bits PTX ISA, "Floating-Point Instructions": "NaN payloads are not preserved … 0x7fffffff").
-Any other pattern is `nan(0x7fc00000)`, with all of its bits, as C's strtod and therefore `sort -g` and awk take it.
+# gpuregress 1 float32 [4,250]
+0.12573022
+-0.13210486
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import dtypes
-from gpuregress.dtypes import CANONICAL_NAN
 from gpuregress.errors import DumpError
 
 VERSION = 1
@@ -69,13 +64,6 @@ def parse_header(line: bytes, path: Path) -> Header:
     except ValueError as error:
         raise DumpError(f"{path}:1: {error}") from None
     return Header(element_type, tuple(int(axis) for axis in axes.split(",")) if axes else ())
-
-
-def nan_word(bits: int, scalar: dtypes.Scalar) -> str:
-    """The word for a NaN of these bits."""
-    if bits == CANONICAL_NAN[scalar.name]:
-        return "nan"
-    return f"nan(0x{bits:0{2 * scalar.size}x})"
 
 
 def _excerpt(line: bytes) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress import dtypes
 from gpuregress.dtypes import CANONICAL_NAN, ElementType, Scalar
-from gpuregress.dump import halves
 from gpuregress.errors import DumpError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _bits(series: pl.Series, scalar: Scalar) -> Array | None:
 
 def _float_bits(numbers: Array, scalar: Scalar) -> Array:
     if scalar.size == 2:
-        bits: Array = halves.round_to_bits(numbers.astype("<f8", copy=False), scalar)
+        bits: Array = _round_to_bits(numbers.astype("<f8", copy=False), scalar)
     else:
         bits = numbers.view(f"<u{scalar.size}")
     nans = np.isnan(numbers)
@@ -129,6 +129,20 @@ def _float_bits(numbers: Array, scalar: Scalar) -> Array:
         bits = bits.copy()
         bits[nans] = CANONICAL_NAN[scalar.name]
     return bits if bits.flags.writeable else bits.copy()
+
+
+def _round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> npt.NDArray[np.uint16]:
+    """The bits of the 16-bit floats nearest to float64 numbers, ties to even, rounded once; some NaN for a NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if scalar.kind == "float":
+            return numbers.astype("<f2").view("<u2")
+        single = numbers.astype("<f4")
+        bits = single.view("<u4").copy()
+        # Rounding to odd keeps what a second rounding needs to know (Boldo and Melquiond, 2008): truncate, then set the
+        # last bit where anything was cut off.
+        bits -= np.abs(single.astype("<f8")) > np.abs(numbers)
+        bits |= single.astype("<f8") != numbers
+    return dtypes.from_float32(bits.view("<f4"))
 
 
 def _nan_bits(word: str, scalar: Scalar) -> int | None:
@@ -141,8 +155,8 @@ def _nan_bits(word: str, scalar: Scalar) -> int | None:
     return bits if np.isnan(numbers[0]) else None
 
 
-def _numbers(bits: Array, scalar: Scalar) -> npt.NDArray[np.floating[Any]]:
-    return halves.values(bits.view("<u2"), scalar) if scalar.size == 2 else bits.view(f"<f{scalar.size}")
+def _numbers(bits: Array, scalar: Scalar) -> Array:
+    return dtypes.to_float(bits.view(scalar.storage), scalar)
 
 
 def _count_infinities(column: Array, scalar: Scalar) -> int:

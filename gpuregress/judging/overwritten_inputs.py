@@ -88,14 +88,13 @@ def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
     """The first element that changed, in a dump's words; of several parts the first that did."""
     import numpy as np  # noqa: PLC0415 - where an input was overwritten only
 
-    from gpuregress import dtypes  # noqa: PLC0415 - as above
-    from gpuregress.compare import words  # noqa: PLC0415 - as above
+    from gpuregress import decimals, dtypes  # noqa: PLC0415 - as above
 
     kind = dtypes.parse(buffer.dtype)
     was, now = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.was, change.now))
     columns = list(zip(kind.parts, kind.columns(was), kind.columns(now), strict=True))
     part, old, new = next((row for row in columns if row[1].tobytes() != row[2].tobytes()), columns[0])
-    return Element(change.first, part.name, words.word(old, 0, part.scalar), words.word(new, 0, part.scalar))
+    return Element(change.first, part.name, decimals.word(old, 0, part.scalar), decimals.word(new, 0, part.scalar))
 
 
 # --- what is forbidden ------------------------------------------------------------------------------------------------

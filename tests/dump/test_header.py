@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress import dtypes
-from gpuregress.dump.header import Header, nan_word, parse_header
+from gpuregress.dump.header import Header, parse_header
 from gpuregress.errors import DumpError
 
 PATH = Path("sum.1")
@@ -51,10 +51,3 @@ def test_no_bytes_break_it(line: bytes) -> None:
     with pytest.raises(DumpError) as caught:
         parse_header(line, PATH)
     assert "\n" not in str(caught.value)
-
-
-def test_nan_words() -> None:
-    float32, half = dtypes.parse("float32").parts[0].scalar, dtypes.parse("float16").parts[0].scalar
-    assert nan_word(0x7FFFFFFF, float32) == "nan"
-    assert nan_word(0x7FC00000, float32) == "nan(0x7fc00000)"
-    assert nan_word(0xFE01, half) == "nan(0xfe01)"

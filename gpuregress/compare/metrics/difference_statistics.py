@@ -17,7 +17,7 @@ from gpuregress import ordinals, records
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
-from gpuregress.compare.words import words
+from gpuregress.decimals import words
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Element, Rule

@@ -24,7 +24,7 @@ from gpuregress.compare.request import Request
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import reach
-from gpuregress.compare.words import word
+from gpuregress.decimals import word
 from gpuregress.dtypes import Part, Scalar
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Comparison, Element

@@ -19,7 +19,7 @@ from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import bipartite_matching
 from gpuregress.compare.unordered.bipartite_matching import TooManyCandidates
 from gpuregress.compare.unordered.candidates import Nearness, Places
-from gpuregress.compare.words import word
+from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Element
