@@ -25,7 +25,11 @@ def without_polars(array: np.ndarray[tuple[int], np.dtype[np.generic]], name: st
 def test_records_have_a_space_between_their_parts() -> None:
     name = "{id: int32, score: float32, ok: bool}"
     array = np.array([(1, 0.1, 1), (-2, np.nan, 0)], dtypes.parse(name).storage)
-    assert without_polars(array, name) == bytes(dump_format.lines(array, dtypes.parse(name))) == b"1 0.1 1\n-2 nan(0x7fc00000) 0\n"
+    assert (
+        without_polars(array, name)
+        == bytes(dump_format.lines(array, dtypes.parse(name)))
+        == b"1 0.1 1\n-2 nan(0x7fc00000) 0\n"
+    )
 
 
 def test_no_elements_are_no_lines() -> None:
