@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gpuregress.records.wire import Sparse
+from gpuregress.records.serialization import Sparse
 
 Dim3 = tuple[int, int, int]
 

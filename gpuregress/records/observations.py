@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpuregress.records.dumps import Dump
-from gpuregress.records.wire import Sparse
+from gpuregress.records.serialization import Sparse
 
 Determinism = Literal["bitwise", "order varies", "values vary"]
 
