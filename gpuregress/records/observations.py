@@ -105,7 +105,7 @@ class Timing(Sparse):
 
 @dataclass(frozen=True, slots=True)
 class SanitizerFinding:
-    """One finding of compute-sanitizer; see `devices.cuda.sanitizer.Report`.
+    """One finding of compute-sanitizer; see `devices.cuda.sanitizer.SanitizerReport`.
 
     Attributes:
         message: its first line.
