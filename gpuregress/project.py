@@ -215,19 +215,19 @@ class _Checker:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.problems.add(key, f"is {show(value)}: a mapping is needed, with the keys {', '.join(known)}")
+            self.problems.add(key, f"expected a mapping with the keys {', '.join(known)}, got {show(value)}")
             return {}
         for name in value:
             if name not in known:
                 hint = suggestion(name, known, there_are="the keys are")
-                self.problems.add((*key, name), f"no such key{hint}")
+                self.problems.add((*key, name), f"unknown key{hint}")
         return {name: item for name, item in value.items() if name in known}
 
     def folders(self, root: Path, value: Any) -> dict[str, Path]:
         found = {}
         for name, text in self.mapping(("folders",), value, _below("folders.")).items():
             if not isinstance(text, str) or not text.strip() or "\0" in text:
-                self.problems.add(("folders", name), f"is {show(text)}: a folder is needed, as {name}")
+                self.problems.add(("folders", name), f"expected a folder such as {name}, got {show(text)}")
             else:
                 found[name] = root / text
         return found
@@ -241,8 +241,7 @@ class _Checker:
 
     def count(self, key: Key, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_RUNS:
-            bounds = "at least 1," if not isinstance(value, int) or value < 1 else f"at most {MOST_RUNS:,},"
-            self.problems.add(key, f"is {show(value)}: a whole number, {bounds} is needed")
+            self.problems.add(key, f"expected a whole number from 1 to {MOST_RUNS:,}, got {show(value)}")
             return 1
         return value
 
@@ -254,7 +253,7 @@ class _Checker:
             numbers = {}
             for kind, number in given.items():
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST:
-                    self.problems.add(("compare", name, kind), f"is {show(number)}: a number, at least 0, is needed")
+                    self.problems.add(("compare", name, kind), f"expected a number of at least 0, got {show(number)}")
                 else:
                     numbers[kind] = float(number)
             for key, text in loose(dtypes.parse(name), rtol=numbers.get("rtol"), atol=numbers.get("atol")):

@@ -52,8 +52,8 @@ def test_toml_settings(tmp_path: Path) -> None:
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
     assert str(caught.value) == (
-        f"{toml}:2: limits.memroy: no such key; did you mean 'memory'?\n"
-        f"{toml}:5: retention.runs: is 0: a whole number, at least 1, is needed"
+        f"{toml}:2: limits.memroy: unknown key; did you mean 'memory'?\n"
+        f"{toml}:5: retention.runs: expected a whole number from 1 to 1,000,000, got 0"
     )
 
 
@@ -75,17 +75,20 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
     assert str(caught.value).replace(str(path), "F").splitlines() == [
-        "F:1: folder: no such key; did you mean 'folders'?",
-        "F:3: limits.timeout: 'soon' is no time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min",
+        "F:1: folder: unknown key; did you mean 'folders'?",
         (
-            "F:4: limits.memory: '4GB8' is no size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
-            "as 4GiB"
+            "F:3: limits.timeout: invalid time 'soon'; "
+            "expected seconds, or a number with ms, s, min or h, as in 30s or 2min"
         ),
-        "F:5: retention: is 30: a mapping is needed, with the keys runs",
-        "F:7: compare.float23: no such key; did you mean 'float32'?",
-        "F:8: compare.float32.ulp: no such key; the keys are: rtol, atol",
-        "F:8: compare.float32.rtol: is -1: a number, at least 0, is needed",
-        "F:9: folders.runs: is 5: a folder is needed, as runs",
+        (
+            "F:4: limits.memory: invalid size '4GB8'; expected bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
+            "as in 4GiB"
+        ),
+        "F:5: retention: expected a mapping with the keys runs, got 30",
+        "F:7: compare.float23: unknown key; did you mean 'float32'?",
+        "F:8: compare.float32.ulp: unknown key; the keys are: rtol, atol",
+        "F:8: compare.float32.rtol: expected a number of at least 0, got -1",
+        "F:9: folders.runs: expected a folder such as runs, got 5",
     ]
 
 
@@ -107,12 +110,12 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
             "[tool.gpuregress]\na = " + "{a = " * 25_000,
             "pyproject.toml: cannot be read: it is nes",
         ),
-        ("pyproject.toml", f"[tool.gpuregress]\na.{'a.' * 25_000}a = 1", "pyproject.toml:2: a: no such key"),
-        ("pyproject.toml", "[tool.gpuregress.limits]\ntimeout = inf", "pyproject.toml:2: limits.timeout: inf is no"),
+        ("pyproject.toml", f"[tool.gpuregress]\na.{'a.' * 25_000}a = 1", "pyproject.toml:2: a: unknown key"),
+        ("pyproject.toml", "[tool.gpuregress.limits]\ntimeout = inf", "pyproject.toml:2: limits.timeout: invalid time"),
         (
             "pyproject.toml",
             f"[tool.gpuregress.compare.float32]\nrtol = {'9' * 400}",
-            "pyproject.toml:2: compare.float32.rtol: is a number of 1,329 bits",
+            "pyproject.toml:2: compare.float32.rtol: expected a number of at least 0, got a number of 1,329 bits",
         ),
         (
             "pyproject.toml",
@@ -120,7 +123,11 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
             "pyproject.toml:2: retention.runs: ",
         ),
         ("pyproject.toml", f"[tool.gpuregress]\nlimits.timeout = 0x{'f' * 9000}", "pyproject.toml:2: limits.timeout: "),
-        ("pyproject.toml", f"[tool.gpuregress]\nlimits = 0x{'f' * 9000}", "pyproject.toml:2: limits: is "),
+        (
+            "pyproject.toml",
+            f"[tool.gpuregress]\nlimits = 0x{'f' * 9000}",
+            "pyproject.toml:2: limits: expected a mapping",
+        ),
     ],
 )
 def test_settings_that_would_crash_a_reader(name: str, text: str, said: str, tmp_path: Path) -> None:
@@ -134,7 +141,7 @@ def test_settings_that_would_crash_a_reader(name: str, text: str, said: str, tmp
 def test_settings_that_are_no_file_are_not_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "gpuregress.yaml"
     os.mkfifo(path)
-    with pytest.raises(JobErrors, match="no regular file"):
+    with pytest.raises(JobErrors, match="not a regular file"):
         find(tmp_path)
     path.unlink()
     path.symlink_to("nowhere")

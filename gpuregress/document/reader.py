@@ -89,7 +89,7 @@ def content(path: Path) -> bytes:
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise JobErrors((JobError(path, None, "", "cannot be read: it is no regular file"),))
+                raise JobErrors((JobError(path, None, "", "cannot be read: not a regular file"),))
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error

@@ -27,9 +27,9 @@ def seconds(value: float | str) -> float:
     Raises:
         ValueError: it is neither, not above 0, or longer than 30 days.
     """
-    number = _amount(value, SECONDS, "a time: a number of seconds, or a number with ms, s, min or h, as 30s or 2min")
+    number = _amount(value, SECONDS, "time", "seconds, or a number with ms, s, min or h, as in 30s or 2min")
     if not 0 < number <= 30 * _SECONDS_PER_DAY:
-        raise ValueError(f"{show(value)} is no time limit: more than 0 and at most 30 days is needed")
+        raise ValueError(f"invalid time limit {show(value)}; expected more than 0 and at most 30 days")
     return float(number)
 
 
@@ -42,9 +42,9 @@ def size(value: float | str) -> int:
     Raises:
         ValueError: it is neither, or not at least 1.
     """
-    number = _amount(value, BYTES, "a size: a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as 4GiB")
+    number = _amount(value, BYTES, "size", "bytes, or a number with KiB, MiB, GiB, kB, MB or GB, as in 4GiB")
     if not 1 <= number < 2**63:
-        raise ValueError(f"{show(value)} is no size: at least 1 byte and less than 8 EiB are needed")
+        raise ValueError(f"invalid size {show(value)}; expected at least 1 byte and less than 8 EiB")
     return int(number)
 
 
@@ -60,10 +60,10 @@ def size_text(count: int) -> str:
     return f"{amount / 1024:.1f} TiB"
 
 
-def _amount(value: float | str, units: dict[str, float] | dict[str, int], wanted: str) -> float:
+def _amount(value: float | str, units: dict[str, float] | dict[str, int], kind: str, wanted: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
         return value  # a whole number may be too large for a float
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if match is None or match.group(2) not in units:
-        raise ValueError(f"{show(value)} is no {wanted.removeprefix('a ')}")
+        raise ValueError(f"invalid {kind} {show(value)}; expected {wanted}")
     return float(match.group(1)) * units[match.group(2)]

@@ -169,7 +169,7 @@ class _Builder:
         self._next()
         more = self._next()
         if isinstance(more, events.DocumentStartEvent):
-            self._flaw(more, (), "is not YAML: a second document starts here: one job a file")
+            self._flaw(more, (), "is not YAML: a second document starts here; a file holds one job")
         return data
 
     def _next(self) -> Any:
@@ -257,7 +257,7 @@ class _Builder:
             if name is None:
                 self._skip(self._next())
             elif name in result:
-                self._flaw(event, (*key, name), f"stands twice: the first is in line {self.lines[(*key, name)]}")
+                self._flaw(event, (*key, name), f"duplicate key: the first is in line {self.lines[(*key, name)]}")
                 self._skip(self._next())
             else:
                 self._stands((*key, name), event.start_mark.line + 1)
@@ -272,14 +272,14 @@ class _Builder:
         if isinstance(event, events.AliasEvent):
             text = self._known(event, key).text
             if text is None:
-                self._flaw(event, key, "a key must be a word, not a list or mapping")
+                self._flaw(event, key, "expected a word as the key, got a list or mapping")
             return text
         if isinstance(event, events.ScalarEvent):
             self._check_tag(event, key, "str")
             if event.anchor is not None:
                 self._anchors[event.anchor] = _Anchored(self._scalar(event, key), event.value, 0, 1, ())
             return str(event.value)
-        self._flaw(event, key, "a key must be a word, not a list or mapping")
+        self._flaw(event, key, "expected a word as the key, got a list or mapping")
         self._skip(event)
         return None
 
@@ -339,7 +339,7 @@ class _Builder:
             self._check_tag(event, key, "str")
             return "str"
         if not _KINDS[kind].match(event.value):
-            self._flaw(event, key, f"{event.value[:MAX_SHOWN]!r} is no !!{kind}")
+            self._flaw(event, key, f"invalid !!{kind} {event.value[:MAX_SHOWN]!r}")
             return "str"
         return kind
 

@@ -70,7 +70,7 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         said = usermodules.said_of(error, text.rpartition(":")[0])
         raise UserCodeError(f"buffer {buffer.name}: {text} failed: {said}") from error
     if result is None:
-        raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing: an array is needed")
+        raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing; expected an array")
     try:
         return _returned(buffer, element, conversion.as_array(result))
     except NotRepresentable as error:
@@ -86,7 +86,7 @@ def _returned(buffer: Buffer, element: ElementType, array: Array) -> Array:
     count, parts = math.prod(buffer.shape), len(element.parts)
     shapes = (buffer.shape, (*buffer.shape, parts), (count, parts))
     if array.ndim > 1 and array.shape not in shapes and array.size in (count, count * parts):
-        raise NotRepresentable(f"an array of shape {list(array.shape)}, and {list(buffer.shape)} is needed")
+        raise NotRepresentable(f"expected an array of shape {list(buffer.shape)}, got {list(array.shape)}")
     return conversion.convert(array, element, buffer.shape)
 
 
@@ -153,7 +153,7 @@ def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
     count = math.prod(buffer.shape)
     if len(data) != count * element.size:
         needed = count * element.size
-        raise HarnessError(f"buffer {buffer.name}: {path} has {len(data)} bytes and {needed} are needed")
+        raise HarnessError(f"buffer {buffer.name}: {path} has {len(data)} bytes; expected {needed}")
     return shaped(buffer, element, np.frombuffer(data, element.storage), str(path), keep_nans=True)
 
 

@@ -29,7 +29,7 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
     for position, name in enumerate(job.dump or ()):
         key = ("dump", position)
         if name in listed:
-            problems.add(key, f"{name!r} stands twice")
+            problems.add(key, f"duplicate entry {name!r}")
         elif known(file, problems, name, key):
             listed.append(name)
     if job.dump is None:
@@ -43,7 +43,7 @@ def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
     if name in file.model.buffers:
         return True
     if ("buffers", name) not in file.broken and ("buffers",) not in file.broken:
-        problems.add(key, f"there is no buffer {name!r}{suggestion(name, file.model.buffers)}")
+        problems.add(key, f"unknown buffer {name!r}{suggestion(name, file.model.buffers)}")
     return False
 
 
@@ -76,7 +76,7 @@ def check_used(file: JobFile, problems: Problems) -> None:
     used = set(_used(job))
     for name in job.buffers:
         if name not in used:
-            problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is no symbol")
+            problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is not a symbol")
 
 
 def _judged(job: JobSpec) -> set[str]:

@@ -224,9 +224,7 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
     values = held * len(header.element_type.parts), needed * len(dtypes.parse(buffer.dtype).parts)
     if values[0] != values[1] and not (header.element_type.name == buffer.dtype and held == needed):
         shape = ",".join(map(str, header.shape))
-        return (
-            f"{path} holds {header.element_type.name} [{shape}], and {list(buffer.shape)} of {buffer.dtype} is needed"
-        )
+        return f"{path} holds {header.element_type.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"
     return None
 
 

@@ -17,11 +17,11 @@ def job_name_problem(name: str) -> str | None:
     """
     shown = repr(name if len(name) <= 60 else f"{name[:57]}…")
     if "/" in name or "\\" in name or name in (".", ".."):
-        return f"{shown} leaves the project: a job's name is also its folder, so no / and no .. are possible"
+        return f"{shown} leaves the project: a job's name is also its folder, so it must not hold / or .."
     if len(name) > MAX_LENGTH:
-        return f"{shown} has {len(name)} characters: at most {MAX_LENGTH} are possible"
+        return f"{shown} has {len(name)} characters; the limit is {MAX_LENGTH}"
     if not _SAFE.fullmatch(name) or name.endswith("."):
-        return f"{shown} cannot be a folder: letters, digits and . _ + - are possible, a letter, digit or _ first"
+        return f"{shown} cannot be a folder: use letters, digits and . _ + -, with a letter, digit or _ first"
     if _WINDOWS.fullmatch(name):
         return f"{shown} is a device's name on Windows: choose another"
     return None

@@ -75,9 +75,9 @@ def make(
         NothingToDo: nothing is left.
     """
     if repeat is not None and repeat < 1:
-        raise UsageError(f"--repeat {repeat}: at least 1 is needed")
+        raise UsageError(f"--repeat {repeat}: it must be at least 1")
     if timeout is not None and not timeout > 0:
-        raise UsageError(f"--timeout {timeout}: more than 0 seconds are needed")
+        raise UsageError(f"--timeout {timeout}: it must be more than 0 seconds")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
     meant = _Selection(project, jobs, selectors)
     wrong = _Wrong(keep_going=keep_going)

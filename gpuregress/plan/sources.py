@@ -65,7 +65,7 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems, la
         return None
     path = paths.existing(problems, ("source",), job.source, "source")
     if path is not None and path.suffix not in SUFFIXES:
-        problems.add(("source",), f"{path.name} is no kernel source: .cu, .ptx or .cubin is needed")
+        problems.add(("source",), f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin")
         path = None
     _check_options(file, problems, path)
     include = [
@@ -136,9 +136,9 @@ def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None
         key = ("compile", "options", position)
         owner = next((key for flag, key in _OWNED.items() if _is_flag(option, flag)), None)
         if not option.startswith("-"):
-            problems.add(key, f"{option!r} is no option: it must begin with -")
+            problems.add(key, f"invalid option {option!r}: it must begin with -")
         elif owner:
-            problems.add(key, f"{option!r} is set by gpuregress: say it in {owner}")
+            problems.add(key, f"{option!r} is set by gpuregress: use {owner}")
     if path is not None and path.suffix not in include_scanner.SUFFIXES:
         for name in ("options", "include", "defines", "arch"):
             if name in given.model_fields_set and not file.is_broken("compile"):
@@ -204,7 +204,7 @@ def of_reference(
 def _reference_path(problems: Problems, key: Key, text: str) -> Path | None:
     path = paths.existing(problems, key, text, "source")
     if path is not None and path.suffix not in SUFFIXES:
-        problems.add(key, f"{path.name} is no kernel source: .cu, .ptx or .cubin is needed")
+        problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin")
         return None
     return path
 

@@ -30,7 +30,7 @@ def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFi
     buffer = _variable(source, job.status)
     if buffer is None:
         known = [*job.buffers, *_variables(source)]
-        message = f"there is no buffer and no __device__ variable {job.status!r}{suggestion(job.status, known)}"
+        message = f"unknown buffer or __device__ variable {job.status!r}{suggestion(job.status, known)}"
         problems.add(("status",), message)
         return file
     buffers = {**job.buffers, job.status: buffer}

@@ -183,7 +183,7 @@ def _translated(form: str, match: re.Match[str]) -> tuple[str, str]:
     if form == "sign" or text in _WORDS:
         return ("sign" if form == "sign" else "word"), text
     if form == "call" and text not in FUNCTIONS:
-        raise _Invalid(f"there is no function {text!r}{suggestion(text, FUNCTIONS)}")
+        raise _Invalid(f"unknown function {text!r}{suggestion(text, FUNCTIONS)}")
     if form == "call" and text != "sizeof":  # which is a number, or has no dtype's name between its parentheses
         return "call", text
     if text in FUNCTIONS:
@@ -261,7 +261,7 @@ def _value(node: ast.expr, names: Parameters) -> Number:
         case ast.Name(id=name):
             name = name.removeprefix(_PREFIX)
             if name not in names:
-                raise _Invalid(f"there is no parameter {name!r}{suggestion(name, names)}")
+                raise _Invalid(f"unknown parameter {name!r}{suggestion(name, names)}")
             return names[name]
         case ast.Constant(value=int() | float() as number):
             return number

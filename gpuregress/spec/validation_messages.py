@@ -73,43 +73,43 @@ def _unwrapped(annotation: Any) -> Any:
 
 def _unknown(error: ErrorDetails) -> str:
     known = known_keys(error["loc"][:-1])
-    return f"no such key{suggestion(str(error['loc'][-1]), known, there_are='the keys are')}"
+    return f"unknown key{suggestion(str(error['loc'][-1]), known, there_are='the keys are')}"
 
 
 def _wanted(what: str) -> Callable[[ErrorDetails], str]:
-    return lambda error: f"is {show(error['input'])}: {what} is needed"
+    return lambda error: f"expected {what}, got {show(error['input'])}"
 
 
 def _mapping(error: ErrorDetails) -> str:
     known = known_keys(error["loc"])
-    keys = f", with the keys {', '.join(known)}" if known else ""
-    return f"is {show(error['input'])}: a mapping is needed{keys}"
+    keys = f" with the keys {', '.join(known)}" if known else ""
+    return f"expected a mapping{keys}, got {show(error['input'])}"
 
 
 def _list(error: ErrorDetails) -> str:
     value = error["input"]
-    example = f", as [{value}]" if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
-    return f"is {show(value)}: a list is needed{example}"
+    example = f" such as [{value}]" if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    return f"expected a list{example}, got {show(value)}"
 
 
 def _too_short(error: ErrorDetails) -> str:
     context: Mapping[str, Any] = error.get("ctx", {})
     if context.get("actual_length") == 0:
-        return f"is empty: at least {context['min_length']} is needed"
-    return f"has {context.get('actual_length')}: at least {context.get('min_length')} are needed"
+        return f"expected at least {context['min_length']}, got none"
+    return f"expected at least {context.get('min_length')}, got {context.get('actual_length')}"
 
 
 def _too_long(error: ErrorDetails) -> str:
     context: Mapping[str, Any] = error.get("ctx", {})
-    return f"has {context.get('actual_length')}: at most {context.get('max_length')} are possible"
+    return f"expected at most {context.get('max_length')}, got {context.get('actual_length')}"
 
 
 def _choice(error: ErrorDetails) -> str:
     expected = str(error.get("ctx", {}).get("expected", "")).replace(" or ", ", ").replace("'", "")
     options = expected.split(", ")
     if options == ["True"]:
-        return f"is {show(error['input'])}: it takes no setting"
-    return f"is {show(error['input'])}: one of {', '.join(options)} is needed{_near(error['input'], options)}"
+        return f"expected no setting, got {show(error['input'])}"
+    return f"expected one of {', '.join(options)}; got {show(error['input'])}{_near(error['input'], options)}"
 
 
 def _near(value: Any, options: list[str]) -> str:
@@ -123,7 +123,7 @@ def _own(error: ErrorDetails) -> str:
 
 _WORDINGS: dict[str, Callable[[ErrorDetails], str]] = {
     "extra_forbidden": _unknown,
-    "missing": lambda _: "this key is missing",
+    "missing": lambda _: "missing key",
     "model_type": _mapping,
     "model_attributes_type": _mapping,
     "dict_type": _mapping,
@@ -131,7 +131,7 @@ _WORDINGS: dict[str, Callable[[ErrorDetails], str]] = {
     "string_type": _wanted("text"),
     "string_too_short": _wanted("text"),
     "string_too_long": lambda _: "is too long for a name",
-    "string_pattern_mismatch": _wanted("an architecture, as sm_90,"),
+    "string_pattern_mismatch": _wanted("an architecture such as sm_90"),
     "too_short": _too_short,
     "too_long": _too_long,
     "literal_error": _choice,

@@ -20,6 +20,4 @@ def problem(arch: str) -> str | None:
     if number in KNOWN and number >= least:
         return None
     names = ", ".join(f"sm_{known}" for known in KNOWN)
-    return (
-        f"{arch[:40]!r} is no architecture of this compiler; there are {names}, and sm_90a, sm_100a, sm_100f and so on"
-    )
+    return f"unknown architecture {arch[:40]!r}; this compiler knows {names}, and sm_90a, sm_100a, sm_100f and so on"

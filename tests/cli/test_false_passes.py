@@ -161,7 +161,7 @@ def test_messages_name_the_jobs_own_buffers(shop: Workshop) -> None:
         "verify: {none: g.py:f}",
     ):
         change(shop, ("launches:", f"{section}\nlaunches:"))
-        assert "there is no buffer 'none'; there are: x, out, more" in shop.fails(2, "check"), section
+        assert "unknown buffer 'none'; there are: x, out, more" in shop.fails(2, "check"), section
     change(shop, ("launches:", "dump: []\nlaunches:"))
     assert "name buffers to dump, as dump: [out, more]" in shop.fails(2, "check")
 

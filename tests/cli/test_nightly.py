@@ -105,7 +105,7 @@ def test_a_night_does_not_wait_for_the_writer_of_a_pipe(fake_shop: Workshop) -> 
     os.mkfifo(fake_shop.root / "configs/scale.yml")
     broken = night(fake_shop)
     assert broken.exit_code == 4
-    assert "error    pipe  0.000 s  configs/pipe.yaml: cannot be read: it is no regular file" in broken.stdout
+    assert "error    pipe  0.000 s  configs/pipe.yaml: cannot be read: not a regular file" in broken.stdout
     assert "is also the name of the job in" in broken.stdout
 
 

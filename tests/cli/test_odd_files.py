@@ -52,8 +52,8 @@ def test_a_pipe_in_a_jobs_place_is_a_wrong_job(tmp_path: Path) -> None:
     (tmp_path / "configs/zeros.yaml").symlink_to("/dev/zero")
     said = shop.call("check", "--no-compile")
     assert said.exit_code == 2
-    assert "configs/pipe.yaml: cannot be read: it is no regular file" in said.stderr
-    assert "configs/zeros.yaml: cannot be read: it is no regular file" in said.stderr
+    assert "configs/pipe.yaml: cannot be read: not a regular file" in said.stderr
+    assert "configs/zeros.yaml: cannot be read: not a regular file" in said.stderr
     assert shop.call("list", "scale").exit_code == 0
 
 

@@ -123,16 +123,16 @@ def test_what_an_alias_repeats_is_a_copy_with_its_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\na: 2\n", "file.yaml:2: a: stands twice: the first is in line 1"),
+        ("a: 1\na: 2\n", "file.yaml:2: a: duplicate key: the first is in line 1"),
         ("a: 1\na: {b: [1, 2]}\nc: !x 3\n", "file.yaml:3: c: the tag '!x' is not used here"),
-        ("? [1]\n: 2\n", "a key must be a word"),
-        ("a: &a [1]\n*a : 2\n", "a key must be a word"),
+        ("? [1]\n: 2\n", "expected a word as the key"),
+        ("a: &a [1]\n*a : 2\n", "expected a word as the key"),
         ("a: !custom 1\n", "the tag '!custom' is not used here"),
         ("a: !!set {x}\n", "the tag '!!set' is not used here"),
         ("a: !!python/object/apply:os.system [ls]\n", "the tag '!!python/object/apply:os.system' is not used here"),
         ("!!python/name:os.system a: 1\n", "the tag '!!python/name:os.system' is not used here"),
         ("a: !!binary aGk=\n", "the tag '!!binary' is not used here"),
-        ("a: !!bool maybe\n", "'maybe' is no !!bool"),
+        ("a: !!bool maybe\n", "invalid !!bool 'maybe'"),
         ("a: \x01\n", "control characters"),
         ("a: \0\n", "control characters"),
         ("a: b\nb: {<<: 5}\n", "`<<` takes a mapping"),
@@ -209,9 +209,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 def test_a_file_that_would_block_or_is_too_large(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
-    with pytest.raises(JobErrors, match="it is no regular file"):
+    with pytest.raises(JobErrors, match="not a regular file"):
         reader.read(tmp_path / "pipe.yaml")
-    with pytest.raises(JobErrors, match="it is no regular file"):
+    with pytest.raises(JobErrors, match="not a regular file"):
         reader.read(Path("/dev/zero"))
     with (tmp_path / "large.yaml").open("wb") as file:
         file.truncate(500 << 20)

@@ -16,7 +16,7 @@ def test_seconds(value: Any, seconds: float) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, "30", "30x", "s", True, None, float("nan"), "999999999h", [], 10**400])
 def test_no_seconds(value: Any) -> None:
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="invalid time"):
         units.seconds(value)
 
 
@@ -27,7 +27,7 @@ def test_size(value: Any, size: int) -> None:
 
 @pytest.mark.parametrize("value", [0, "0B", "4GB8", "4 gib", "-1MB", True, float("inf"), "99999999TiB", 10**400])
 def test_no_size(value: Any) -> None:
-    with pytest.raises(ValueError, match="is no size"):
+    with pytest.raises(ValueError, match="invalid size"):
         units.size(value)
 
 

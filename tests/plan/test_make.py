@@ -321,9 +321,7 @@ def test_a_dump_as_input_must_fit(tmp_path: Path) -> None:
     (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [2,2]\n1.0\n2.0\n3.0\n4.0\n")
     assert len(plan.make(place, []).cases) == 1
     (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [3]\n1.0\n2.0\n3.0\n")
-    with pytest.raises(
-        JobErrors, match=r"buffers.x.fill: .*data.1 holds float32 \[3\], and \[4\] of float32 is needed"
-    ):
+    with pytest.raises(JobErrors, match=r"buffers.x.fill: .*data.1 holds float32 \[3\]; expected \[4\] of float32"):
         plan.make(place, [])
 
 

@@ -90,11 +90,11 @@ class FillSpec(OneOfSpec):
                 return {value: {} if value == "arange" else True}
             if value in kinds:
                 raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
-            raise ValueError(f"{value!r} is no fill{suggestion(value, kinds)}")
+            raise ValueError(f"unknown fill {value!r}{suggestion(value, kinds)}")
         if not isinstance(value, dict):
-            raise ValueError(f"is {show(value)}: a fill is needed, as zeros or {{normal: {{std: 2.0}}}}")  # noqa: TRY004 - pydantic's
+            raise ValueError(f"expected a fill, such as zeros or {{normal: {{std: 2.0}}}}, got {show(value)}")
         if len(value) != 1:
-            raise ValueError(f"exactly one fill is needed, not {len(value)}: {', '.join(value) or 'none'}")
+            raise ValueError(f"expected exactly one fill, got {len(value)}: {', '.join(value) or 'none'}")
         ((kind, setting),) = value.items()
         if kind in cls.only_words:
             raise ValueError(f"{kind} takes no setting: write fill: {kind}")
@@ -106,7 +106,9 @@ def _dtype(value: Any) -> str:
         fields = {name: _field_dtype(name, inner) for name, inner in value.items()}
         return dtypes.from_fields(fields).name
     if not isinstance(value, str):
-        raise ValueError(f"is {show(value)}: a dtype is needed, as float32, float4 or {{id: int32, score: float32}}")  # noqa: TRY004 - pydantic's
+        raise ValueError(
+            f"expected a dtype, such as float32, float4 or {{id: int32, score: float32}}, got {show(value)}"
+        )
     try:
         return dtypes.parse(value).name
     except ValueError as error:
@@ -115,7 +117,7 @@ def _dtype(value: Any) -> str:
 
 def _field_dtype(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"field {name!r} is {show(value)}: a dtype is needed")  # noqa: TRY004 - pydantic's
+        raise ValueError(f"field {name!r}: expected a dtype, got {show(value)}")
     try:
         dtypes.parse(value)
     except ValueError as error:

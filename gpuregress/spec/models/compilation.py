@@ -34,7 +34,7 @@ def _define(value: Any) -> int | float | str | PlainTextSpec:
         return value
     if isinstance(value, int | float):
         return value
-    raise ValueError(f"is {show(value)}: a number, an expression or {{text: …}} is needed")
+    raise ValueError(f"expected a number, an expression or {{text: …}}, got {show(value)}")
 
 
 Define = Annotated[

@@ -68,7 +68,7 @@ class ResourcesSpec(Spec):
 def _dump(value: Any) -> Any:
     if value == "all" or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         return value
-    raise ValueError(f"is {show(value)}: `all` or a list of the job's buffers is needed")
+    raise ValueError(f"expected `all` or a list of the job's buffers, got {show(value)}")
 
 
 Dump = Annotated[
@@ -84,7 +84,7 @@ T = TypeVar("T")
 def _not_empty(value: T, info: ValidationInfo) -> T:
     """At least one, except where `spec.load` has taken out those that were wrong."""
     if not value and not (info.context or {}).get("partial"):
-        raise ValueError("is empty: at least one is needed")
+        raise ValueError("expected at least one entry, got none")
     return value
 
 

@@ -51,8 +51,8 @@ class GridSpec(Spec):
         if isinstance(value, list):
             return {"blocks": value}
         if not isinstance(value, dict):
-            wanted = "a list of 1 to 3 numbers, or {problem: [...], divide: [...]}, is needed"
-            raise ValueError(f"is {show(value)}: {wanted}")  # noqa: TRY004 - pydantic wants ValueError
+            wanted = "a list of 1 to 3 numbers or {problem: [...], divide: [...]}"
+            raise ValueError(f"expected {wanted}, got {show(value)}")
         if "problem" not in value:
             raise ValueError("the problem's size is missing: {problem: [n, m], divide: [[block_x], [block_y]]}")
         if isinstance(value.get("divide"), list) and isinstance(value["problem"], list):
@@ -113,7 +113,7 @@ class ArgumentSpec(Spec):
         hint = f"; write {{float32: {value}}}" if isinstance(value, float) else hint
         hint = f"; write {{bool: {show(value)}}}" if isinstance(value, bool) else hint
         raise ValueError(
-            f"is {show(value)}: a buffer's name, {{dtype: value}}, null or {{struct: [...]}} is needed{hint}"
+            f"expected a buffer's name, {{dtype: value}}, null or {{struct: [...]}}, got {show(value)}{hint}"
         )
 
 
@@ -136,7 +136,7 @@ def _scalar_values(name: str, inner: Any) -> list[Any]:
     try:
         element = dtypes.parse(name)
     except ValueError:
-        raise ValueError(f"{name!r} is no dtype{dtype_hint(name)}") from None
+        raise ValueError(f"unknown dtype {name!r}{dtype_hint(name)}") from None
     values = inner if isinstance(inner, list) else [inner]
     if len(values) != len(element.parts):
         wanted = "one value" if len(element.parts) == 1 else f"a list of {len(element.parts)} values"

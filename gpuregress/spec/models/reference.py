@@ -31,8 +31,8 @@ class ReferenceSpec(Spec):
         if isinstance(value, str):
             return {"python": value}
         if not isinstance(value, dict):
-            wanted = "path.py:function, {python: path.py:function, compare: …} or {source: …, launches: …} is needed"
-            raise ValueError(f"is {show(value)}: {wanted}")  # noqa: TRY004 - pydantic wants ValueError
+            wanted = "path.py:function, {python: path.py:function, compare: …} or {source: …, launches: …}"
+            raise ValueError(f"expected {wanted}, got {show(value)}")
         if ("python" in value) == ("launches" in value):
             given = "both are given" if "python" in value else "neither is given"
             raise ValueError(f"a reference is either python: or launches:, and {given}")

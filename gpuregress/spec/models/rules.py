@@ -114,9 +114,9 @@ class CheckSpec(OneOfSpec):
                 return {value: _ALONE[value]}
             if value in kinds:
                 raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
-            raise ValueError(f"{value!r} is no check{suggestion(value, kinds)}")
+            raise ValueError(f"unknown check {value!r}{suggestion(value, kinds)}")
         if not isinstance(value, dict) or len(value) != 1:
-            raise ValueError(f"is {show(value)}: one check is needed, as finite or {{nonzero: 8}}")
+            raise ValueError(f"expected one check, such as finite or {{nonzero: 8}}, got {show(value)}")
         ((kind, setting),) = value.items()
         if kind == "sum" and setting is not None and not isinstance(setting, dict):
             return {"sum": {"value": setting}}

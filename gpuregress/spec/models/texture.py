@@ -17,15 +17,15 @@ def _modes(value: Any) -> list[Any]:
     given = value if isinstance(value, list) else [value]
     wrong = next((mode for mode in given if mode not in MODES), None)
     if wrong is not None or not given:
-        what = f"is {show(wrong)}" if given else "is empty"
-        raise ValueError(f"{what}: one of {', '.join(MODES)} is needed, or a list of them along x, y, z")
+        what = show(wrong) if given else "an empty list"
+        raise ValueError(f"expected one of {', '.join(MODES)}, or a list of them along x, y, z; got {what}")
     return given
 
 
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise ValueError(f"is {show(value)}: true or false is needed")
+    raise ValueError(f"expected true or false, got {show(value)}")
 
 
 _MODES_SCHEMA = {
@@ -36,7 +36,7 @@ _MODES_SCHEMA = {
 def _surface(value: Any) -> bool | str:
     if isinstance(value, bool) or value == "layered":
         return cast("bool | str", value)
-    raise ValueError(f"is {show(value)}: true, false or layered is needed")
+    raise ValueError(f"expected true, false or layered, got {show(value)}")
 
 
 Modes = Annotated[list[str], PlainValidator(_modes), WithJsonSchema(_MODES_SCHEMA)]
@@ -65,5 +65,5 @@ class TextureSpec(Spec):
     @classmethod
     def _form(cls, value: Any) -> Any:
         if not isinstance(value, dict):
-            raise ValueError(f"is {show(value)}: settings are needed, as {{filter: linear}}, or {{}}")  # noqa: TRY004 - pydantic wants ValueError
+            raise ValueError(f"expected a mapping, such as {{filter: linear}} or {{}}, got {show(value)}")
         return value

@@ -20,15 +20,15 @@ _NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
 
 def _expression(value: Any) -> int | float | str:
     if isinstance(value, bool):
-        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic wants it
+        raise ValueError(f"expected a number or an expression, got {show(value)}")
     if isinstance(value, str):
         expressions.parse(value)
         return value
     if not isinstance(value, int | float):
-        raise ValueError(f"is {show(value)}: a number or an expression is needed")  # noqa: TRY004 - pydantic's
+        raise ValueError(f"expected a number or an expression, got {show(value)}")
     too_long = isinstance(value, int) and abs(value) >= 2**expressions.MAX_BITS
     if too_long or not math.isfinite(value):
-        raise ValueError(f"is {str(value)[:40]}: a finite number of at most {expressions.MAX_BITS} bits is needed")
+        raise ValueError(f"expected a finite number of at most {expressions.MAX_BITS} bits, got {str(value)[:40]}")
     return value
 
 
@@ -46,26 +46,26 @@ def _literal(value: Any) -> int | float | str | bool:
 def _literals(value: Any) -> Any:
     if isinstance(value, list):
         if not value:
-            raise ValueError("is an empty list: a value is needed")
+            raise ValueError("expected a value, got an empty list")
         return [_literal(item) for item in value]
     return _literal(value)
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise ValueError(f"{show(value)} is no name: a letter or _, then letters, digits and _, at most 64")
+        raise ValueError(f"invalid name {show(value)}; expected a letter or _, then letters, digits and _, at most 64")
     return value
 
 
 def _parameter_name(value: Any) -> str:
     if value in expressions.RESERVED:
-        raise ValueError(f"{value!r} has a meaning of its own in expressions: choose another name")
+        raise ValueError(f"reserved name {value!r}: expressions use it; choose another name")
     return _name(value)
 
 
 def _function(value: Any) -> str:
     if not isinstance(value, str) or not _FUNCTION.fullmatch(value):
-        raise ValueError(f"is {show(value)}: path.py:function is needed, as reference.py:block_sums")
+        raise ValueError(f"expected path.py:function, such as reference.py:block_sums, got {show(value)}")
     return value
 
 
@@ -82,7 +82,7 @@ def _text(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"is {show(value)}: text is needed")
+        raise ValueError(f"expected text, got {show(value)}")
     if "\0" in value:
         raise ValueError("holds a NUL character")
     return value

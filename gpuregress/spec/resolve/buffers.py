@@ -107,10 +107,10 @@ def _check_options(scope: Scope, kind: str, options: dict[str, Any], key: Key) -
     if kind in ("uniform", "integers") and options["low"] >= options["high"]:
         scope.error(key, f"low is {options['low']} and high is {options['high']}: high must be above low")
     if kind == "normal" and options["std"] < 0:
-        scope.error((*key, "std"), f"is {options['std']}: a standard deviation is at least 0")
+        scope.error((*key, "std"), f"is {options['std']}: a standard deviation must be at least 0")
     if kind == "park_miller" and not (1 <= options["seed"] <= 2**31 - 2 and options["seed"] == int(options["seed"])):
-        scope.error((*key, "seed"), f"is {options['seed']}: a whole number, 1 to {2**31 - 2}, is needed")
+        scope.error((*key, "seed"), f"expected a whole number from 1 to {2**31 - 2}, got {options['seed']}")
     if kind == "integers":
         for name in ("low", "high"):
             if options[name] != int(options[name]):
-                scope.error((*key, name), f"is {options[name]}: a whole number is needed")
+                scope.error((*key, name), f"expected a whole number, got {options[name]}")

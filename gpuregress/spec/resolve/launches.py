@@ -171,7 +171,7 @@ class _Maker:
         for axis, count in enumerate(sizes):
             if count is not None and count > MAX_GRID[axis]:
                 scope.error(
-                    (*key, "problem", axis), f"{count} blocks: 1 to {MAX_GRID[axis]} along {_AXES[axis]} are possible"
+                    (*key, "problem", axis), f"{count} blocks: the limit along {_AXES[axis]} is {MAX_GRID[axis]}"
                 )
                 return None
         return _dim3(sizes)
@@ -201,13 +201,15 @@ class _Maker:
         threads = math.prod(block)
         shape = " x ".join(str(count) for count in block)
         if threads > MAX_THREADS:
-            scope.error(key, f"{shape} has {threads} threads: a block has at most {MAX_THREADS}", *self.launch.block)
+            scope.error(
+                key, f"{shape} has {threads} threads; the limit of a block is {MAX_THREADS}", *self.launch.block
+            )
             return None
         for axis, count in enumerate(block):
             if count > MAX_BLOCK[axis]:
                 scope.error(
                     (*key, axis),
-                    f"{shape}: at most {MAX_BLOCK[axis]} threads along {_AXES[axis]} are possible",
+                    f"{shape}: the limit along {_AXES[axis]} is {MAX_BLOCK[axis]} threads",
                     *self.launch.block,
                 )
                 return None
@@ -270,7 +272,7 @@ def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, k
     if name in buffers or name in file.model.buffers or (file.is_broken("buffers") and name in _written(file)):
         return True
     hint = suggestion(name, file.model.buffers)
-    scope.problems.add(key, f"there is no buffer {name!r}{hint}{_scalar_hint(scope, name)}")
+    scope.problems.add(key, f"unknown buffer {name!r}{hint}{_scalar_hint(scope, name)}")
     return False
 
 

@@ -46,7 +46,7 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
         problems.add(("where",), f"leaves none of the {count} combinations: the job has no case")
     longest = max((scope.case for scope in found), key=len, default="")
     if len(longest) > MAX_NAME:
-        problems.add(("parameters",), f"make a case name of {len(longest)} characters: at most {MAX_NAME} are possible")
+        problems.add(("parameters",), f"make a case name of {len(longest)} characters; the limit is {MAX_NAME}")
     return tuple(found)
 
 
@@ -76,7 +76,7 @@ def _values(file: JobFile, problems: Problems) -> dict[str, tuple[Number, ...]] 
                 continue
             number = int(number) if isinstance(number, bool) else number
             if number in numbers:
-                problems.add(key, f"{number!r} stands twice")
+                problems.add(key, f"duplicate value {number!r}")
             numbers.append(number)
         result[name] = tuple(numbers)
     return None if len(problems) > before or file.is_broken("parameters") else result

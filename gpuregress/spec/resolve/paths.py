@@ -31,7 +31,7 @@ def existing(problems: Problems, key: Key, text: str, what: str) -> Path | None:
     except (OSError, ValueError) as error:
         problems.add(key, f"the {what} {str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}")
         return None
-    problems.add(key, f"there is no {what} {path}{near}")
+    problems.add(key, f"{what} not found: {path}{near}")
     return None
 
 
@@ -43,7 +43,7 @@ def existing_folder(problems: Problems, key: Key, text: str) -> Path | None:
             return path
     except (OSError, ValueError):
         pass
-    problems.add(key, f"there is no folder {path}")
+    problems.add(key, f"folder not found: {path}")
     return None
 
 
@@ -73,7 +73,7 @@ def _near(path: Path) -> str:
     """What the folder holds instead."""
     folder = path.parent
     if not folder.is_dir():
-        return f" (there is no folder {folder})"
+        return f" (folder not found: {folder})"
     files = sorted(item.name for item in folder.iterdir() if item.suffix == path.suffix and item.is_file())
     return suggestion(path.name, files, there_are="the folder holds")
 

@@ -62,9 +62,7 @@ def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None
     place = (*key, "outliers")
     fraction = scope.real(item.outliers.fraction, (*place, "fraction"), low=0, above=True)
     if fraction is not None and fraction >= 1:
-        scope.error(
-            (*place, "fraction"), f"is {fraction:g}: a share below 1 is needed, or the first bound can never fail"
-        )
+        scope.error((*place, "fraction"), f"is {fraction:g}: it must be below 1, or the first bound can never fail")
     rtol = scope.real(item.outliers.rtol, (*place, "rtol"), low=0)
     atol = scope.real(item.outliers.atol, (*place, "atol"), low=0)
     if rtol == 0 and atol == 0:
@@ -80,7 +78,7 @@ def _metric(scope: Scope, item: RuleSpec, key: Key) -> dict[str, float]:
         name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
     }
     if not found:
-        scope.error((*key, "metric"), f"is empty: one of {', '.join(given)} is needed")
+        scope.error((*key, "metric"), f"expected one of {', '.join(given)}, got none")
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -90,9 +88,9 @@ def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tu
         if column not in columns:
             there = "the columns are" if columns else ""
             hint = suggestion(column, columns, there_are=there) or f"; {element.name} has no columns"
-            scope.error((*key, "key", position), f"there is no column {column!r}{hint}")
+            scope.error((*key, "key", position), f"unknown column {column!r}{hint}")
         elif column in item.key[:position]:
-            scope.error((*key, "key", position), f"{column!r} stands twice")
+            scope.error((*key, "key", position), f"duplicate column {column!r}")
     return tuple(item.key)
 
 
@@ -109,7 +107,7 @@ def _statistics(scope: Scope, item: RuleSpec, key: Key) -> dict[str, Any]:
     if item.statistics.ks is not None:
         found["ks"] = scope.real(item.statistics.ks, (*place, "ks"), low=0, above=True, high=1)
     if not found:
-        scope.error(place, "is empty: one of mean, variance, ks is needed")
+        scope.error(place, "expected one of mean, variance, ks, got none")
     return found
 
 
@@ -196,7 +194,7 @@ def _partner(
 ) -> records.Check | None:
     other = buffers.get(name)
     if other is None:
-        scope.problems.add(key, f"there is no buffer {name!r}{suggestion(name, buffers)}")
+        scope.problems.add(key, f"unknown buffer {name!r}{suggestion(name, buffers)}")
         return None
     if other.fill is None:
         scope.error(key, f"{name} has no fill: {kind} compares with what a buffer held before the first launch")

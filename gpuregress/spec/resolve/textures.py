@@ -118,14 +118,14 @@ def _check_shape(scope: Scope, given: records.Texture, buffer: records.Buffer, k
     limits = _limits(given).get(len(buffer.shape))
     if limits is None:
         wanted = "[w], for tex1Dfetch" if linear else _SHAPES[given.kind]
-        scope.error(key, f"has {len(buffer.shape)} axes: {wanted} is possible")
+        scope.error(key, f"has {len(buffer.shape)} axes; expected {wanted}")
         return
     if given.kind.startswith("cube") and (buffer.shape[-3] != _FACES or buffer.shape[-1] != buffer.shape[-2]):
         scope.error(key, f"a {given.kind} texture has six square faces: {_SHAPES[given.kind]}")
         return
     for extent, most, axis in zip(reversed(buffer.shape), limits, _axes(given.kind, len(limits)), strict=True):
         if extent > most:
-            scope.error(key, f"{extent} {axis}: a GPU takes at most {most} there", extent)
+            scope.error(key, f"{extent} {axis}: the limit of a GPU is {most}", extent)
 
 
 def _limits(given: records.Texture) -> Mapping[int, tuple[int, ...]]:
