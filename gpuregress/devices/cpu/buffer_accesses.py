@@ -12,6 +12,7 @@ from gpuregress.devices.cpu.builder.frame import place
 from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.ptx import parser
 from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.opcodes import Memory, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -27,9 +28,6 @@ from gpuregress.devices.cpu.ptx.tree import (
 Place = int | str
 """A pointer's first byte in the parameter space, or the name of a variable."""
 
-_READS = frozenset(["ld", "ldu", "tex", "tld4", "suld", "wmma.load", "cp"])
-_UPDATES = frozenset(["atom", "red", "sured"])
-_WRITES = frozenset(["st", "sust", "wmma.store"])
 _OWN_SPACES = frozenset(["shared", "local", "param"])
 _HARMLESS_CALLS = frozenset(["vprintf", "__assertfail", "malloc", "free"])
 
@@ -82,11 +80,11 @@ def _without_copies(function: Function) -> Function:
     own = {item.name for item in function.variables if item.space == "param"}
     stored: dict[tuple[str, int], list[Operand]] = {}
     for item in function.body or ():
-        if isinstance(item, Instruction) and item.opcode == "st" and (place := _own_place(item, 0, own)):
+        if isinstance(item, Instruction) and info(item).memory is Memory.WRITE and (place := _own_place(item, 0, own)):
             stored.setdefault(place, []).append(item.operands[1])
 
     def moved(item: Statement) -> Statement:
-        if not isinstance(item, Instruction) or item.opcode != "ld":
+        if not isinstance(item, Instruction) or info(item).memory is not Memory.READ:
             return item
         place = _own_place(item, 1, own)
         held = stored.get(place, []) if place else []
@@ -135,15 +133,14 @@ class _Collector:
             self._found.reads_anywhere = self._found.writes_anywhere = True
 
     def _instruction(self, index: int, item: Instruction) -> None:
-        what = f"wmma.{item.modifiers[0]}" if item.opcode == "wmma" and item.modifiers else item.opcode
-        if what == "cp":
+        facts = info(item)
+        if facts.memory is Memory.COPY:
             self._copy(index, item)
-        elif what in _READS | _WRITES | _UPDATES and space_of(item) not in _OWN_SPACES:
+        elif facts.memory is not Memory.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
             address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)
             places = None if address is None else self._places(address)
-            reads, writes = what not in _WRITES, what not in _READS
-            self._note(index, places, reads=reads, writes=writes)
-            if reads and writes:
+            self._note(index, places, reads=facts.memory is not Memory.WRITE, writes=facts.memory is not Memory.READ)
+            if facts.memory is Memory.UPDATE:
                 self._found.updated |= places or set()
 
     def _copy(self, index: int, item: Instruction) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
+from gpuregress.devices.cpu.ptx.opcodes import Control, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
 
 
@@ -45,10 +46,11 @@ class Flow:
 
     def targets(self, instruction: Instruction) -> tuple[str, ...]:
         """The labels that a branch may go to."""
-        if instruction.opcode == "bra":
+        control = info(instruction).control
+        if control is Control.BRANCH:
             label = instruction.operands[0]
             return (label.name,) if isinstance(label, Symbol) else ()
-        if instruction.opcode == "brx":
+        if control is Control.BRANCH_TABLE:
             table = instruction.operands[1]
             return self._function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
         return ()
@@ -58,7 +60,7 @@ class Flow:
         for index, statement in enumerate(self.statements):
             if isinstance(statement, Label):
                 starts.add(index)
-            elif isinstance(statement, Instruction) and statement.opcode in ("bra", "brx", "ret", "exit", "trap"):
+            elif isinstance(statement, Instruction) and info(statement).ends_block:
                 starts.add(index + 1)
         # A last, empty block: control may fall off the end, which is a return.
         edges = sorted(starts | {len(self.statements)})
@@ -105,7 +107,7 @@ class Flow:
             return False
         return any(
             isinstance(statement, Instruction)
-            and statement.opcode in ("bra", "brx", "exit", "ret")
+            and info(statement).control not in {Control.NEXT, Control.TRAP}
             and not tainted.isdisjoint(effects.reads(statement))
             for statement in inside
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.ptx.opcodes import Control, info
 from gpuregress.devices.cpu.ptx.tree import Guard, Instruction
 
 
@@ -56,11 +57,12 @@ class Graph:
         block = self.flow.blocks[number]
         last = self.flow.statements[block.end - 1] if block.end > block.start else None
         guard: Guard | None = getattr(last, "guard", None)
-        if guard is None or not isinstance(last, Instruction) or last.opcode not in ("bra", "ret", "exit", "trap"):
+        control = info(last).control if isinstance(last, Instruction) else Control.NEXT
+        if guard is None or control in {Control.NEXT, Control.BRANCH_TABLE}:
             return None
         if len(set(block.successors)) != len(block.successors):
             return None
-        taken = last.opcode == "bra" and successor == block.successors[0]
+        taken = control is Control.BRANCH and successor == block.successors[0]
         return guard.register, taken != guard.negated
 
     def edges_above(self, number: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuregress.devices.cpu.ptx.opcodes import Memory, Result, Wait, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -21,35 +22,8 @@ from gpuregress.devices.cpu.ptx.tree import (
 CARRY = "%cc"
 """The carry flag, a register like another for those who keep registers alive."""
 
-_NO_RESULT = frozenset(
-    [
-        "st",
-        "red",
-        "bra",
-        "brx",
-        "ret",
-        "exit",
-        "trap",
-        "brkpt",
-        "membar",
-        "fence",
-        "prefetch",
-        "prefetchu",
-        "discard",
-        "nanosleep",
-        "pmevent",
-        "sust",
-        "stmatrix",
-        "cp",
-        "griddepcontrol",
-        "setmaxnreg",
-        "stackrestore",
-        "applypriority",
-    ]
-)
-_WAITING = frozenset(["shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"])
-_EXCHANGES = frozenset(["ldmatrix", "stmatrix", "movmatrix", "mma"])
-_SPIN_SOURCES = frozenset(["volatile", "acquire", "relaxed", "mmio", "acq_rel"])
+_ORDERED = frozenset(["volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"])
+"""Modifiers of accesses that other threads may order theirs by."""
 
 
 def sets(statement: Statement) -> tuple[str, ...]:
@@ -58,41 +32,29 @@ def sets(statement: Statement) -> tuple[str, ...]:
         return ()
     if isinstance(statement, Call):
         return tuple(name for item in statement.results for name in _names(item))
-    carry = (CARRY,) if writes_carry(statement) else ()
-    if not statement.operands or not _has_result(statement):
-        return carry
-    first = statement.operands[0]
-    return carry + (() if isinstance(first, Address) else _names(first))
+    carry = (CARRY,) if "cc" in statement.modifiers else ()
+    return carry + tuple(name for item in _results(statement) for name in _names(item))
 
 
 def reads(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement reads, its guard included."""
     if isinstance(statement, Label):
         return ()
-    found = [statement.guard.register] if statement.guard else []
+    names = [statement.guard.register] if statement.guard else []
     if isinstance(statement, Call):
-        found += [name for item in statement.arguments for name in _names(item)]
-        found += _names(statement.callee)
-        return tuple(found)
-    if reads_carry(statement):
-        found.append(CARRY)
-    skip = 1 if _has_result(statement) and statement.operands and not isinstance(statement.operands[0], Address) else 0
-    for item in statement.operands[skip:]:
-        found += _names(item)
-    return tuple(found)
+        operands: tuple[Operand, ...] = (*statement.arguments, statement.callee)
+    else:
+        operands = statement.operands[len(_results(statement)) :]
+        if info(statement).reads_carry:
+            names.append(CARRY)
+    return (*names, *(name for item in operands for name in _names(item)))
 
 
-def _has_result(instruction: Instruction) -> bool:
-    opcode, modifiers = instruction.opcode, instruction.modifiers
-    if opcode in _NO_RESULT:
-        return False
-    if opcode in ("bar", "barrier"):
-        return "red" in modifiers
-    if opcode == "mbarrier":
-        return modifiers[0] in ("arrive", "arrive_drop", "test_wait", "try_wait", "pending_count")
-    if opcode in ("wmma", "tcgen05"):
-        return modifiers[0] != "store"
-    return opcode != "wgmma"
+def _results(instruction: Instruction) -> tuple[Operand, ...]:
+    """The operand that an instruction sets, or none: an asynchronous `mbarrier.arrive` may leave its token out."""
+    if not instruction.operands or isinstance(instruction.operands[0], Address):
+        return ()
+    return instruction.operands[:1] if info(instruction).result is not Result.NONE else ()
 
 
 def _names(operand: Operand) -> tuple[str, ...]:
@@ -115,42 +77,24 @@ def _names(operand: Operand) -> tuple[str, ...]:
     return ()
 
 
-def writes_carry(instruction: Instruction) -> bool:
-    """Whether an instruction sets the carry flag: `add.cc`, `madc.hi.cc`."""
-    return "cc" in instruction.modifiers
-
-
-def reads_carry(instruction: Instruction) -> bool:
-    """Whether an instruction adds the carry flag: `addc`, `subc`, `madc`."""
-    return instruction.opcode in ("addc", "subc", "madc")
-
-
 def waits(statement: Statement) -> bool:
     """Whether a thread may have to wait for others at a statement."""
-    if not isinstance(statement, Instruction):
-        return False
-    if statement.opcode in ("bar", "barrier"):
-        # Who arrives at a cluster's barrier goes on; it is another instruction that waits.
-        return not ("cluster" in statement.modifiers and "arrive" in statement.modifiers)
-    return statement.opcode in _WAITING or is_exchange(statement)
+    return isinstance(statement, Instruction) and info(statement).wait is not Wait.NONE
 
 
-def is_exchange(instruction: Instruction) -> bool:
-    """Whether the lanes of a warp show each other parts of matrices: `mma`, `ldmatrix`, `wmma.mma` and their like."""
-    return instruction.opcode in _EXCHANGES or (instruction.opcode == "wmma" and instruction.modifiers[0] == "mma")
+def is_ordered(instruction: Instruction) -> bool:
+    """Whether an access is volatile, or ordered by the memory consistency model."""
+    return not _ORDERED.isdisjoint(instruction.modifiers)
 
 
 def may_change_between_reads(statement: Statement) -> bool:
     """Whether a statement reads what another thread may be about to write: a loop over it may be a spin."""
     if not isinstance(statement, Instruction):
         return False
-    if statement.opcode in ("atom", "mbarrier"):
-        return True
-    return statement.opcode == "ld" and not _SPIN_SOURCES.isdisjoint(statement.modifiers)
+    facts = info(statement)
+    return facts.observes_threads or (facts.memory is Memory.READ and is_ordered(statement))
 
 
 def ends_thread(statement: Statement) -> bool:
     """Whether control never goes on behind a statement."""
-    if not isinstance(statement, Instruction) or statement.guard is not None:
-        return False
-    return statement.opcode in ("bra", "brx", "ret", "exit", "trap")
+    return isinstance(statement, Instruction) and statement.guard is None and info(statement).ends_block

@@ -14,9 +14,9 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow import Flow
 from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
 from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
-from gpuregress.devices.cpu.analysis.uniformity import PURE
 from gpuregress.devices.cpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
+from gpuregress.devices.cpu.ptx.opcodes import Memory, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, Vector
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
@@ -37,13 +37,6 @@ from gpuregress.devices.cpu.runtime.footprint_ir import (
     Write,
 )
 
-_HARMLESS = PURE | frozenset((
-    "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect",
-    "txq", "suq", "mma", "ldmatrix", "stmatrix", "movmatrix", "dp2a", "dp4a", "fns", "szext", "prefetch", "prefetchu",
-    "vabsdiff2", "vabsdiff4", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmax2", "vmax4", "vmin2", "vmin4", "vset2",
-    "vset4", "vsub2", "vsub4",
-))  # fmt: skip
-_ORDERED = frozenset(["volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"])
 _BOUNDS = ("trap", "clamp", "zero")
 _PLAIN_SURFACES = frozenset(["1d", "2d", "3d"])
 _MOST_BLOCKS = 600
@@ -76,21 +69,23 @@ def _is_plain(statement: Statement) -> bool:
         return False
     if any("clock" in name or "timer" in name for name in effects.reads(statement)):
         return False
-    opcode = statement.opcode
-    if opcode in ("atom", "red"):
-        return space_of(statement) == "shared"
-    if opcode in ("ld", "st"):
-        return _ORDERED.isdisjoint(statement.modifiers)
-    if opcode in ("membar", "fence"):
-        return "cta" in statement.modifiers
-    return opcode in _HARMLESS or opcode in ("tex", "tld4", "suld", "sust")
+    facts = info(statement)
+    if facts.crosses_blocks or facts.memory is Memory.COPY:
+        return False
+    if facts.memory is Memory.NONE:
+        return True
+    if facts.memory is Memory.UPDATE or facts.is_aligned:
+        return _space(statement) == "shared"
+    return not effects.is_ordered(statement)
 
 
 def _is_global(item: Instruction) -> bool:
-    """Whether an instruction may access global memory."""
-    if item.opcode in ("ld", "st"):
-        return space_of(item) not in ("shared", "local", "param", "const")
-    return item.opcode in ("tex", "tld4", "suld", "sust")
+    """Whether an instruction may read or write global memory."""
+    return info(item).memory in {Memory.READ, Memory.WRITE} and _space(item) in {"", "global"}
+
+
+def _space(instruction: Instruction) -> str:
+    return info(instruction).space or space_of(instruction)
 
 
 class _Collector:
@@ -129,24 +124,22 @@ class _Collector:
 
     def _access(self, item: Instruction, index: int) -> Access | None:
         """The access of an instruction; None where it may touch anything."""
-        if item.opcode not in ("ld", "st"):
-            return self._texture_access(item, index)
-        address = item.operands[1 if item.opcode == "ld" else 0]
+        is_write = info(item).memory is Memory.WRITE
+        address = item.operands[0 if is_write else 1]
+        if isinstance(address, TextureAddress):
+            return self._texture_access(item, address, index)
         if not isinstance(address, Address):
             return None
         count = lanes(item) * size(element_type(item))
         node = self._values.read(address.base, index)
-        if item.opcode == "st":
+        if is_write:
             return Write(count, node, address.offset, ())
         buffers = self._sources.of(address.base)
         return Read(count, node, address.offset, (), None if buffers is None else tuple(buffers))
 
-    def _texture_access(self, item: Instruction, index: int) -> Access | None:
-        address = item.operands[0 if item.opcode == "sust" else -1 if item.opcode == "suld" else 1]
-        if not isinstance(address, TextureAddress):
-            return None
+    def _texture_access(self, item: Instruction, address: TextureAddress, index: int) -> Access | None:
         handle = self._values.read(address.base, index)
-        if item.opcode != "sust":
+        if info(item).memory is Memory.READ:
             return TextureRead(handle)
         if "b" not in item.modifiers or _PLAIN_SURFACES.isdisjoint(item.modifiers):
             return None

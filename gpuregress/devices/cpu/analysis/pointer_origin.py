@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.ptx.opcodes import Memory, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Statement, Symbol
+from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +67,15 @@ class Origins:
         return found
 
     def _of_instruction(self, instruction: Instruction, seen: set[str]) -> Origin | None:
-        opcode, operands = instruction.opcode, instruction.operands
-        if opcode == "ld":
+        facts = info(instruction)
+        if facts.memory is Memory.READ:
             return self._of_load(instruction)
-        if opcode in ("mov", "cvta", "mapa"):
-            return self._of_operand(operands[1], seen)
-        if opcode in ("add", "sub", "and", "or", "max", "min"):
-            sides = operands[1:3] if opcode != "sub" else operands[1:2]
-            return self._best(sides, seen)
-        if opcode == "selp":
-            return self._best(operands[1:3], seen)
-        if opcode in ("mad", "shfl"):
-            return self._of_operand(operands[3 if opcode == "mad" else 1], seen)
-        if opcode == "cvt":
-            return self._of_operand(operands[1], seen)
-        return None
+        # What is subtracted from a pointer is most likely an index.
+        positions = (facts.pointer_operands or ())[: 1 if instruction.opcode == "sub" else None]
+        return self._best([instruction.operands[position] for position in positions], seen)
 
-    def _best(self, sides: tuple[Operand, ...], seen: set[str]) -> Origin | None:
-        # A 64-bit parameter may be an index: a side that was made an address with cvta is the pointer.
+    def _best(self, sides: list[Operand], seen: set[str]) -> Origin | None:
+        # A 64-bit parameter may be an index: an operand that was made an address, with cvta, is the pointer.
         pointers = [side for side in sides if self._is_converted(side)]
         found = _first_of([self._of_operand(side, seen) for side in sides])
         return self._of_operand(pointers[0], seen) if found and not found.certain and len(pointers) == 1 else found
@@ -90,7 +83,7 @@ class Origins:
     def _is_converted(self, operand: Operand) -> bool:
         if not isinstance(operand, Register):
             return False
-        return any(item.opcode == "cvta" for item in self._definitions.get(operand.name, []))
+        return any(info(item).makes_address for item in self._definitions.get(operand.name, []))
 
     def _of_operand(self, operand: Operand, seen: set[str]) -> Origin | None:
         if isinstance(operand, Symbol):
@@ -99,7 +92,7 @@ class Origins:
 
     def _of_load(self, instruction: Instruction) -> Origin | None:
         address = instruction.operands[1]
-        if instruction.modifiers[:1] != ("param",) or instruction.modifiers[-1] not in ("u64", "b64", "s64"):
+        if instruction.modifiers[:1] != ("param",) or INDEX_BITS.get(instruction.modifiers[-1]) != 64:
             return None
         if not isinstance(address, Address) or not isinstance(address.base, Symbol) or len(instruction.modifiers) != 2:
             return None

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.value_graph import COORDINATES, parameter_byte
+from gpuregress.devices.cpu.ptx.opcodes import Memory, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Statement, Symbol
-
-_BITS = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
-_NUMBERS = frozenset(["mul", "shl", "shr", "div", "rem"])
-_KEEPING = frozenset(["mov", "cvta", "add", "sub", "selp", "and", "or", "min", "max"])
+from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
 
 class Sources:
@@ -56,17 +54,12 @@ class Sources:
     def _of_statement(self, statement: Statement, name: str, seen: set[str]) -> set[int | str] | None:
         if not isinstance(statement, Instruction) or not statement.modifiers:
             return None
-        opcode, kind = statement.opcode, statement.modifiers[-1]
-        if opcode == "mad":
-            return self._of(statement.operands[3], seen)
-        if _BITS.get(kind, 32) == 32 or opcode in _NUMBERS:
+        facts = info(statement)
+        if INDEX_BITS.get(statement.modifiers[-1]) != 64 and "wide" not in statement.modifiers:
             return set()  # A number, not an address.
-        if opcode == "ld":
+        if facts.memory is Memory.READ:
             first = parameter_byte(statement, name, self._parameters)
             return None if first is None else {first}
-        if opcode == "cvt":
-            return set() if _BITS.get(kind, 0) < 64 else self._of(statement.operands[1], seen)
-        if opcode not in _KEEPING:
+        if facts.pointer_operands is None:
             return None
-        items = statement.operands[1:3] if opcode == "selp" else statement.operands[1:]
-        return self._union([self._of(item, seen) for item in items])
+        return self._union([self._of(statement.operands[position], seen) for position in facts.pointer_operands])

@@ -7,12 +7,15 @@ which registers. With these checks made, the 64-bit value grows evenly: a wrap i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add, sub
 
+from gpuregress.devices.cpu.ptx.opcodes import Memory, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
+from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
 _UNIFORM = ("%ntid.", "%ctaid.", "%nctaid.", "%tid.y", "%tid.z")
-_TYPES = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,10 @@ class Stride:
 
 
 _STILL = Stride(0)
+_LINEAR: dict[str, Callable[..., int]] = {
+    "mov": lambda a: a, "cvta": lambda a: a, "not": lambda a: -a, "neg": lambda a: -a, "add": add, "sub": sub,
+}  # fmt: skip
+"""Opcode → the step of its result from the steps of its operands."""
 
 
 class Strides:
@@ -61,7 +68,7 @@ class Strides:
         return self._known[name]
 
     def _of_instruction(self, instruction: Instruction) -> Stride | None:
-        if instruction.opcode == "ld":
+        if info(instruction).memory is Memory.READ:
             return _STILL
         sources = [self.of(item) for item in instruction.operands[1:]]
         known = [item for item in sources if item is not None]
@@ -73,19 +80,16 @@ class Strides:
         return Stride(found.step, found.widened.union(*(item.widened for item in known)))
 
     def _of_sum(self, instruction: Instruction, sources: list[Stride]) -> Stride | None:
-        opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands[1:]
-        bits = _TYPES.get(words[-1], 0)
-        if not bits or {"cc", "sat", "hi"} & set(words):
+        opcode, operands = instruction.opcode, instruction.operands[1:]
+        bits = INDEX_BITS.get(instruction.modifiers[-1], 0)
+        if not bits or {"cc", "sat", "hi"} & set(instruction.modifiers):
             return None
-        if opcode in ("mov", "cvta"):
-            return sources[0]
-        if opcode in ("not", "neg"):
-            return _wrapped(-sources[0].step, bits)
-        if opcode in ("add", "sub"):
-            return _wrapped(sources[0].step + (1 if opcode == "add" else -1) * sources[1].step, bits)
+        steps = [item.step for item in sources]
+        if opcode in _LINEAR:
+            return _wrapped(_LINEAR[opcode](*steps), bits)
         if opcode == "shl":
-            return _wrapped(sources[0].step << _constant(operands[1]), bits) if _is_shift(operands[1], bits) else None
-        if opcode in ("mul", "mad"):
+            return _wrapped(steps[0] << _constant(operands[1]), bits) if _is_shift(operands[1], bits) else None
+        if opcode in {"mul", "mad"}:
             return self._of_product(instruction, sources, bits)
         return self._of_conversion(instruction, sources[0]) if opcode == "cvt" else None
 
@@ -110,7 +114,7 @@ class Strides:
 
     def _of_conversion(self, instruction: Instruction, source: Stride) -> Stride | None:
         operand = instruction.operands[1]
-        to, of = (_TYPES.get(word, 0) for word in instruction.modifiers[-2:])
+        to, of = (INDEX_BITS.get(word, 0) for word in instruction.modifiers[-2:])
         if not (to and of) or len(instruction.modifiers) != 2 or not isinstance(operand, Register):
             return None
         if to <= of:

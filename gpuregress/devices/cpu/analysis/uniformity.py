@@ -12,16 +12,10 @@ from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow import Flow, single_definitions
+from gpuregress.devices.cpu.ptx.opcodes import Control, Memory, Result, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
 
-PURE = frozenset((
-    "mov", "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor",
-    "not", "cnot", "shl", "shr", "shf", "setp", "set", "selp", "slct", "cvt", "cvta", "lop3", "prmt", "bfe",
-    "bfi", "bfind", "bmsk", "brev", "clz", "popc", "mul24", "mad24", "sad", "addc", "subc", "madc", "copysign",
-    "testp", "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2", "lg2", "tanh", "isspacep",
-))  # fmt: skip
-"""Instructions whose result follows from their operands alone."""
 _SAME_FOR_ALL = (
     "%ntid.",
     "%nctaid.",
@@ -33,8 +27,6 @@ _SAME_FOR_ALL = (
     "%smid",
     "%gridid",
 )
-_WARP_MASK = {"shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1, "bar": 0, "barrier": 0}
-"""The operand that holds the mask of a warp operation."""
 _MOST_COPIES = 3
 """Code behind a wait is built once for each wait that it follows: not more of it in all than this many bodies."""
 
@@ -68,17 +60,15 @@ class Uniformity:
     def _is_shared(self, statement: object) -> bool:
         """Whether a wait, once every thread stands there, is over for every thread."""
         assert isinstance(statement, Instruction)
-        if statement.opcode == "activemask":
-            return True
-        if statement.opcode not in _WARP_MASK:
-            return False
-        words, operands = statement.modifiers, statement.operands
-        if statement.opcode in ("bar", "barrier") and "warp" not in words:
+        wait, operands = info(statement).wait, statement.operands
+        if wait is Wait.MASK:
+            return self._names_all_lanes(operands[-1])
+        if wait in {Wait.BLOCK, Wait.CLUSTER}:
             # A count, or a number that is not known here, may open the barrier for some threads before others come.
-            place, most = (1, 3) if "red" in words else (0, 1)
-            known = all(isinstance(item, Integer) for item in operands[place : place + 1])
-            return "arrive" not in words and len(operands) <= most and known
-        return self._names_all_lanes(operands[_WARP_MASK[statement.opcode]])
+            first, most = (1, 3) if "red" in statement.modifiers else (0, 1)
+            known = all(isinstance(item, Integer) for item in operands[first : first + 1])
+            return "arrive" not in statement.modifiers and len(operands) <= most and known
+        return wait is Wait.CONVERGED
 
     def _names_all_lanes(self, mask: Operand) -> bool:
         if isinstance(mask, Integer):
@@ -86,7 +76,7 @@ class Uniformity:
         definition = self._definitions.get(mask.name) if isinstance(mask, Register) else None
         if definition is None:
             return False
-        if definition.opcode == "activemask":
+        if info(definition).wait is Wait.CONVERGED:
             return True
         return definition.opcode == "mov" and self._names_all_lanes(definition.operands[1])
 
@@ -120,7 +110,7 @@ class Uniformity:
         block = self._flow.blocks[number]
         last = self._flow.statements[block.end - 1] if block.end > block.start else None
         # A trap ends the whole launch: whoever goes on has not come to one.
-        leaves = isinstance(last, Instruction) and last.opcode in ("ret", "exit")
+        leaves = isinstance(last, Instruction) and info(last).control is Control.LEAVE
         at_end = leaves or number == self._exit - 1
         return [*block.successors, self._exit] if at_end else block.successors
 
@@ -198,18 +188,21 @@ class Uniformity:
         return len(self.varying) != before
 
     def _makes_uniform(self, statement: object) -> bool:
-        if not isinstance(statement, Instruction) or not all(map(self._is_uniform, effects.reads(statement))):
-            # Votes of the whole block answer the same to all, whatever they read, as long as all of them ask.
-            return isinstance(statement, Instruction) and statement.opcode in ("bar", "barrier") and not statement.guard
-        if statement.opcode == "ld":
+        if not isinstance(statement, Instruction):
+            return False
+        facts = info(statement)
+        if facts.result is Result.UNIFORM and not statement.guard:
+            return True  # Whatever the threads vote, all of them get the same answer, as long as all of them ask.
+        if not all(map(self._is_uniform, effects.reads(statement))):
+            return False
+        if facts.memory is Memory.READ and statement.modifiers[0] == "param":
             address = statement.operands[1]
             return (
-                statement.modifiers[0] == "param"
-                and isinstance(address, Address)
+                isinstance(address, Address)
                 and isinstance(address.base, Symbol)
                 and address.base.name in self._parameters
             )
-        return statement.opcode in PURE or statement.opcode in ("bar", "barrier")
+        return facts.result in {Result.PURE, Result.UNIFORM}
 
     def _is_uniform(self, name: str) -> bool:
         if name in self.varying:
@@ -219,7 +212,7 @@ class Uniformity:
     def _splits(self, index: int) -> bool:
         """Whether threads may go different ways behind a statement."""
         statement = self._flow.statements[index]
-        if not isinstance(statement, Instruction) or statement.opcode not in ("bra", "brx", "ret", "exit", "trap"):
+        if not isinstance(statement, Instruction) or not info(statement).ends_block:
             return False
         return not all(map(self._is_uniform, effects.reads(statement)))
 

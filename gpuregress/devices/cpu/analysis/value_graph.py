@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
 from gpuregress.devices.cpu.ptx.memory_access import element_type
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
-from gpuregress.devices.cpu.ptx.types import size
+from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
     Constant,
     Coordinate,
@@ -27,7 +27,6 @@ from gpuregress.devices.cpu.runtime.footprint_ir import (
 
 COORDINATES = frozenset(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz")
 UNKNOWN = Unknown()
-_BITS = {"s32": 32, "u32": 32, "b32": 32, "s64": 64, "u64": 64, "b64": 64}
 _WRAPPING = {"add": "+", "sub": "-"}
 _BITWISE = {"shl": "<<", "and": "&", "or": "|", "xor": "^"}
 _SIGNED = {"shr": ">>", "div": "/", "rem": "%", "min": "min", "max": "max"}
@@ -157,7 +156,7 @@ class ValueGraph:
             return UNKNOWN
         result, words = self._result(item, name, index), item.modifiers
         kind = words[0 if item.opcode == "cvt" else -1]
-        if name not in self._wide or _BITS.get(kind) != 32 or "wide" in words or result == UNKNOWN:
+        if name not in self._wide or INDEX_BITS.get(kind) != 32 or "wide" in words or result == UNKNOWN:
             return result
         return Operation("widen", (self._new(result),), signed=kind.startswith("s"))
 
@@ -169,7 +168,7 @@ class ValueGraph:
             return UNKNOWN
         if words[-1] == "pred":
             return self._of_logic(item, index)
-        bits = _BITS.get(words[-1], 0)
+        bits = INDEX_BITS.get(words[-1], 0)
         if not bits:
             return UNKNOWN
         if opcode == "cvt":
@@ -232,16 +231,16 @@ class ValueGraph:
 
     def _conversion(self, item: Instruction, source_bits: int, index: int) -> Node:
         words = item.modifiers
-        if len(words) != 2 or words[0] not in _BITS:
+        if len(words) != 2 or words[0] not in INDEX_BITS:
             return UNKNOWN
         source = (self.read(item.operands[1], index),)
-        if _BITS[words[0]] > source_bits:
+        if INDEX_BITS[words[0]] > source_bits:
             return Operation("widen", source, signed=words[-1].startswith("s"))
         return Operation("copy", source)
 
     def _parameter(self, item: Instruction, name: str) -> Node:
         first = parameter_byte(item, name, self._parameters)
-        bits = _BITS.get(item.modifiers[-1], 0)
+        bits = INDEX_BITS.get(item.modifiers[-1], 0)
         return UNKNOWN if first is None or not bits else ParameterValue(first, bits // 8)
 
     # --- phi nodes ----------------------------------------------------------------------------------------------------

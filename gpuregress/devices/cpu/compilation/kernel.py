@@ -11,7 +11,6 @@ import math
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
-from gpuregress.devices.cpu.analysis.effects import is_exchange
 from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.names import knows_its_grid, names_used, uses_reserved_shared
@@ -24,6 +23,7 @@ from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
 from gpuregress.devices.cpu.builder.unit import Unit, byte_size
 from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride
@@ -88,7 +88,7 @@ class _KernelBuilder:
         if self.body.has_calls or self.body.takes_turns:
             return None
         if isinstance(self.steps, Passes) and any(
-            isinstance(item, Instruction) and is_exchange(item) for item in flow.statements
+            isinstance(item, Instruction) and info(item).exchange is Exchange.MATRICES for item in flow.statements
         ):
             return None  # The part of a matrix that a lane which has left showed last is another block's.
         return footprint(flow, self.emitter.frame.parameter_offsets)

@@ -26,6 +26,7 @@ from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special import special_register
 from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.opcodes import Control, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -286,7 +287,7 @@ class FunctionEmitter:
     def _statement(self, statement: Statement) -> None:
         if isinstance(statement, Label):
             return
-        if isinstance(statement, Instruction) and statement.opcode in ("bra", "brx"):
+        if isinstance(statement, Instruction) and info(statement).control in {Control.BRANCH, Control.BRANCH_TABLE}:
             self._dispatch(statement)
             return
         if statement.guard is None:

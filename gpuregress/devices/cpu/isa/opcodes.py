@@ -1,4 +1,4 @@
-"""Every opcode the device knows: the families' tables put together."""
+"""Dispatch from an opcode to the function that lowers it: `TABLE` of the family that `ptx.opcodes` names."""
 
 from __future__ import annotations
 
@@ -7,33 +7,27 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from gpuregress.devices.cpu.ptx import opcodes
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
-MACHINE = (
-    *("memory.memory", "memory.atomics", "control.control", "control.special", "warp.barriers", "warp.warp"),
-    *("memory.fences", "memory.mbarrier", "matrix.matrix", "matrix.fragments", "warp.clusters", "texture.textures"),
-    "memory.stack",
-)
-VALUES = ("arithmetic.arithmetic",)
+Lowering = Callable[[Any, Instruction], None]
 
 
 @cache
-def table() -> dict[str, Callable[[Any, Instruction], None]]:
-    """Opcode → lowering."""
-    found: dict[str, Callable[[Any, Instruction], None]] = {}
-    for name in (*VALUES, *MACHINE):
-        found.update(import_module(f"gpuregress.devices.cpu.isa.{name}").TABLE)
-    return found
+def family_table(family: str) -> dict[str, Lowering]:
+    """Opcode → lowering, of one family of instructions (`arithmetic.logic`)."""
+    table: dict[str, Lowering] = import_module(f"{__package__}.{family}").TABLE
+    return table
 
 
-def lowering(instruction: Instruction) -> Callable[[Any, Instruction], None]:
+def lowering(instruction: Instruction) -> Lowering:
     """The function that lowers an instruction.
 
     Raises:
         UnsupportedError: there is none; names the instruction and its line.
     """
-    found = table().get(instruction.opcode)
-    if found is None:
+    family = opcodes.info(instruction).family
+    if not family:
         raise unsupported(instruction)
-    return found
+    return family_table(family)[instruction.opcode]

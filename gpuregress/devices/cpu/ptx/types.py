@@ -13,6 +13,10 @@ BITS = {
 """Type → bits of a register that holds it."""
 
 
+INDEX_BITS = {name: bits for name, bits in BITS.items() if name[0] in "bsu" and name[1:] in {"32", "64"}}
+"""The types of addresses and indices, which the analyses follow → bits."""
+
+
 def is_type(name: str) -> bool:
     """Whether a modifier names a type."""
     return name in BITS

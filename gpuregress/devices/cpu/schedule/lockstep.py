@@ -19,11 +19,10 @@ from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloc
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
+from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.schedule.rematerialize import Recipes
 from gpuregress.devices.cpu.schedule.rows import ProvenRow, plan
-
-_POSTING = frozenset(["shfl", "match", "redux"])
-"""Warp operations that read what other lanes posted."""
 
 
 @dataclass(slots=True)
@@ -278,12 +277,13 @@ class Lockstep:
         if region.index < 0 or region.kind >= PLAIN_BARRIER:
             return
         context = self.view.pointer("context")
-        opcode = getattr(self.body.emitter.flow.statements[region.index], "opcode", "")
+        statement = self.body.emitter.flow.statements[region.index]
+        exchange = info(statement).exchange if isinstance(statement, Instruction) else Exchange.NONE
         if region.kind == BARRIER:
             self._count_votes(b)
-        elif opcode == "vote":
+        elif exchange is Exchange.BALLOT:
             b.call(self._ballots(), (context, self._count))
-        elif opcode in _POSTING:
+        elif exchange is Exchange.VALUES:
             copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
             posts, snaps = (row(b, context, name, i32(0)) for name in ("post", "snap"))
             b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))

@@ -8,9 +8,9 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow import single_definitions
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.isa.opcodes import lowering
+from gpuregress.devices.cpu.ptx.opcodes import Memory, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
 
-_CHEAP = frozenset(["mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "cvta", "cvt"])
 _VARYING = ("%tid.", "%laneid", "%lanemask")
 _MOST_VARYING = 3
 """Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
@@ -21,11 +21,14 @@ class Recipes:
 
     Args:
         emitter: the kernel's.
+
+    Attributes:
+        single_definitions: the registers that one instruction alone sets, with it.
     """
 
     def __init__(self, emitter: Services) -> None:
         self._kernel_parameters = set(emitter.frame.parameter_offsets)
-        self._definitions = single_definitions(emitter.flow.statements)
+        self.single_definitions = single_definitions(emitter.flow.statements)
         self._costs: dict[str, int | None] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -44,22 +47,14 @@ class Recipes:
 
     def all_definitions(self) -> dict[str, Instruction]:
         """What sets the registers that can be made again, cheap or not."""
-        return {name: item for name, item in self._definitions.items() if self._cost(name) is not None}
-
-    def predicates(self) -> dict[str, Instruction]:
-        """What sets the predicates that one instruction alone sets."""
-        return {
-            name: item
-            for name, item in self._definitions.items()
-            if item.modifiers[-1:] == ("pred",) or item.opcode == "setp"
-        }
+        return {name: item for name, item in self.single_definitions.items() if self._cost(name) is not None}
 
     def _make(self, emitter: Services, name: str, made: set[str]) -> None:
         if name in made:
             return
-        instruction = self._definitions[name]
+        instruction = self.single_definitions[name]
         for other in effects.reads(instruction):
-            if other in self._definitions:
+            if other in self.single_definitions:
                 self._make(emitter, other, made)
         made.add(name)
         lowering(instruction)(emitter, instruction)
@@ -68,7 +63,7 @@ class Recipes:
         """Instructions that depend on the thread; None where it cannot be made again."""
         if name not in self._costs:
             self._costs[name] = None
-            self._costs[name] = self._cost_of(self._definitions.get(name))
+            self._costs[name] = self._cost_of(self.single_definitions.get(name))
         return self._costs[name]
 
     def _cost_of(self, instruction: Instruction | None) -> int | None:
@@ -85,15 +80,16 @@ class Recipes:
         return total + varies
 
     def _operand_cost(self, name: str) -> int | None:
-        if name in self._definitions:
+        if name in self.single_definitions:
             return self._cost(name)
         special = name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid.", "%laneid", "%lanemask"))
         return 0 if special else None
 
     def _is_simple(self, instruction: Instruction) -> bool:
-        if instruction.opcode == "ld":
+        facts = info(instruction)
+        if facts.memory is Memory.READ:
             return self._is_parameter(instruction.operands[1]) and len(instruction.modifiers) == 2
-        if instruction.opcode not in _CHEAP or "cc" in instruction.modifiers:
+        if not facts.is_cheap or "cc" in instruction.modifiers:
             return False
         if instruction.opcode == "cvt" and any(
             word.startswith(("f", "bf", "e")) for word in instruction.modifiers[-2:]

@@ -20,8 +20,9 @@ from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.isa.memory.memory import address_value, guessed_region
 from gpuregress.devices.cpu.ptx.memory_access import SPACES, element_type, lanes, space_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Symbol
-from gpuregress.devices.cpu.ptx.types import is_signed, size
+from gpuregress.devices.cpu.ptx.opcodes import Control, Memory, info
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
+from gpuregress.devices.cpu.ptx.types import INDEX_BITS, is_signed, size
 from gpuregress.devices.cpu.schedule.rematerialize import Recipes
 
 SHORTEST_ROW = 16
@@ -30,12 +31,6 @@ _LARGEST_STEP = 1 << 20
 """Bytes between neighbours: so few that 1,024 threads cannot go round even 32-bit addresses."""
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 _EQUAL = {"eq": "==", "ne": "!="}
-_INTEGERS = ("s32", "u32", "b32", "s64", "u64", "b64")
-_ALLOWED = frozenset((
-    "mov", "add", "sub", "mul", "mad", "fma", "div", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl",
-    "shr", "setp", "selp", "cvt", "cvta", "lop3", "bfe", "bfi", "sqrt", "rcp", "ld", "st", "bra", "ret", "exit", "bar",
-    "barrier",
-))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +105,14 @@ class Rows:
         statement = self.emitter.flow.statements[index]
         if isinstance(statement, Label):
             return True
-        if not isinstance(statement, Instruction) or statement.opcode not in _ALLOWED:
+        if not isinstance(statement, Instruction) or not info(statement).vectorizes:
             return False
-        if statement.guard is not None and statement.opcode != "bra":
+        if statement.guard is not None and info(statement).control is not Control.BRANCH:
             return False
-        return statement.opcode not in ("ld", "st") or self._admits_access(statement)
+        return info(statement).memory is Memory.NONE or self._admits_access(statement)
 
     def _admits_access(self, instruction: Instruction) -> bool:
-        address = instruction.operands[1 if instruction.opcode == "ld" else 0]
+        address = instruction.operands[1 if info(instruction).memory is Memory.READ else 0]
         space = space_of(instruction)
         if not isinstance(address, Address) or "volatile" in instruction.modifiers:
             return False
@@ -154,7 +149,7 @@ class Rows:
         block = flow.blocks[number]
         index = block.end - 1
         last = flow.statements[index] if block.end > block.start else None
-        if not isinstance(last, Instruction) or last.opcode != "bra" or last.guard is None:
+        if not isinstance(last, Instruction) or info(last).control is not Control.BRANCH or last.guard is None:
             return block.successors
         known = dict(self.leaves), set(self.widened), set(self.ordered)
         if not self._is_even(last.guard.register):
@@ -172,9 +167,7 @@ class Rows:
         pending, seen = [number], {number}
         while pending:
             block = flow.blocks[pending.pop()]
-            total += sum(
-                getattr(flow.statements[at], "opcode", "") in ("ld", "st") for at in range(block.start, block.end)
-            )
+            total += sum(map(_is_access, flow.statements[block.start : block.end]))
             pending += [item for item in block.successors if item not in seen]
             seen.update(block.successors)
         return total
@@ -191,7 +184,7 @@ class Rows:
         order, type_name = instruction.modifiers
         strides = [self.strides.of(item) for item in instruction.operands[1:]]
         known: list[Stride] = [item for item in strides if item is not None]
-        if len(known) < 2 or type_name not in _INTEGERS or order not in {*_ORDERS, *_EQUAL}:
+        if len(known) < 2 or type_name not in INDEX_BITS or order not in {*_ORDERS, *_EQUAL}:
             return False
         moving = [item.step != 0 for item in known]
         if all(moving) or (any(moving) and order in _EQUAL):
@@ -300,6 +293,12 @@ class Rows:
         return inside, at(b, region.host, b.zext(offset, I64) if value.type == I32 else offset)
 
 
+def _is_access(statement: Statement) -> bool:
+    if not isinstance(statement, Instruction):
+        return False
+    return info(statement).vectorizes and info(statement).memory is not Memory.NONE
+
+
 def plan(emitter: Services, recipes: Recipes, index: int) -> Rows | None:
     """What must hold in a row of the region that starts behind statement `index` (-1: at the start).
 
@@ -307,6 +306,6 @@ def plan(emitter: Services, recipes: Recipes, index: int) -> Rows | None:
         None where no row of it can be proven.
     """
     definitions = recipes.all_definitions()
-    rows = Rows(emitter, recipes, Strides(definitions), definitions, recipes.predicates())
+    rows = Rows(emitter, recipes, Strides(definitions), definitions, recipes.single_definitions)
     number = 0 if index < 0 else emitter.flow.block_at(index)
     return rows if rows.walk(number, index + 1) else None

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.scalar import F32, F64, I1, I8, I32, I64, is_signed, width
-from gpuregress.devices.cpu.isa.arithmetic.arithmetic import TABLE
+from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.ptx.tree import (
     Float,
     Instruction,
@@ -241,7 +241,7 @@ def _function(module: ir.Module, name: str, text: str, inputs: dict[str, str], o
         _load(emit, register, type_name, base, index)
     for line in text.strip().splitlines():
         instruction = parse(line)
-        TABLE[instruction.opcode](emit, instruction)
+        lowering(instruction)(emit, instruction)
     for (register, type_name), base in zip(outputs.items(), function.args[1 + len(inputs) :], strict=True):
         bits = emit.stored(register, type_name)
         builder.store(bits, builder.gep(base, [index], source_etype=bits.type))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.ptx.opcodes import info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Statement
 
 _EVERYONE = Integer(0xFFFF_FFFF)
@@ -32,6 +32,4 @@ def _function(function: Function) -> Function:
 
 
 def _needs_meeting(statement: Statement) -> bool:
-    if not isinstance(statement, Instruction):
-        return False
-    return effects.is_exchange(statement) or statement.opcode == "wmma"
+    return isinstance(statement, Instruction) and info(statement).is_aligned

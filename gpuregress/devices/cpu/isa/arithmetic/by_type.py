@@ -1,38 +1,18 @@
-"""All instructions that compute: `TABLE` finds the family for an opcode that several families share.
+"""Dispatch by type of the opcodes that several families share: integers, single and double precision, halves, carries.
 
-Which family an `add` or a `min` belongs to is told by its type; `.cc` makes it one of the carry
-chain's.
+`add` and `min` mean different instructions for `.s32`, `.f32` and `.f16x2`; with `.cc` they set the carry flag.
 """
 
 from __future__ import annotations
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
 from gpuregress.devices.cpu.builder.scalar import type_of
-from gpuregress.devices.cpu.isa.arithmetic import (
-    bitfield,
-    carry,
-    compare,
-    convert,
-    floating,
-    half,
-    integer,
-    logic,
-    video,
-    video_scalar,
-)
+from gpuregress.devices.cpu.isa.arithmetic import carry, floating, half, integer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
 _INTEGER = ("u16", "s16", "u32", "s32", "u64", "s64", "u16x2", "s16x2")
-_ALONE: dict[str, Lowering] = {
-    **bitfield.TABLE,
-    **compare.TABLE,
-    **convert.TABLE,
-    **logic.TABLE,
-    **video.TABLE,
-    **video_scalar.TABLE,
-}
 
 
 def _by_type(emit: Emit, instruction: Instruction) -> None:
@@ -67,10 +47,4 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
     return family
 
 
-_SHARED = {*integer.TABLE, *floating.TABLE, *half.TABLE, *carry.TABLE} - {"addc", "subc", "madc"}
-
-TABLE: dict[str, Lowering] = {
-    **_ALONE,
-    **dict.fromkeys(sorted(_SHARED), _by_type),
-    **{opcode: carry.TABLE[opcode] for opcode in ("addc", "subc", "madc")},
-}
+TABLE: dict[str, Lowering] = dict.fromkeys({*integer.TABLE, *floating.TABLE, *half.TABLE}, _by_type)

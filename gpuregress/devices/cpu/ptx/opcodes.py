@@ -1,0 +1,264 @@
+"""Table of PTX opcodes with the properties that compiler passes read. One row holds for opcodes with equal properties.
+
+A key may add modifiers to an opcode: the row of `bar.red` holds for each `bar` that has `.red`. Every opcode that `isa`
+lowers has a row. For any other opcode the passes assume the worst: see `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+
+from gpuregress.devices.cpu.ptx.tree import Instruction
+
+
+class Result(Enum):
+    """What an instruction's result, its first operand, depends on."""
+
+    NONE = auto()  # no result: the first operand is read
+    PURE = auto()  # the operands alone: the same in all threads where the operands are
+    UNIFORM = auto()  # all threads of the block: the same in each of them
+    VARYING = auto()  # memory or other threads: may differ between threads whatever the operands
+
+
+class Memory(Enum):
+    """What an instruction does to memory."""
+
+    NONE = auto()
+    READ = auto()
+    WRITE = auto()
+    UPDATE = auto()  # reads and writes in one step
+    COPY = auto()  # reads at one address, writes at another
+
+
+class Control(Enum):
+    """Where control goes after an instruction."""
+
+    NEXT = auto()
+    BRANCH = auto()  # to a label
+    BRANCH_TABLE = auto()  # to one of a list of labels
+    LEAVE = auto()  # out of the function, or the thread ends
+    TRAP = auto()  # the launch ends
+
+
+class Wait(Enum):
+    """Which threads a thread may have to wait for."""
+
+    NONE = auto()
+    BLOCK = auto()
+    CLUSTER = auto()
+    MASK = auto()  # the lanes of its warp that the last operand names
+    CONVERGED = auto()  # the lanes of its warp that come here together
+    WARP = auto()  # all lanes of its warp
+    YIELD = auto()  # none in particular: others get a turn
+
+
+class Exchange(Enum):
+    """What the lanes of a warp show each other."""
+
+    NONE = auto()
+    BALLOT = auto()  # a bit each
+    VALUES = auto()  # a register each
+    MATRICES = auto()  # rows of matrices
+
+
+@dataclass(frozen=True, slots=True)
+class OpcodeInfo:
+    """The properties of an opcode.
+
+    Attributes:
+        family: the module of `isa` that lowers it; "" for an opcode that is rewritten before, or refused.
+        result: what its result depends on.
+        memory: what it does to memory; the address is its first operand that is one.
+        space: the only state space that it reaches, "" where its modifiers name one.
+        control: where control goes.
+        wait: whom a thread may have to wait for.
+        exchange: what lanes show each other.
+        is_aligned: whether all lanes of a warp execute it together, as the manual's `.aligned` demands.
+        observes_threads: whether it sees what other threads write meanwhile; a load does so if it is ordered.
+        crosses_blocks: whether other blocks may notice it, or be noticed, beyond what `memory` says.
+        pointer_operands: the operands from which an address may pass into a 64-bit result; None: not known.
+        makes_address: whether its result is an address by definition.
+        reads_carry: whether it adds the carry flag.
+        is_cheap: whether computing it again costs less than keeping its result while a thread waits.
+        vectorizes: whether LLVM can vectorise a loop over threads that contains it.
+        since: the first architecture that has it, "" for all.
+    """
+
+    family: str
+    result: Result
+    memory: Memory = Memory.NONE
+    space: str = ""
+    control: Control = Control.NEXT
+    wait: Wait = Wait.NONE
+    exchange: Exchange = Exchange.NONE
+    is_aligned: bool = False
+    observes_threads: bool = False
+    crosses_blocks: bool = False
+    pointer_operands: tuple[int, ...] | None = None
+    makes_address: bool = False
+    reads_carry: bool = False
+    is_cheap: bool = False
+    vectorizes: bool = False
+    since: str = ""
+
+    @property
+    def ends_block(self) -> bool:
+        """Whether the instruction is the last of a basic block."""
+        return self.control is not Control.NEXT
+
+
+UNKNOWN = OpcodeInfo("", Result.VARYING, memory=Memory.UPDATE, crosses_blocks=True)
+"""An opcode without a row."""
+
+_NONE, _PURE, _VARYING = Result.NONE, Result.PURE, Result.VARYING
+_ROWS: dict[str, OpcodeInfo] = {
+    # Arithmetic, by the instruction's type.
+    "add sub": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(1, 2), is_cheap=True, vectorizes=True),
+    "min max": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(1, 2), vectorizes=True),
+    "mul": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(), is_cheap=True, vectorizes=True),
+    "mad": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(3,), is_cheap=True, vectorizes=True),
+    "neg": OpcodeInfo("arithmetic.by_type", _PURE, is_cheap=True, vectorizes=True),
+    "div": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(), vectorizes=True),
+    "rem": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=()),
+    "abs fma rcp sqrt": OpcodeInfo("arithmetic.by_type", _PURE, vectorizes=True),
+    "copysign cos dp2a dp4a ex2 lg2 mad24 mul24 rsqrt sad sin tanh testp": OpcodeInfo("arithmetic.by_type", _PURE),
+    "addc subc madc": OpcodeInfo("arithmetic.carry", _PURE, reads_carry=True),
+    # Logic, bit fields, comparison, conversion, video.
+    "and or": OpcodeInfo("arithmetic.logic", _PURE, pointer_operands=(1, 2), is_cheap=True, vectorizes=True),
+    "xor not": OpcodeInfo("arithmetic.logic", _PURE, is_cheap=True, vectorizes=True),
+    "shl shr": OpcodeInfo("arithmetic.logic", _PURE, pointer_operands=(), is_cheap=True, vectorizes=True),
+    "lop3": OpcodeInfo("arithmetic.logic", _PURE, vectorizes=True),
+    "cnot prmt shf": OpcodeInfo("arithmetic.logic", _PURE),
+    "bfe bfi": OpcodeInfo("arithmetic.bitfield", _PURE, vectorizes=True),
+    "bfind bmsk brev clz fns popc szext": OpcodeInfo("arithmetic.bitfield", _PURE),
+    "setp": OpcodeInfo("arithmetic.compare", _PURE, vectorizes=True),
+    "selp": OpcodeInfo("arithmetic.compare", _PURE, pointer_operands=(1, 2), vectorizes=True),
+    "set slct": OpcodeInfo("arithmetic.compare", _PURE),
+    "cvt": OpcodeInfo("arithmetic.convert", _PURE, pointer_operands=(1,), is_cheap=True, vectorizes=True),
+    "vabsdiff2 vadd2 vavrg2 vmax2 vmin2 vset2 vsub2": OpcodeInfo("arithmetic.video", _PURE),
+    "vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4": OpcodeInfo("arithmetic.video", _PURE),
+    "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": OpcodeInfo("arithmetic.video_scalar", _PURE),
+    # Moves and addresses.
+    "mov": OpcodeInfo("control.special", _PURE, pointer_operands=(1,), is_cheap=True, vectorizes=True),
+    "cvta": OpcodeInfo(
+        "control.special", _PURE, pointer_operands=(1,), makes_address=True, is_cheap=True, vectorizes=True
+    ),
+    "isspacep": OpcodeInfo("control.special", _PURE),
+    "createpolicy": OpcodeInfo("control.special", _PURE, since="sm_80"),
+    "mapa": OpcodeInfo(
+        "warp.clusters", _VARYING, crosses_blocks=True, pointer_operands=(1,), makes_address=True, since="sm_90"
+    ),
+    "getctarank": OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90"),
+    # Control flow.
+    "bra": OpcodeInfo("control.control", _NONE, control=Control.BRANCH, vectorizes=True),
+    "brx": OpcodeInfo("control.control", _NONE, control=Control.BRANCH_TABLE),
+    "ret exit": OpcodeInfo("control.control", _NONE, control=Control.LEAVE, vectorizes=True),
+    "trap": OpcodeInfo("control.control", _NONE, control=Control.TRAP),
+    "brkpt pmevent": OpcodeInfo("control.control", _NONE),
+    "setmaxnreg": OpcodeInfo("control.control", _NONE, since="sm_90a"),
+    "griddepcontrol": OpcodeInfo("control.control", _NONE, crosses_blocks=True, since="sm_90"),
+    # Memory.
+    "ld": OpcodeInfo("memory.memory", _VARYING, memory=Memory.READ, vectorizes=True),
+    "ldu": OpcodeInfo("memory.memory", _VARYING, memory=Memory.READ),
+    "st": OpcodeInfo("memory.fences", _NONE, memory=Memory.WRITE, vectorizes=True),
+    "atom": OpcodeInfo("memory.atomics", _VARYING, memory=Memory.UPDATE, observes_threads=True),
+    "red": OpcodeInfo("memory.fences", _NONE, memory=Memory.UPDATE),
+    "cp": OpcodeInfo("memory.fences", _NONE, memory=Memory.COPY),
+    "fence membar": OpcodeInfo("memory.fences", _NONE, crosses_blocks=True),
+    "fence.cta membar.cta": OpcodeInfo("memory.fences", _NONE),
+    "prefetch prefetchu": OpcodeInfo("memory.memory", _NONE),
+    "applypriority": OpcodeInfo("memory.memory", _NONE, since="sm_80"),
+    "discard": OpcodeInfo("memory.fences", _NONE, since="sm_80"),
+    "alloca": OpcodeInfo("memory.stack", _VARYING),
+    "stacksave": OpcodeInfo("", _VARYING),
+    "stackrestore": OpcodeInfo("", _NONE),
+    "multimem": OpcodeInfo("", _VARYING, memory=Memory.UPDATE, crosses_blocks=True, since="sm_90"),
+    "mbarrier": OpcodeInfo(
+        "memory.mbarrier",
+        _NONE,
+        memory=Memory.UPDATE,
+        space="shared",
+        observes_threads=True,
+        crosses_blocks=True,
+        since="sm_80",
+    ),
+    "mbarrier.arrive mbarrier.arrive_drop mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count": OpcodeInfo(
+        "memory.mbarrier",
+        _VARYING,
+        memory=Memory.UPDATE,
+        space="shared",
+        observes_threads=True,
+        crosses_blocks=True,
+        since="sm_80",
+    ),
+    # Textures and surfaces.
+    "tex tld4 suld": OpcodeInfo("texture.textures", _VARYING, memory=Memory.READ),
+    "sust": OpcodeInfo("texture.textures", _NONE, memory=Memory.WRITE),
+    "sured": OpcodeInfo("", _NONE, memory=Memory.UPDATE),
+    "txq suq": OpcodeInfo("texture.textures", _VARYING),
+    # Threads that meet.
+    "bar barrier": OpcodeInfo("warp.barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),
+    "bar.red barrier.red": OpcodeInfo("warp.barriers", Result.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
+    "bar.warp": OpcodeInfo("warp.barriers", _NONE, wait=Wait.MASK, vectorizes=True),
+    "barrier.cluster": OpcodeInfo("warp.barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
+    "barrier.cluster.arrive": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
+    "vote": OpcodeInfo("warp.warp", _VARYING, wait=Wait.MASK, exchange=Exchange.BALLOT),
+    "shfl": OpcodeInfo("warp.warp", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, pointer_operands=(1,)),
+    "match": OpcodeInfo("warp.warp", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES),
+    "redux": OpcodeInfo("warp.warp", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, since="sm_80"),
+    "elect": OpcodeInfo("warp.warp", _VARYING, wait=Wait.MASK, since="sm_90"),
+    "activemask": OpcodeInfo("warp.warp", _VARYING, wait=Wait.CONVERGED),
+    "nanosleep": OpcodeInfo("warp.warp", _NONE, wait=Wait.YIELD, crosses_blocks=True),
+    # Matrices.
+    "ldmatrix": OpcodeInfo(
+        "matrix.matrix",
+        _VARYING,
+        memory=Memory.READ,
+        space="shared",
+        wait=Wait.WARP,
+        exchange=Exchange.MATRICES,
+        is_aligned=True,
+    ),
+    "stmatrix": OpcodeInfo(
+        "matrix.matrix",
+        _NONE,
+        memory=Memory.WRITE,
+        space="shared",
+        wait=Wait.WARP,
+        exchange=Exchange.MATRICES,
+        is_aligned=True,
+        since="sm_90",
+    ),
+    "mma movmatrix": OpcodeInfo("matrix.matrix", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True),
+    "wmma.load": OpcodeInfo("matrix.fragments", _VARYING, memory=Memory.READ, is_aligned=True),
+    "wmma.store": OpcodeInfo("matrix.fragments", _NONE, memory=Memory.WRITE, is_aligned=True),
+    "wmma.mma": OpcodeInfo("matrix.fragments", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True),
+    "wgmma": OpcodeInfo("", _NONE, since="sm_90a"),
+    "tcgen05": OpcodeInfo("", _VARYING),
+}
+
+
+def _by_opcode() -> dict[str, dict[frozenset[str], OpcodeInfo]]:
+    found: dict[str, dict[frozenset[str], OpcodeInfo]] = {}
+    for names, row in _ROWS.items():
+        for name in names.split():
+            opcode, *modifiers = name.split(".")
+            found.setdefault(opcode, {})[frozenset(modifiers)] = row
+    return found
+
+
+OPCODES = _by_opcode()
+"""Opcode → modifiers → the properties of an instruction that has all of them."""
+
+
+def info(instruction: Instruction) -> OpcodeInfo:
+    """The properties of an instruction: those of the row that names most of its modifiers."""
+    return _info(instruction.opcode, instruction.modifiers)
+
+
+@lru_cache(maxsize=4096)
+def _info(opcode: str, modifiers: tuple[str, ...]) -> OpcodeInfo:
+    matching = [words for words in OPCODES.get(opcode, ()) if words.issubset(modifiers)]
+    return OPCODES[opcode][max(matching, key=len)] if matching else UNKNOWN
