@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress import dtypes, storage
+from gpuregress import dtypes
 from gpuregress.baselines import Acceptor, BaselineStore, Manifest, ManifestEntry, made_of, parse, render
 from gpuregress.dump import reader, writer
 from gpuregress.errors import BaselineError, RunLocked, StorageError
 from gpuregress.records import Acceptance, Case, Fault, MadeOf, Outcome, Source
-from gpuregress.storage import TEMPORARY_PREFIX, digest_text, lock
+from gpuregress.storage import TEMPORARY_PREFIX, atomic_writes, digest_text, lock, temporaries
 
 # Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -413,7 +413,7 @@ def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
 def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
     store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    new_file = storage._new_file
+    new_file = temporaries.new_file
 
     def interrupted(folder: Path) -> tuple[BinaryIO, Path]:
         file, path = new_file(folder)
@@ -425,7 +425,7 @@ def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
 
     def accept_one() -> None:
         with store.accepting() as batch:
-            monkeypatch.setattr(storage, "_new_file", interrupted)
+            monkeypatch.setattr(atomic_writes, "new_file", interrupted)
             batch.add(case, outcome, MadeOf("5eed"))
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,7 @@
-"""Second step of a run: compile one case of each job and check it against its kernels before anything runs."""
+"""Second step of a run: check one case of each job against its compiled kernels.
+
+A wrong job is found before anything runs.
+"""
 
 from __future__ import annotations
 

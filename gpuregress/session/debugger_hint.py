@@ -1,4 +1,7 @@
-"""Command that starts cuda-gdb on a case that faulted on a GPU; the case is saved in a file of its own."""
+"""Command that starts cuda-gdb on a case that faulted on a GPU.
+
+The case is saved in a file of its own.
+"""
 
 from __future__ import annotations
 

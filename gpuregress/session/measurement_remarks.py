@@ -1,4 +1,4 @@
-"""Remarks on a case's measurements: its poison, timing, resources and the findings of compute-sanitizer."""
+"""Remarks on the measurements of a case: poison, timing, resources, compute-sanitizer."""
 
 from __future__ import annotations
 

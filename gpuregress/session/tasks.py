@@ -1,4 +1,4 @@
-"""Tasks of workers: a compiled case with its launch numbers, its revision and the digests of its baseline."""
+"""Tasks of workers: compiled cases with launch numbers, revision and baseline digests."""
 
 from __future__ import annotations
 

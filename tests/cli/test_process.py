@@ -152,9 +152,9 @@ def test_what_never_got_its_turn_is_run_again_however_often_one_is_stopped(fake_
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 WRITING = """
 import os, sys
-from gpuregress import storage
+from gpuregress.storage import atomic_writes
 from gpuregress.__main__ import run
-atomic, NUMBER = storage.atomic, int(sys.argv.pop())
+atomic, NUMBER = atomic_writes.atomic, int(sys.argv.pop())
 def stopped(path, **more):
     held = atomic(path, **more)
     enter = held.__enter__
@@ -168,7 +168,7 @@ def stopped(path, **more):
                 return held.__exit__(*error)
         return Stopped()
     return held
-storage.atomic = stopped
+atomic_writes.atomic = stopped
 run()
 """
 

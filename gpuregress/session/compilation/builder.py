@@ -1,6 +1,6 @@
-"""Programs of cases, from the cache or from a crew of compilers; each distinct source is compiled once.
+"""Programs of cases, from the cache or from a crew of compilers.
 
-A source that does not compile is the error of its own cases only.
+Each distinct source is compiled once. One that does not compile is the error of its own cases only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Compilation outside a run, in processes of their own: for `build`, `check`, `show`, `new` and `doctor`."""
+"""Compilation outside a run, in processes of their own.
+
+It serves `build`, `check`, `show`, `new` and `doctor`.
+"""
 
 from __future__ import annotations
 

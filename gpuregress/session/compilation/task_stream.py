@@ -1,4 +1,4 @@
-"""Stream of tasks that the pool of workers takes from: each task is ready as soon as its programs are compiled."""
+"""Stream of tasks for the pool of workers; a task is ready when its programs are compiled."""
 
 from __future__ import annotations
 

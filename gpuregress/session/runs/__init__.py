@@ -1,1 +1,1 @@
-"""The record of a run on disk: its folder, journal, results and line in the history, and how long they are kept."""
+"""Record of a run on disk: folder, journal, results, entry in the history, retention."""

@@ -1,4 +1,7 @@
-"""Runs that were cut short by a kill or a power cut: reported once, closed by the next run, and never the default."""
+"""Runs that were cut short by a kill or a power cut.
+
+Each is reported once, closed by the next run, and never the default of `accept`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run's entry in the project's history, kept when its folder is removed; damage to the history stops no run."""
+"""Entry of a run in the project's history, which outlives the run's folder.
+
+Damage to the history stops no run.
+"""
 
 from __future__ import annotations
 

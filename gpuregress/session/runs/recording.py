@@ -1,4 +1,7 @@
-"""Recording of a run while it goes on; a disk that refuses is reported at the end, and hides no verdict."""
+"""Recording of a run while it goes on.
+
+A disk that refuses is reported at the end, and hides no verdict.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Results of a run: the journal for ourselves, `results.json` for other programs, `report.txt` for people."""
+"""Results of a run: journal, `results.json` and `report.txt`.
+
+The journal is for ourselves, `results.json` for other programs, `report.txt` for people.
+"""
 
 from __future__ import annotations
 

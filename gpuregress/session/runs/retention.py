@@ -1,5 +1,6 @@
-"""Retention of runs: the newest few, the last finished night and the last run in which each case passed are kept.
+"""Retention of runs: which ones are kept, and which are removed.
 
+The newest few, the last finished night and the last run in which each case passed are kept.
 Where the disk is short, the newest few are fewer; the others are kept in any case, and so is a run that goes on.
 """
 

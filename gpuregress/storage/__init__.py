@@ -1,0 +1,37 @@
+"""Files that are whole or absent: atomic writes, locks, and disk errors as one line."""
+
+from gpuregress.storage.atomic_writes import Bytes, atomic, copy_file, write_atomic, write_beside
+from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
+from gpuregress.storage.locks import lock
+from gpuregress.storage.os_errors import disk_errors, explain
+from gpuregress.storage.paths import dump_name, refuse_links, safe_join, split_name
+from gpuregress.storage.reading import damaged, digest_file, digest_text, read_bytes, read_json, read_record
+from gpuregress.storage.temporaries import TEMPORARY_PREFIX, remove_tree, scratch, sweep_tree
+
+__all__ = [
+    "TEMPORARY_PREFIX",
+    "Bytes",
+    "atomic",
+    "copy_file",
+    "damaged",
+    "digest_file",
+    "digest_text",
+    "disk_errors",
+    "dump_name",
+    "explain",
+    "lock",
+    "read_bytes",
+    "read_json",
+    "read_record",
+    "refuse_links",
+    "remove_tree",
+    "safe_join",
+    "scratch",
+    "split_name",
+    "sweep_tree",
+    "sync_all",
+    "sync_folder",
+    "sync_tree",
+    "write_atomic",
+    "write_beside",
+]

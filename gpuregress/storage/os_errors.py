@@ -1,0 +1,48 @@
+"""Operating-system errors of files as one line: what failed, where, what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpuregress.errors import StorageError
+
+_ADVICE = {
+    errno.ENOSPC: "no space is left on the disk; free some and run again",
+    errno.EDQUOT: "your disk quota is used up; free some space and run again",
+    errno.EFBIG: "the file is larger than the system allows (see `ulimit -f`)",
+    errno.EACCES: "no permission; change the folder's owner or mode, or choose another folder",
+    errno.EPERM: "the system does not permit it; change the folder's owner or mode, or choose another folder",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.ENAMETOOLONG: "the path is too long for this file system; shorten the case's, buffer's or folder's name",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a part of the path is a file, not a folder",
+    errno.EISDIR: "it is a folder where a file should be",
+    errno.ENOENT: "no such file or folder",
+    errno.EIO: "the disk reports an input/output error; check it before trusting anything on it",
+    errno.EMFILE: "too many files are open (see `ulimit -n`)",
+    errno.ELOOP: "its symbolic links go round in a circle",
+}
+
+
+def explain(error: OSError, path: Path, action: str = "write") -> StorageError:
+    """Turn an OSError into a StorageError with its advice.
+
+    Args:
+        error: the system's error.
+        path: the file or folder that the message names.
+        action: the verb: `write`, `read`, `copy`, `remove`.
+    """
+    advice = _ADVICE.get(error.errno or 0, error.strerror or str(error))
+    return StorageError(f"cannot {action} {path}: {advice}")
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path, action: str = "write") -> Iterator[None]:
+    """Turn every OSError of the block into the StorageError of `explain`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(error, path, action) from error

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress import storage
+from gpuregress.errors import StorageError
+
+
+@pytest.mark.parametrize("name", ["", "/etc", "..", "a/../b", "a//b", "a/", "./a", "a\0b"])
+def test_names_that_leave_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StorageError, match="is no path inside"):
+        storage.safe_join(tmp_path, name)
+
+
+def test_names_that_stay(tmp_path: Path) -> None:
+    assert storage.safe_join(tmp_path, "reduce/n=1,t=2") == tmp_path / "reduce" / "n=1,t=2"
+    assert storage.split_name(storage.dump_name("sum", "1.4")) == ("sum", "1.4")
+    assert storage.dump_name("sum", "v1/2") == "sum.v1-2"
+    assert storage.split_name("nodot") is None
