@@ -1,4 +1,4 @@
-"""What a run left to be decided, one case after another, and the rejecting of what is wrong."""
+"""Review of a run: the cases that are neither accepted nor rejected, and the rejecting of wrong results."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gpuregress.judging import rejections
 from gpuregress.judging.accepted import nearest
 from gpuregress.judging.rejections import Rejection
 from gpuregress.operations import accept
+from gpuregress.operations.case_selection import select_cases
 from gpuregress.project import Project
 from gpuregress.records import Verdict
 from gpuregress.session.runs import cut_short, results
@@ -20,14 +21,14 @@ from gpuregress.session.runs.results import FinishedCase
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What is to be decided: the run, and the verdicts that differ or are new, in the run's order."""
+    """The undecided cases of a run: the verdicts that differ or are new, in the run's order."""
 
     run: str
     verdicts: tuple[Verdict, ...]
 
 
 def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None = None) -> Pending:
-    """The cases of a run that differ or are new and that nobody has accepted or rejected since.
+    """Find the cases of a run that differ or are new and that nobody has accepted or rejected since.
 
     Args:
         project: whose.
@@ -40,25 +41,27 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
         StorageError: the run did not end, or its files were edited.
     """
     folder = cut_short.decidable_run(project.runs, run)
-    ran = results.read_cases(folder)
-    entries = accept.selected(results.document(folder)["cases"], ran, selectors)
+    finished = results.read_cases(folder)
+    selected = select_cases(results.read_verdicts(folder), finished, selectors)
     rejected, store = rejections.known(project.runs), BaselineStore(project.baselines)
-    found = []
-    for entry in entries:
-        one = ran.get(entry["case"])
-        if entry["verdict"] not in ("differ", "new") or one is None or not accept.has_results(one):
-            continue
-        if not accept.is_rejected(one, rejected) and not _is_accepted(store, one):
-            found.append(one.verdict)
-    if not found:
+    undecided = tuple(
+        verdict
+        for verdict in selected
+        if verdict.status in ("differ", "new")
+        and (one := finished.get(verdict.case)) is not None
+        and one.has_dumps
+        and not accept.rejection_of(one, rejected)
+        and not _is_accepted(store, one)
+    )
+    if not undecided:
         raise NothingToDo(f"run {folder.name} left nothing to decide")
-    return Pending(folder.name, tuple(found))
+    return Pending(folder.name, undecided)
 
 
 def reject(
     project: Project, selectors: Sequence[str], *, run: str | None = None, why: str = ""
 ) -> tuple[Rejection, ...]:
-    """Finds results of a run wrong: the baselines stay, and these bytes are not accepted any more.
+    """Reject results of a run: the baselines stay, and these bytes are not accepted any more.
 
     Args:
         project: whose.
@@ -75,22 +78,21 @@ def reject(
         StorageError: no space, no permission.
     """
     folder = cut_short.decidable_run(project.runs, run)
-    ran = results.read_cases(folder)
-    entries = accept.selected(results.document(folder)["cases"], ran, selectors)
-    new: list[Rejection] = []
-    for entry in entries:
-        one = ran.get(entry["case"])
-        if one is not None and accept.has_results(one):
-            new += _rejections(one.verdict, one, folder.name, why)
+    finished = results.read_cases(folder)
+    selected = select_cases(results.read_verdicts(folder), finished, selectors)
+    cases = [finished[one.case] for one in selected if one.case in finished]
+    new = [rejection for case in cases if case.has_dumps for rejection in _rejections(case, folder.name, why)]
     if not new:
-        said = "; ".join(f"{entry['case']}: {entry['verdict']}" for entry in entries[:4])
-        raise BaselineError(f"there is nothing to reject: no such case of run {folder.name} differs or is new ({said})")
+        states = "; ".join(f"{one.case}: {one.status}" for one in selected[:4])
+        raise BaselineError(
+            f"there is nothing to reject: no such case of run {folder.name} differs or is new ({states})"
+        )
     rejections.add(project.runs, new)
     return tuple(new)
 
 
 def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ...]:
-    """Takes rejections back.
+    """Take rejections back.
 
     Args:
         project: whose.
@@ -100,30 +102,28 @@ def take_back(project: Project, selectors: Sequence[str]) -> tuple[Rejection, ..
         UsageError: no rejection of such a case.
         StorageError: no space, no permission.
     """
-    there = dict.fromkeys(rejection.case for rejection in rejections.load(project.runs))
-    meant: set[str] = set()
+    rejected = dict.fromkeys(rejection.case for rejection in rejections.load(project.runs))
+    selected: set[str] = set()
     for selector in selectors:
-        cases = [case for case in there if selector in (case, case.partition("/")[0])]
+        cases = [case for case in rejected if selector in (case, case.partition("/")[0])]
         if not cases:
-            raise UsageError(f"{selector} is not rejected; these are: {', '.join(there) or 'none'}")
-        meant.update(cases)
-    return rejections.forget(project.runs, meant)
+            raise UsageError(f"{selector} is not rejected; these are: {', '.join(rejected) or 'none'}")
+        selected.update(cases)
+    return rejections.forget(project.runs, selected)
 
 
-def _rejections(verdict: Verdict, one: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
+def _rejections(one: FinishedCase, run: str, why: str) -> Iterator[Rejection]:
     digests = {dump.buffer: dump.digest for dump in one.outcome.dumps}
-    when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    for buffer in verdict.buffers:
+    when, who = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", accept.user_name()
+    for buffer in one.verdict.buffers:
         if buffer.status in ("differ", "new") and buffer.name in digests:
-            revision, who = one.case.revision, accept.who()
-            yield Rejection(verdict.case, buffer.name, digests[buffer.name], revision, run, when, who, why)
+            yield Rejection(one.case.name, buffer.name, digests[buffer.name], one.case.revision, run, when, who, why)
 
 
 def _is_accepted(store: BaselineStore, one: FinishedCase) -> bool:
-    """Whether a baseline with these very bytes is there by now."""
-    device = one.outcome.device.name.partition(":")[0] if one.outcome.device is not None else ""
+    """Whether a baseline with these very bytes exists by now."""
     try:
-        accepted = store.load(one.case.name, nearest(one.case, device))
+        accepted = store.load(one.case.name, nearest(one.case, one.device_kind))
     except BaselineError:
         return False
     held = {name: dump.digest for name, dump in accepted.dumps.items()} if accepted else {}

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gpuregress.baselines import AcceptBatch, BaselineStore
-from gpuregress.errors import NothingToDo, StorageError
+from gpuregress.errors import Interrupted, NothingToDo, StorageError
 from gpuregress.operations import accept
 from tests import fakes
 from tests.session.bench import Bench, words
@@ -46,3 +48,42 @@ def test_a_case_that_faulted_is_not_accepted_and_the_others_are(bench: Bench) ->
     done = accept.accept(bench.project)
     assert [one.case for one in done.accepted] == ["fake/double"]
     assert [one.case for one in done.refused] == ["fake/fault"]
+
+
+def test_an_interrupt_after_a_batch_says_how_many_cases_are_accepted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.run(fakes.case("double"), fakes.case("count"), fakes.case("noise"))
+    real, done = AcceptBatch.commit, list[int]()
+
+    def interrupting(batch: AcceptBatch) -> None:
+        real(batch)
+        done.append(1)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(accept, "_BATCH", 1)
+    monkeypatch.setattr(AcceptBatch, "commit", interrupting)
+    with pytest.raises(Interrupted, match=r"interrupted; fake/double and 1 more had been accepted .*\(2 of 3 cases\)"):
+        accept.accept(bench.project)
+    monkeypatch.undo()
+    assert BaselineStore(bench.project.baselines).case_names() == ("fake/count", "fake/double")
+
+
+def test_an_interrupt_before_the_first_batch_stays_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.run(fakes.case("double"))
+    monkeypatch.setattr(AcceptBatch, "commit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        accept.accept(bench.project)
+
+
+def interrupt(_batch: AcceptBatch) -> None:
+    raise KeyboardInterrupt
+
+
+def test_results_that_were_edited_are_not_accepted(bench: Bench) -> None:
+    summary = bench.run(fakes.case("double"))
+    path = Path(summary.folder) / "results.json"
+    path.write_text(path.read_text().replace("new", "pass"))
+    with pytest.raises(StorageError, match="edited or cut short"):
+        accept.accept(bench.project)

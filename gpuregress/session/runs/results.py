@@ -18,6 +18,8 @@ from gpuregress.report import json_report, terminal
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
 
+_ADVICE = f"remove it: all that it holds is in {journal.FILE}, too"
+
 
 @dataclass(frozen=True, slots=True)
 class FinishedCase:
@@ -106,15 +108,36 @@ def document(folder: Path) -> dict[str, Any]:
     Raises:
         StorageError: the journal or `results.json` was edited or cut short.
     """
-    read, path = journal.read(folder), folder / run_folders.RESULTS
-    if read.end is None or not path.exists():
+    read = journal.read(folder)
+    path = _intact_results(read)
+    if path is None:
         rebuilt: dict[str, Any] = json_report.finite(json_report.document(summary_of(read)))
         return rebuilt
-    advice = f"remove it: all that it holds is in {journal.FILE}, too"
-    if not path.is_file() or storage.digest_text(storage.read_bytes(path)) != read.end.results:
-        raise storage.damaged(path, advice)
-    stored: dict[str, Any] = storage.read_json(path, advice)
+    stored: dict[str, Any] = storage.read_json(path, _ADVICE)
     return stored
+
+
+def read_verdicts(folder: Path) -> tuple[Verdict, ...]:
+    """The verdicts of a run, broken jobs first, then in the order of its plan; what was left out is skipped.
+
+    Raises:
+        StorageError: the journal or `results.json` was edited or cut short.
+    """
+    read = journal.read(folder)
+    _intact_results(read)
+    summary = summary_of(read)
+    left_out = summary.unfinished if summary.state == "finished" else ()  # by --fail-fast
+    return (*summary.verdicts, *(Verdict(name.partition("/")[0], name, "skip") for name in left_out))
+
+
+def _intact_results(read: Journal) -> Path | None:
+    """The `results.json` of a run that is over, as it was written; None where there is none."""
+    path = read.path.parent / run_folders.RESULTS
+    if read.end is None or not path.exists():
+        return None
+    if not path.is_file() or storage.digest_text(storage.read_bytes(path)) != read.end.results:
+        raise storage.damaged(path, _ADVICE)
+    return path
 
 
 def read_cases(folder: Path) -> dict[str, FinishedCase]:
