@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gpuregress.project import Project, Settings
+from tests import preloaded
 from tests.session.bench import Bench
 
 # No test may fail because the machine is busy, and each example may have the folder of the test for its own.
@@ -38,3 +39,10 @@ def bench(tmp_path: Path) -> Bench:
     (tmp_path / "configs").mkdir()
     folders = {name: tmp_path / name for name in ("configs", "baselines", "runs")}
     return Bench(Project(tmp_path, **folders, settings=Settings(keep_runs=3)))
+
+
+@pytest.fixture(autouse=True)
+def _preloaded_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork workers from a process with their libraries, but where their start itself is tested."""
+    if not {"workers", "integration"} & set(request.path.parts):
+        preloaded.use(monkeypatch)

@@ -1,0 +1,183 @@
+"""Child processes forked from an interpreter that has their libraries loaded.
+
+Starting Python and importing numpy takes longer than most cases of the tests. The server is a process with one thread;
+it forks twice, and the second child becomes a child of the test's own process (its "subreaper"), so that process
+groups, signals, exit statuses and death with the parent are those of a process started the usual way. Linux only.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import fcntl
+import functools
+import json
+import os
+import runpy
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from gpuregress.workers import process
+
+ROOT = Path(__file__).parents[1]
+_PR_SET_CHILD_SUBREAPER = 36
+_LARGEST = 1 << 17
+
+
+def use(patch: pytest.MonkeyPatch) -> None:
+    """Start all worker processes that run a module in this way from now on."""
+    if sys.platform == "linux":
+        stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _start})
+        patch.setattr(process, "subprocess", stand_in)
+
+
+def _start(
+    arguments: Sequence[str],
+    *,
+    stdin: int,
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    pass_fds: tuple[int, ...],
+    start_new_session: bool,
+    env: Mapping[str, str],
+) -> Forked | subprocess.Popen[bytes]:
+    if arguments[0] == sys.executable and "-m" in arguments[1:3]:
+        assert start_new_session
+        return Forked(arguments, stdout.fileno(), pass_fds, env)
+    return subprocess.Popen(
+        arguments,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=pass_fds,
+        start_new_session=start_new_session,
+        env=env,
+    )
+
+
+class Forked:
+    """A process with the part of `subprocess.Popen` that workers use."""
+
+    def __init__(self, arguments: Sequence[str], output: int, passed: tuple[int, ...], env: Mapping[str, str]) -> None:
+        self.returncode: int | None = None
+        self._lock = threading.Lock()
+        request = {
+            "arguments": arguments,
+            "passed": passed,
+            "env": dict(env),
+            "parent": os.getpid(),
+            "cwd": str(Path.cwd()),
+        }
+        server, libc = _server(), ctypes.CDLL(None)
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        try:
+            socket.send_fds(server, [json.dumps(request).encode()], [output, *passed])
+            self.pid = int(server.recv(_LARGEST))
+        finally:
+            libc.prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+    def poll(self) -> int | None:
+        with self._lock:
+            if self.returncode is None:
+                ended, status = os.waitpid(self.pid, os.WNOHANG)
+                self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Raises `subprocess.TimeoutExpired`, as the original does."""
+        end = time.monotonic() + (60.0 if timeout is None else timeout)
+        while (code := self.poll()) is None:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 60.0)
+            with contextlib.suppress(ProcessLookupError), contextlib.closing(_Pidfd(self.pid)) as ended:
+                select.select([ended], [], [], left)
+        return code
+
+
+class _Pidfd:
+    def __init__(self, pid: int) -> None:
+        self._descriptor = os.pidfd_open(pid)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@functools.cache
+def _server() -> socket.socket:
+    """Start the server of this process; it ends when this process does."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(theirs.fileno())],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+        )
+    atexit.register(server.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def _serve(requests: socket.socket) -> str:
+    """Fork a process for each request; return in that process the name of the module it is to run."""
+    _load_libraries()
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(requests, _LARGEST, 8)
+        if not data:
+            sys.exit()
+        if os.fork() == 0:
+            if os.fork() == 0:
+                break
+            os._exit(0)
+        os.wait()
+        for descriptor in descriptors:
+            os.close(descriptor)
+    return _become(json.loads(data), descriptors, requests)
+
+
+def _load_libraries() -> None:
+    import polars  # noqa: ICN001, F401, PLC0415 - all of these are for the server only
+
+    import tests.fakes  # noqa: F401, PLC0415
+
+
+def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> str:
+    """Turn this copy of the server into the process that was asked for."""
+    while os.getppid() != request["parent"]:  # the first child has not ended yet
+        time.sleep(0.001)
+    requests.send(str(os.getpid()).encode())
+    requests.close()
+    os.setsid()
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1 << 9) for descriptor in descriptors]
+    os.closerange(3, 1 << 9)
+    for source, target in zip((moved[0], *moved), (1, 2, *request["passed"]), strict=True):
+        os.dup2(source, target)
+    os.closerange(1 << 9, (1 << 9) + len(moved))
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    _, *options = request["arguments"]
+    module: str
+    module, *sys.argv[1:] = options[options.index("-m") + 1 :]
+    sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return module
+
+
+if __name__ == "__main__":
+    runpy.run_module(_serve(socket.socket(fileno=int(sys.argv[1]))), run_name="__main__", alter_sys=True)
