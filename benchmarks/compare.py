@@ -49,12 +49,12 @@ def _dump(path: Path, array: Array) -> None:
 def diff_files(first: Path, second: Path, rule: Rule) -> Comparison:
     """What `gpuregress diff` does with a pair of dumps."""
     header = reader.read_header(first)
-    request = compare.Request("x", header.element_type, header.shape, rule)
+    request = compare.ComparisonRequest("x", header.element_type, header.shape, rule)
     if not compare.is_in_order(rule):
         return compare.compare(request, reader.read(first).array, reader.read(second).array)
     run = compare.InOrder(request, every=compare.needs_all(rule))
-    for piece in line_diff.pieces(first, second, every=compare.needs_all(rule)):
-        run.add(piece.indices, piece.first, piece.second)
+    for piece in line_diff.pairs(first, second, every=compare.needs_all(rule)):
+        run.add(piece.indices, piece.expected, piece.actual)
     return run.finish()
 
 
@@ -147,7 +147,7 @@ def _records() -> Row:
     moved = rng.permutation(rows)
     moved["y"][:UNMATCHED] += 5e-7
     moved["y"][0] += 1
-    request = compare.Request("rows", kind, rows.shape, Rule(order="any", atol=1e-6))
+    request = compare.ComparisonRequest("rows", kind, rows.shape, Rule(order="any", atol=1e-6))
     found = compare.compare(request, rows, moved)
     assert (found.only_expected, found.only_actual) == (1, 1)
     seconds = median_seconds(lambda: compare.compare(request, rows, moved), 3, warmup=0)

@@ -66,9 +66,9 @@ def main(count: int, folder: Path) -> None:
     }
     if shutil.which("diff"):
         peers["GNU diff"] = rate(count, lambda: subprocess.run(["diff", first, second], stdout=subprocess.DEVNULL), 1)  # noqa: PLW1510 - 1 means differing
-    show("compare, 1 in 10,000 differs", rate(count, lambda: list(line_diff.pieces(first, second))), peers)
+    show("compare, 1 in 10,000 differs", rate(count, lambda: list(line_diff.pairs(first, second))), peers)
     shutil.copyfile(first, second)
-    show("compare, identical", rate(count, lambda: list(line_diff.pieces(first, second))), peers)
+    show("compare, identical", rate(count, lambda: list(line_diff.pairs(first, second))), peers)
 
 
 if __name__ == "__main__":

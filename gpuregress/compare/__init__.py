@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.compare.metadata import identical, is_in_order, mismatch, needs_all, needs_array_when_identical
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rule_validation import validate_rule, validate_sample
 
 if TYPE_CHECKING:
-    from gpuregress.compare.comparators import WAYS, compare
+    from gpuregress.compare.comparators import COMPARATORS, compare
     from gpuregress.compare.in_order import InOrder
 
 __all__ = [
-    "WAYS",
+    "COMPARATORS",
+    "ComparisonRequest",
     "InOrder",
-    "Request",
     "compare",
     "identical",
     "is_in_order",

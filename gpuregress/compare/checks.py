@@ -1,8 +1,8 @@
-"""Properties that a buffer must have by itself, by the names that a job's `checks:` uses.
+"""Checks: properties that a buffer must have by itself, by the names of a job's `checks:`.
 
-Each check is a function of its setting and a `Subject`; it returns a `Found`: which elements break it, and a line that
-says what is wrong. A check of a vector or record looks at each part, but for `unique`, `all_equal`, `permutation` and
-`equals`, which look at whole elements.
+Each check is a function of its setting and a `CheckedBuffer`. It returns a `CheckResult`: the elements that break the
+property, and a message. A check of a vector or record looks at each part, but for `unique`, `all_equal`, `permutation`
+and `equals`, which look at whole elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from gpuregress import conversion, dtypes, ordinals
 from gpuregress.compare import comparators, row_hash, user_functions
 from gpuregress.compare.metrics.difference_statistics import FIRST
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
@@ -27,7 +27,7 @@ from gpuregress.records import Check, Comparison, Element, Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CheckedBuffer:
     """What is checked.
 
     Attributes:
@@ -48,7 +48,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CheckResult:
     """What a check says.
 
     Attributes:
@@ -89,7 +89,7 @@ def run(
         A Comparison against `check`; `first` has the first few elements that break the property as `actual`, and
         `worst` the one that is farthest outside of a range.
     """
-    subject = Subject(
+    subject = CheckedBuffer(
         np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case, function
     )
     found = _found(subject, check)
@@ -109,45 +109,51 @@ def run(
     )
 
 
-def _found(subject: Subject, check: Check) -> Found:
+def _found(subject: CheckedBuffer, check: Check) -> CheckResult:
     if check.name not in CHECKS:
-        return Found(f"{check.name!r} is no check")
-    return CHECKS[check.name](subject, check.setting) if len(subject.array) else Found("there is no element to check")
+        return CheckResult(f"{check.name!r} is no check")
+    return (
+        CHECKS[check.name](subject, check.setting)
+        if len(subject.array)
+        else CheckResult("there is no element to check")
+    )
 
 
-def _first(subject: Subject, broken: Mask | None) -> tuple[Element, ...]:
+def _first(subject: CheckedBuffer, broken: Mask | None) -> tuple[Element, ...]:
     if broken is None:
         return ()
     return tuple(_element(subject, int(at)) for at in np.flatnonzero(broken)[:FIRST])
 
 
-def _element(subject: Subject, at: int) -> Element:
+def _element(subject: CheckedBuffer, at: int) -> Element:
     columns = zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True)
     return Element(at, "", "", " ".join(word(column, at, part.scalar) for part, column in columns))
 
 
-def _any_part(subject: Subject, test: Callable[[Array, Scalar], Mask]) -> Mask:
+def _any_part(subject: CheckedBuffer, test: Callable[[Array, Scalar], Mask]) -> Mask:
     broken = np.zeros(len(subject.array), np.bool_)
     for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
         broken |= test(column, part.scalar)
     return broken
 
 
-def _share(broken: Mask, what: str) -> Found:
+def _share(broken: Mask, what: str) -> CheckResult:
     count = int(np.count_nonzero(broken))
-    return Found(f"{count} of {len(broken)} {what}", broken) if count else Found()
+    return CheckResult(f"{count} of {len(broken)} {what}", broken) if count else CheckResult()
 
 
-def _finite(subject: Subject, _setting: Any) -> Found:
+def _finite(subject: CheckedBuffer, _setting: Any) -> CheckResult:
     return _share(_any_part(subject, lambda column, scalar: ~ordinals.is_finite(column, scalar)), "are NaN or infinite")
 
 
-def _nonzero(subject: Subject, setting: Any) -> Found:
+def _nonzero(subject: CheckedBuffer, setting: Any) -> CheckResult:
     """At least so many elements have a part that is a number other than 0."""
     wanted = 1 if setting is None or setting is True else setting
     count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
     return (
-        Found() if count >= wanted else Found(f"{count} of {len(subject.array)} are not 0, at least {wanted} must be")
+        CheckResult()
+        if count >= wanted
+        else CheckResult(f"{count} of {len(subject.array)} are not 0, at least {wanted} must be")
     )
 
 
@@ -157,7 +163,7 @@ def _is_not_zero(column: Array, scalar: Scalar) -> Mask:
     return np.asarray(ordinals.bits(column, scalar) != 0)
 
 
-def _range(subject: Subject, setting: Any) -> Found:
+def _range(subject: CheckedBuffer, setting: Any) -> CheckResult:
     low, high = setting
 
     def outside(column: Array, scalar: Scalar) -> Mask:
@@ -172,7 +178,7 @@ def _range(subject: Subject, setting: Any) -> Found:
     return found if found.broken is None else dataclasses.replace(found, worst=_farthest(subject, low, high))
 
 
-def _farthest(subject: Subject, low: float, high: float) -> int:
+def _farthest(subject: CheckedBuffer, low: float, high: float) -> int:
     """The element farthest outside of a range; a NaN is outside of every one, and farther than any number."""
     off = np.zeros(len(subject.array))
     for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
@@ -195,7 +201,7 @@ def _integers_outside(column: Array, low: float, high: float) -> Mask:
     return np.asarray((column < max(lowest, info.min)) | (column > min(highest, info.max)))
 
 
-def _sum(subject: Subject, setting: Any) -> Found:
+def _sum(subject: CheckedBuffer, setting: Any) -> CheckResult:
     """|sum - value| <= atol + rtol |value|; integers are added exactly, floats in float64 with pairwise rounding."""
     wanted = setting if isinstance(setting, Mapping) else {"value": setting}
     value, rtol, atol = wanted["value"], wanted.get("rtol", 0.0), wanted.get("atol", 0.0)
@@ -203,8 +209,8 @@ def _sum(subject: Subject, setting: Any) -> Found:
         total = exact_sum(column, part.scalar)
         if not abs(total - value) <= atol + rtol * abs(value):
             name = f"{part.name} sums" if part.name else "sums"
-            return Found(f"{name} to {total!r}, not {value!r}")
-    return Found()
+            return CheckResult(f"{name} to {total!r}, not {value!r}")
+    return CheckResult()
 
 
 def exact_sum(column: Array, scalar: Scalar) -> int | float:
@@ -221,20 +227,20 @@ def exact_sum(column: Array, scalar: Scalar) -> int | float:
     return (int(high.sum()) << 32) + int(low.sum())
 
 
-def _hashes(subject: Subject) -> row_hash.Hashes:
+def _hashes(subject: CheckedBuffer) -> row_hash.Hashes:
     return row_hash.rows(subject.array, subject.element_type)
 
 
-def _unique(subject: Subject, _setting: Any) -> Found:
+def _unique(subject: CheckedBuffer, _setting: Any) -> CheckResult:
     hashes = _hashes(subject)
     _, first, count = np.unique(hashes, return_index=True, return_counts=True)
     broken = np.ones(len(hashes), np.bool_)
     broken[first] = False
     repeated = int(np.count_nonzero(count > 1))
-    return Found(f"{repeated} values stand more than once", broken) if repeated else Found()
+    return CheckResult(f"{repeated} values stand more than once", broken) if repeated else CheckResult()
 
 
-def _all_equal(subject: Subject, setting: Any) -> Found:
+def _all_equal(subject: CheckedBuffer, setting: Any) -> CheckResult:
     if setting is not None and setting is not True:
         off = _any_part(subject, lambda column, scalar: _is_not(column, scalar, setting))
         return _share(off, f"are not {setting!r}")
@@ -249,13 +255,13 @@ def _is_not(column: Array, scalar: Scalar, value: Any) -> Mask:
     return np.asarray((numbers != wanted) & ~(ordinals.is_nan(column, scalar) & (wanted != wanted)))  # noqa: PLR0124
 
 
-def _not_a_number(subject: Subject) -> Found | None:
+def _not_a_number(subject: CheckedBuffer) -> CheckResult | None:
     """NaN has no place in an order and equals nothing: a buffer that holds one is neither sorted nor all equal."""
     found = _share(_any_part(subject, ordinals.is_nan), "are NaN")
     return found if found.message else None
 
 
-def _steps(subject: Subject, *, falling: bool, strict: bool) -> Mask:
+def _steps(subject: CheckedBuffer, *, falling: bool, strict: bool) -> Mask:
     """Where an element is not after the one before it; the first part decides."""
     column, scalar = subject.element_type.columns(subject.array)[0], subject.element_type.parts[0].scalar
     keys = ordinals.keys(column, scalar, merge_zeros=True)
@@ -264,63 +270,63 @@ def _steps(subject: Subject, *, falling: bool, strict: bool) -> Mask:
     return np.concatenate([np.zeros(min(1, len(keys)), np.bool_), wrong])
 
 
-def _sorted(subject: Subject, setting: Any) -> Found:
+def _sorted(subject: CheckedBuffer, setting: Any) -> CheckResult:
     falling = setting == "descending"
     return _not_a_number(subject) or _share(
         _steps(subject, falling=falling, strict=False), f"are {'over' if falling else 'under'} the one before"
     )
 
 
-def _monotone(subject: Subject, setting: Any) -> Found:
+def _monotone(subject: CheckedBuffer, setting: Any) -> CheckResult:
     falling = setting == "decreasing"
     return _not_a_number(subject) or _share(
         _steps(subject, falling=falling, strict=True), f"are not {'under' if falling else 'over'} the one before"
     )
 
 
-def _permutation(subject: Subject, setting: Any) -> Found:
+def _permutation(subject: CheckedBuffer, setting: Any) -> CheckResult:
     return _against_input(subject, setting, Rule(order="any"))
 
 
-def _equals(subject: Subject, setting: Any) -> Found:
+def _equals(subject: CheckedBuffer, setting: Any) -> CheckResult:
     return _against_input(subject, setting, Rule())
 
 
-def _against_input(subject: Subject, name: Any, rule: Rule) -> Found:
+def _against_input(subject: CheckedBuffer, name: Any, rule: Rule) -> CheckResult:
     """Compares with what another buffer held before the first launch."""
     if name not in subject.inputs:
         known = ", ".join(subject.inputs) or "none"
-        return Found(f"there is no input {name!r}; there is {known}")
+        return CheckResult(f"there is no input {name!r}; there is {known}")
     other = np.asarray(subject.inputs[name]).reshape(-1)
     if len(other) != len(subject.array) or other.dtype != subject.element_type.storage:
-        return Found(
+        return CheckResult(
             f"{name} has {len(other)} elements of {other.dtype}, this buffer {len(subject.array)} of "
             f"{subject.element_type.name}"
         )
-    request = Request("", subject.element_type, (len(other),), rule, "check")
+    request = ComparisonRequest("", subject.element_type, (len(other),), rule, "check")
     found = comparators.compare(request, other, subject.array)
     if found.same:
-        return Found()
+        return CheckResult()
     if rule.order == "any":
-        return Found(f"{found.only_actual} values are not in {name}, {found.only_expected} of its are missing")
-    return Found(
+        return CheckResult(f"{found.only_actual} values are not in {name}, {found.only_expected} of its are missing")
+    return CheckResult(
         f"{found.differing} of {found.of} are not what {name} was",
         row_hash.rows(other, subject.element_type) != _hashes(subject),
     )
 
 
-def _python(subject: Subject, setting: Any) -> Found:
+def _python(subject: CheckedBuffer, setting: Any) -> CheckResult:
     """The user's f(array, case) → bool or (bool, message)."""
     try:
         function = subject.function or user_functions.load(str(setting))
     except UsageError as wrong:
-        return Found(str(wrong))
+        return CheckResult(str(wrong))
     shaped = user_functions.for_user(subject.array.reshape(subject.shape), subject.element_type)
     good, message = user_functions.answer(function, shaped, subject.case)
-    return Found() if good else Found(message or "says no")
+    return CheckResult() if good else CheckResult(message or "says no")
 
 
-CHECKS: dict[str, Callable[[Subject, Any], Found]] = {
+CHECKS: dict[str, Callable[[CheckedBuffer, Any], CheckResult]] = {
     "finite": _finite,
     "nonzero": _nonzero,
     "range": _range,

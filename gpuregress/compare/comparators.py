@@ -8,15 +8,15 @@ import numpy as np
 
 from gpuregress.compare import in_order, sample_statistics, user_functions
 from gpuregress.compare.metadata import incomparable
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.unordered import multiset, record_matching
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
 from gpuregress.records import Comparison, Rule
 
-Way = Callable[[Request, Array, Array], Comparison]
+Comparator = Callable[[ComparisonRequest, Array, Array], Comparison]
 
-WAYS: dict[str, Way] = {
+COMPARATORS: dict[str, Comparator] = {
     "indexed": in_order.compare,
     "any": multiset.compare,
     "match": record_matching.compare_any,
@@ -26,8 +26,8 @@ WAYS: dict[str, Way] = {
 }
 
 
-def way_of(rule: Rule, element_type: ElementType) -> str:
-    """The name in `WAYS` of the way in which a rule compares buffers of this type."""
+def comparator_name(rule: Rule, element_type: ElementType) -> str:
+    """The name in `COMPARATORS` of the way in which a rule compares buffers of this type."""
     if rule.verify:
         return "verify"
     if rule.statistics:
@@ -39,7 +39,7 @@ def way_of(rule: Rule, element_type: ElementType) -> str:
     return "indexed"
 
 
-def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares two whole buffers.
 
     Args:
@@ -50,11 +50,11 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
     refused = _refuse(request, expected, actual)
     if refused is not None:
         return refused
-    way = WAYS[way_of(request.rule, request.element_type)]
+    way = COMPARATORS[comparator_name(request.rule, request.element_type)]
     return way(request, np.asarray(expected).reshape(-1), np.asarray(actual).reshape(-1))
 
 
-def _refuse(request: Request, expected: Array, actual: Array) -> Comparison | None:
+def _refuse(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison | None:
     said = [] if request.total else ["there is no element to compare"]
     for side, array in ((f"the {request.against}", expected), ("this run", actual)):
         if array.dtype != request.element_type.storage:

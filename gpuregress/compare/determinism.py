@@ -14,7 +14,7 @@ CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedDeterminism:
     """How far several runs of a buffer agree, and the order of blocks and threads in each, where one was chosen."""
 
     determinism: Determinism
@@ -25,7 +25,7 @@ class Seen:
         """` (usual; blocks and threads reversed)`, or nothing."""
         return f" ({'; '.join(self.orders)})" if self.orders else ""
 
-    def worse_than(self, other: Seen) -> bool:
+    def worse_than(self, other: ObservedDeterminism) -> bool:
         """Whether the runs agree less."""
         return CLASSES.index(self.determinism) > CLASSES.index(other.determinism)
 
@@ -45,7 +45,7 @@ def classify(element_type: ElementType, runs: Sequence[Array]) -> Determinism:
     return "values vary"
 
 
-def compare(buffer: str, expected: Seen, found: Seen, runs: int, of: int) -> Comparison:
+def compare(buffer: str, expected: ObservedDeterminism, found: ObservedDeterminism, runs: int, of: int) -> Comparison:
     """A comparison of this run's class with the baseline's: a change, in either direction, is a difference.
 
     Fewer orders may show less: only where both saw the same orders is a better class a change.

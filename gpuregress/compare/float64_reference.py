@@ -11,7 +11,7 @@ from gpuregress import conversion, dtypes
 from gpuregress.compare import comparators, user_functions
 from gpuregress.compare.in_order import InOrder
 from gpuregress.compare.metrics.difference_statistics import Indices
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import changed
 from gpuregress.decimals import word
@@ -26,7 +26,7 @@ class InFloat64:
         request: what to compare and how; without `ulp`, which counts steps of the buffer's own dtype.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ComparisonRequest) -> None:
         self._request, self._between = request, ""
         wide = dataclasses.replace(request, element_type=dtypes.widened(request.element_type))
         self._run = InOrder(wide, every=True)
@@ -47,7 +47,7 @@ class InFloat64:
         return _told(self._request, self._run.finish(), self._between)
 
 
-def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares whole arrays in float64, where the rule does not do so in order.
 
     Args:
@@ -64,7 +64,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
     return _told(request, comparators.compare(as_wide, expected, in_float64), _between(request, expected, 0))
 
 
-def _told(request: Request, compared: Comparison, between: str) -> Comparison:
+def _told(request: ComparisonRequest, compared: Comparison, between: str) -> Comparison:
     if not compared.same and _is_exact(request.rule):
         compared = dataclasses.replace(compared, message=f"{compared.message}; {between}")
     return _without_steps(compared)
@@ -74,7 +74,7 @@ def _is_exact(rule: Rule) -> bool:
     return Bound.of_rule(rule).is_exact and not (rule.metric or rule.statistics)
 
 
-def _between(request: Request, expected: Array, start: int) -> str:
+def _between(request: ComparisonRequest, expected: Array, start: int) -> str:
     """The first value that the buffer's dtype has not, and what to do about it; "" where all are its own.
 
     Args:

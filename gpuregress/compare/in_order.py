@@ -10,8 +10,8 @@ import numpy as np
 from gpuregress import ordinals
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.metrics.difference_statistics import Indices, Tally, finite, ranking_measure
-from gpuregress.compare.request import Request
+from gpuregress.compare.metrics.difference_statistics import DifferenceStatistics, Indices, finite, ranking_measure
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import multiset
@@ -32,12 +32,12 @@ class InOrder:
             rule is false.
     """
 
-    def __init__(self, request: Request, *, every: bool) -> None:
+    def __init__(self, request: ComparisonRequest, *, every: bool) -> None:
         rule = request.rule
         self.request, self.every = request, every
         second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
-        self.tally = Tally(request.element_type, Bound.of_rule(rule), second)
-        self.baselines = error_norms.Baselines(request.element_type)
+        self.tally = DifferenceStatistics(request.element_type, Bound.of_rule(rule), second)
+        self.baselines = error_norms.ExpectedNorms(request.element_type)
         if not every:
             self.baselines.assume(request.total)
         self.sums = [0, 0]
@@ -114,7 +114,7 @@ class InOrder:
         )
 
 
-def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares two whole arrays.
 
     Args:
@@ -129,7 +129,7 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
     return run.finish()
 
 
-def _to_look_at(request: Request, expected: Array, actual: Array) -> Mask:
+def _to_look_at(request: ComparisonRequest, expected: Array, actual: Array) -> Mask:
     kind = request.element_type
     look = np.zeros(expected.shape, np.bool_)
     for part, e, a in zip(kind.parts, kind.columns(expected), kind.columns(actual), strict=True):
@@ -160,7 +160,7 @@ def _bound_problems(run: InOrder, numbers: dict[str, Any]) -> list[str]:
     return said
 
 
-def _not_numbers(tally: Tally) -> str:
+def _not_numbers(tally: DifferenceStatistics) -> str:
     return f", {tally.misplaced} of them NaN or infinite on one side" if tally.misplaced else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Comparison, Rule
@@ -25,7 +25,7 @@ def needs_array_when_identical(rule: Rule, element_type: ElementType) -> bool:
     return bool(rule.verify) or (rule.nan == "never" and element_type.is_float)
 
 
-def identical(request: Request) -> Comparison:
+def identical(request: ComparisonRequest) -> Comparison:
     """The comparison of two buffers whose bytes have the same digest.
 
     Args:
@@ -39,7 +39,9 @@ def identical(request: Request) -> Comparison:
     return request.result(same=True, rule=description.rule(request.rule), identical=True, multiset_same=True)
 
 
-def mismatch(request: Request, expected_type: ElementType, expected_shape: tuple[int, ...]) -> Comparison | None:
+def mismatch(
+    request: ComparisonRequest, expected_type: ElementType, expected_shape: tuple[int, ...]
+) -> Comparison | None:
     """A failed comparison where element type or shape are not the baseline's; None where they are.
 
     Args:
@@ -55,7 +57,7 @@ def mismatch(request: Request, expected_type: ElementType, expected_shape: tuple
     return incomparable(request, said) if said else None
 
 
-def incomparable(request: Request, said: Sequence[str]) -> Comparison:
+def incomparable(request: ComparisonRequest, said: Sequence[str]) -> Comparison:
     """A failed comparison of buffers that have nothing to compare; `said` tells why."""
     return request.result(
         same=False,

@@ -11,7 +11,7 @@ from gpuregress.records import Comparison, Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ComparisonRequest:
     """One buffer to compare.
 
     Attributes:

@@ -26,7 +26,7 @@ import numpy as np
 from gpuregress import dtypes, ordinals
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics.difference_statistics import finite
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Part
@@ -41,7 +41,7 @@ _MAX_SPREAD = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class NumericSample:
     """The numbers of one part of one side.
 
     Attributes:
@@ -68,7 +68,7 @@ class Sample:
         return float(self.values.var(ddof=1))
 
 
-def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares two samples by the statistics of the rule, each part by itself.
 
     Args:
@@ -99,14 +99,16 @@ def compare(request: Request, expected: Array, actual: Array) -> Comparison:
     )
 
 
-def sample(column: Array, part: Part) -> Sample:
+def sample(column: Array, part: Part) -> NumericSample:
     """The finite numbers of a column as float64."""
     good = ordinals.is_finite(column, part.scalar)
     values = dtypes.to_float(column[good], part.scalar).astype(np.float64)
-    return Sample(values, len(column) - len(values))
+    return NumericSample(values, len(column) - len(values))
 
 
-def _compare_part(statistics: Mapping[str, Any], expected: Sample, actual: Sample) -> tuple[list[str], dict[str, Any]]:
+def _compare_part(
+    statistics: Mapping[str, Any], expected: NumericSample, actual: NumericSample
+) -> tuple[list[str], dict[str, Any]]:
     figures: dict[str, Any] = {"left_out": {"expected": expected.left_out, "actual": actual.left_out}}
     if min(expected.count, actual.count) < 2:
         return [f"cannot be compared: {actual.count} numbers here, {expected.count} in the baseline"], figures
@@ -125,7 +127,7 @@ def _compare_part(statistics: Mapping[str, Any], expected: Sample, actual: Sampl
     return said, figures
 
 
-def _other_share(expected: Sample, actual: Sample) -> bool:
+def _other_share(expected: NumericSample, actual: NumericSample) -> bool:
     """Whether NaN and infinities are more frequent on one side than chance explains, or on one side only."""
     if expected.left_out == actual.left_out:
         return False
@@ -137,19 +139,19 @@ def _other_share(expected: Sample, actual: Sample) -> bool:
     return abs(expected.left_out - actual.left_out) > _SHARE_SIGMAS * error * total
 
 
-def _mean(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
+def _mean(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
     spread = min(actual.variance, _MAX_SPREAD**2 * expected.variance)
     error = math.sqrt(expected.variance / expected.count + spread / actual.count)
     return _sigmas("mean", expected.mean, actual.mean, error, sigmas_of(setting))
 
 
-def _variance(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
+def _variance(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
     mine = _variance_of_variance(expected)
     error = math.sqrt(mine + min(_variance_of_variance(actual), _MAX_SPREAD**4 * mine)) if actual.variance else 0.0
     return _sigmas("variance", expected.variance, actual.variance, error, sigmas_of(setting))
 
 
-def _variance_of_variance(one: Sample) -> float:
+def _variance_of_variance(one: NumericSample) -> float:
     n, variance = one.count, one.variance
     fourth = float(((one.values - one.mean) ** 4).mean())
     return max(0.0, (fourth - variance**2 * (n - 3) / (n - 1)) / n)
@@ -173,7 +175,7 @@ def _json(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _ks(expected: Sample, actual: Sample, setting: Any) -> tuple[str, dict[str, Any]]:
+def _ks(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
     distance = ks_distance(expected.values, actual.values)
     p = ks_p_value(distance, expected.count, actual.count)
     figures = {"distance": distance, "p": p}
@@ -201,7 +203,7 @@ def ks_p_value(distance: float, first: int, second: int) -> float:
     return min(1.0, max(0.0, 2 * math.fsum(terms)))
 
 
-STATISTICS: dict[str, Callable[[Sample, Sample, Any], tuple[str, dict[str, Any]]]] = {
+STATISTICS: dict[str, Callable[[NumericSample, NumericSample, Any], tuple[str, dict[str, Any]]]] = {
     "mean": _mean,
     "variance": _variance,
     "ks": _ks,

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuregress import dtypes, usermodules
 from gpuregress.compare import row_hash
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import UsageError
@@ -80,7 +80,7 @@ def _what(returned: Any) -> str:
 
 
 def verify(
-    request: Request,
+    request: ComparisonRequest,
     expected: Array,
     actual: Array,
     function: Function | None = None,

@@ -1,19 +1,19 @@
 """What a difference looks like, in words, with its evidence; changes no verdict."""
 
-from gpuregress.diagnose.difference_sample import Sample
-from gpuregress.diagnose.error_bins import Bins, Profile, heat_map, strip
+from gpuregress.diagnose.difference_sample import DifferenceSample
+from gpuregress.diagnose.error_bins import ErrorBins, ErrorProfile, heat_map, strip
 from gpuregress.diagnose.evidence import Evidence
-from gpuregress.diagnose.pattern_table import PATTERNS, coordinates, diagnose, place_of
+from gpuregress.diagnose.pattern_table import PATTERNS, coordinates, diagnose, thread_label
 
 __all__ = [
     "PATTERNS",
-    "Bins",
+    "DifferenceSample",
+    "ErrorBins",
+    "ErrorProfile",
     "Evidence",
-    "Profile",
-    "Sample",
     "coordinates",
     "diagnose",
     "heat_map",
-    "place_of",
     "strip",
+    "thread_label",
 ]

@@ -15,7 +15,7 @@ SIZE = 1_000_000
 Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
-class Sample:
+class DifferenceSample:
     """Rows in rising order; of more than `MOST`, a random sample of `SIZE`, with the first and the last of all.
 
     The sample is those with the smallest hashes of their places, so it is the same however the rows are cut into

@@ -13,8 +13,8 @@ Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """Bins along a buffer, or over a matrix row by row.
+class ErrorProfile:
+    """ErrorBins along a buffer, or over a matrix row by row.
 
     Attributes:
         shape: (bins,) or (rows, columns).
@@ -29,7 +29,7 @@ class Profile:
     of: tuple[int, ...]
 
 
-class Bins:
+class ErrorBins:
     """A profile that is filled piece by piece.
 
     Args:
@@ -55,25 +55,25 @@ class Bins:
         self._differing += np.bincount(bins, minlength=len(self._sizes))
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> ErrorProfile:
         """All that was added."""
         counts = self._largest.tolist(), self._differing.tolist(), self._sizes.tolist()
-        return Profile(self._shape, *(tuple(one) for one in counts))
+        return ErrorProfile(self._shape, *(tuple(one) for one in counts))
 
 
-def strip(total: int, bins: int) -> Bins:
-    """Bins along the buffer, as wide as one another but for rounding; never more than there are elements.
+def strip(total: int, bins: int) -> ErrorBins:
+    """ErrorBins along the buffer, as wide as one another but for rounding; never more than there are elements.
 
     Args:
         total: elements in the buffer.
         bins: how many at most.
     """
     count = max(1, min(bins, total))
-    return Bins((count,), _sizes(total, count), lambda indices: indices * count // max(1, total))
+    return ErrorBins((count,), _sizes(total, count), lambda indices: indices * count // max(1, total))
 
 
-def heat_map(shape: tuple[int, ...], rows: int, columns: int) -> Bins:
-    """Bins over the last axis and all before it.
+def heat_map(shape: tuple[int, ...], rows: int, columns: int) -> ErrorBins:
+    """ErrorBins over the last axis and all before it.
 
     Args:
         shape: of the buffer, two axes or more.
@@ -88,7 +88,7 @@ def heat_map(shape: tuple[int, ...], rows: int, columns: int) -> Bins:
     def bin_of(indices: Indices) -> Indices:
         return np.asarray(indices // width * high // height * wide + indices % width * wide // width)
 
-    return Bins((high, wide), sizes, bin_of)
+    return ErrorBins((high, wide), sizes, bin_of)
 
 
 def _sizes(total: int, bins: int) -> Indices:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, ordinals
-from gpuregress.diagnose.thread_mapping import Indices, Layout, layout
+from gpuregress.diagnose.thread_mapping import Indices, ThreadMapping, fitting_mapping
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.records import Finding, Launch
 
@@ -86,9 +86,9 @@ class Evidence:
         return bool((counts >= DENSE * sizes).all())
 
     @cached_property
-    def layout(self) -> Layout | None:
+    def mapping(self) -> ThreadMapping | None:
         """How elements map to blocks and threads, where the launch fits."""
-        return layout(self.launch, self.shape) if self.launch else None
+        return fitting_mapping(self.launch, self.shape) if self.launch else None
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

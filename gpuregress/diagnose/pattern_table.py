@@ -8,7 +8,7 @@ import numpy as np
 
 from gpuregress.diagnose.evidence import Evidence, Pattern, per_part
 from gpuregress.diagnose.patterns import bits, permutations, positions, summation, unwritten, values
-from gpuregress.diagnose.thread_mapping import layout
+from gpuregress.diagnose.thread_mapping import fitting_mapping
 from gpuregress.records import Finding, Launch
 
 PATTERNS: dict[str, Pattern] = {
@@ -66,7 +66,7 @@ def _without_poison_as_nan(found: list[Finding]) -> list[Finding]:
     return [finding for finding in found if finding.pattern != "nan" or finding.weight > never + 0.005]
 
 
-def place_of(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
+def thread_label(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
     """An element's block, thread, warp and lane in words, "" where the launch does not say.
 
     Args:
@@ -74,8 +74,8 @@ def place_of(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
         launch: the one that writes the buffer.
         shape: of the buffer.
     """
-    found = layout(launch, shape)
-    return found.place(index) if found is not None else ""
+    mapping = fitting_mapping(launch, shape)
+    return mapping.describe(index) if mapping is not None else ""
 
 
 def coordinates(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ WARP = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ThreadMapping:
     """How elements map to blocks and threads.
 
     Attributes:
@@ -60,7 +60,7 @@ class Layout:
             return (row % self.tile[0]) * self.tile[1] + column % self.tile[1]
         return None
 
-    def place(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """An element's place in words: `block 7, thread 44 (warp 1, lane 12)`."""
         at = np.array([index], np.int64)
         block, thread = int(self.block_of(at)[0]), self.thread_of(at)
@@ -70,7 +70,7 @@ class Layout:
         return f"block {block}, thread {number} (warp {number // WARP}, lane {number % WARP})"
 
 
-def layout(launch: Launch, shape: tuple[int, ...]) -> Layout | None:
+def fitting_mapping(launch: Launch, shape: tuple[int, ...]) -> ThreadMapping | None:
     """The layout that fits a launch and a buffer, or None.
 
     Args:
@@ -86,18 +86,18 @@ def layout(launch: Launch, shape: tuple[int, ...]) -> Layout | None:
     if launch.block[1] > 1 or launch.block[2] > 1:
         return None
     if total == blocks and blocks > 1:
-        return Layout("block", blocks, threads, 1)
+        return ThreadMapping("block", blocks, threads, 1)
     if (blocks - 1) * threads < total <= blocks * threads:
-        return Layout("thread", blocks, threads, threads)
+        return ThreadMapping("thread", blocks, threads, threads)
     if total > blocks * threads:
-        return Layout("stretch", blocks, threads, -(-total // blocks))
+        return ThreadMapping("stretch", blocks, threads, -(-total // blocks))
     return None
 
 
-def _tiles(launch: Launch, shape: tuple[int, ...], blocks: int, threads: int) -> Layout | None:
+def _tiles(launch: Launch, shape: tuple[int, ...], blocks: int, threads: int) -> ThreadMapping | None:
     width = shape[-1]
     rows = int(np.prod(shape[:-1], dtype=np.int64))
     columns_done, rows_done = launch.grid[0] * launch.block[0], launch.grid[1] * launch.block[1]
     if columns_done < width or rows_done < rows or launch.grid[2] * launch.block[2] > 1:
         return None
-    return Layout("tile", blocks, threads, threads, width, (launch.block[1], launch.block[0]), launch.grid[0])
+    return ThreadMapping("tile", blocks, threads, threads, width, (launch.block[1], launch.block[0]), launch.grid[0])

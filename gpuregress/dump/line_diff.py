@@ -20,7 +20,7 @@ from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import parse, reader
 from gpuregress.dump.header import Header
-from gpuregress.dump.reader import Mapped, mapped, newlines, wrong_count
+from gpuregress.dump.reader import MappedDump, mapped, newlines, wrong_count
 from gpuregress.errors import DumpError
 
 DENSE = 0.015
@@ -36,39 +36,39 @@ Rows = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ElementPairs:
     """Some elements of two dumps, side by side.
 
     Attributes:
         indices: k of them, row-major, ascending, int64.
-        first: those k elements of the first dump, dtype the element type's storage.
-        second: those of the second.
+        expected: those k elements of one dump, dtype the element type's storage.
+        actual: those of the other.
     """
 
     indices: npt.NDArray[np.int64]
-    first: Rows
-    second: Rows
+    expected: Rows
+    actual: Rows
 
     def differs(self, element_type: ElementType) -> npt.NDArray[np.bool_]:
         """Where the bits differ: the same number can be spelt in two ways."""
         differ = np.zeros(len(self.indices), np.bool_)
-        for a, b in zip(_bits(self.first, element_type), _bits(self.second, element_type), strict=True):
+        for a, b in zip(_bits(self.expected, element_type), _bits(self.actual, element_type), strict=True):
             differ |= a != b
         return differ
 
-    def only(self, rows: npt.NDArray[np.bool_]) -> Piece:
+    def only(self, rows: npt.NDArray[np.bool_]) -> ElementPairs:
         """Some of the rows."""
-        return self if rows.all() else Piece(self.indices[rows], self.first[rows], self.second[rows])
+        return self if rows.all() else ElementPairs(self.indices[rows], self.expected[rows], self.actual[rows])
 
 
-def pieces(first: Path, second: Path, *, every: bool = False, widened: bool = False) -> Iterator[Piece]:
+def pairs(expected: Path, actual: Path, *, every: bool = False, widened: bool = False) -> Iterator[ElementPairs]:
     """Finds the elements in which two dumps differ, piece by piece, so that memory does not grow with the dumps.
 
     Args:
-        first: a dump.
-        second: a dump of the same type and shape.
+        expected: a dump.
+        actual: a dump of the same type and shape.
         every: yield the elements that are equal, too.
-        widened: the first one's type is `dtypes.widened` of the second one's; all elements are yielded.
+        widened: the type of `expected` is `dtypes.widened` of the other one's; all elements are yielded.
 
     Yields:
         The elements whose bits differ, in rising order.
@@ -78,9 +78,9 @@ def pieces(first: Path, second: Path, *, every: bool = False, widened: bool = Fa
             found only in lines that differ.
         StorageError: a file cannot be read.
     """
-    with mapped(first) as a, mapped(second) as b:
+    with mapped(expected) as a, mapped(actual) as b:
         if a.header != (_widened(b.header) if widened else b.header):
-            raise DumpError(f"{second}: {_say(b.header)}, where {first} holds {_say(a.header)}")
+            raise DumpError(f"{actual}: {_describe(b.header)}, where {expected} holds {_describe(a.header)}")
         rest: tuple[int, int, int] | None = a.body, b.body, 0
         if not (every or widened):
             rest = yield from _walk(a, b)
@@ -88,27 +88,27 @@ def pieces(first: Path, second: Path, *, every: bool = False, widened: bool = Fa
             yield from _parse_rest(a, b, rest, every=every or widened)
 
 
-def cut(first: Rows, second: Rows, element_type: ElementType) -> Iterator[Piece]:
-    """The same of two dumps that are read already.
+def differing_elements(expected: Rows, actual: Rows, element_type: ElementType) -> Iterator[ElementPairs]:
+    """Find the elements in which two arrays differ, piece by piece.
 
     Args:
-        first: one dimension, dtype the element type's storage.
-        second: as many elements.
+        expected: one dimension, dtype the element type's storage.
+        actual: as many elements.
         element_type: of both.
     """
-    for start in range(0, len(first), _MOST_ROWS):
+    for start in range(0, len(expected), _MOST_ROWS):
         rows = slice(start, start + _MOST_ROWS)
-        piece = Piece(np.arange(start, start + len(first[rows])), first[rows], second[rows])
+        piece = ElementPairs(np.arange(start, start + len(expected[rows])), expected[rows], actual[rows])
         yield piece.only(piece.differs(element_type))
 
 
-def _parse_rest(a: Mapped, b: Mapped, rest: tuple[int, int, int], *, every: bool) -> Iterator[Piece]:
+def _parse_rest(a: MappedDump, b: MappedDump, rest: tuple[int, int, int], *, every: bool) -> Iterator[ElementPairs]:
     """All lines from one on, both files parsed at once in threads."""
     start_a, start_b, line = rest
     with ThreadPoolExecutor(2) as pool:
         both = _ahead(pool, reader.parsed(a, start_a, line)), _ahead(pool, reader.parsed(b, start_b, line))
         for rows_a, rows_b in _in_step(*both):
-            piece = Piece(np.arange(line, line + len(rows_a)), rows_a, rows_b)
+            piece = ElementPairs(np.arange(line, line + len(rows_a)), rows_a, rows_b)
             line += len(rows_a)
             yield piece if every else _differing(piece, a)
 
@@ -131,7 +131,7 @@ def _in_step(first: Iterator[Rows], second: Iterator[Rows]) -> Iterator[tuple[Ro
         b = b[count:] if count < len(b) else next(second, None)
 
 
-def _differing(piece: Piece, of: Mapped) -> Piece:
+def _differing(piece: ElementPairs, of: MappedDump) -> ElementPairs:
     return piece.only(piece.differs(of.header.element_type))
 
 
@@ -142,7 +142,7 @@ def _bits(rows: Rows, element_type: ElementType) -> list[Rows]:
     ]
 
 
-def _parse(text: list[bytes], numbers: list[int], file: Mapped) -> Rows:
+def _parse(text: list[bytes], numbers: list[int], file: MappedDump) -> Rows:
     try:
         return parse.rows(b"".join(text), file.header.element_type, len(text), file.path, 1)
     except DumpError:
@@ -155,8 +155,8 @@ def _parse(text: list[bytes], numbers: list[int], file: Mapped) -> Rows:
 class _Lines:
     """Differing lines that are not parsed yet: their numbers (from 0) and both texts."""
 
-    a: Mapped
-    b: Mapped
+    a: MappedDump
+    b: MappedDump
     numbers: list[int] = field(default_factory=list)
     in_a: list[bytes] = field(default_factory=list)
     in_b: list[bytes] = field(default_factory=list)
@@ -167,16 +167,16 @@ class _Lines:
         found = self.parsed + len(self.numbers)
         return found >= _ENOUGH and found >= DENSE * (line + 1)
 
-    def take(self) -> Iterator[Piece]:
+    def take(self) -> Iterator[ElementPairs]:
         """Parses and forgets them."""
         if self.numbers:
             rows = [_parse(text, self.numbers, file) for text, file in ((self.in_a, self.a), (self.in_b, self.b))]
-            yield _differing(Piece(np.array(self.numbers, np.int64), *rows), self.a)
+            yield _differing(ElementPairs(np.array(self.numbers, np.int64), *rows), self.a)
             self.parsed += len(self.numbers)
             self.numbers, self.in_a, self.in_b = [], [], []
 
 
-def _walk(a: Mapped, b: Mapped) -> Generator[Piece, None, tuple[int, int, int] | None]:
+def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[int, int, int] | None]:
     """Yields the lines that differ; returns where parsing all is to go on, in both files and lines, or None."""
     bytes_a, bytes_b = np.frombuffer(a.data, np.uint8), np.frombuffer(b.data, np.uint8)
     count, size_a, size_b = a.header.count, len(bytes_a), len(bytes_b)
@@ -240,5 +240,5 @@ def _widened(header: Header) -> Header:
     return Header(dtypes.widened(header.element_type), header.shape)
 
 
-def _say(header: Header) -> str:
+def _describe(header: Header) -> str:
     return f"{header.element_type.name} {list(header.shape)}"

@@ -23,7 +23,7 @@ PIECE_BYTES = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedDump:
     """A dump in memory: its header, and an array of its shape and its element type's storage dtype."""
 
     header: Header
@@ -31,7 +31,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedDump:
     """A dump's file in memory, unparsed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Mapped:
 
 
 @contextlib.contextmanager
-def mapped(path: Path) -> Iterator[Mapped]:
+def mapped(path: Path) -> Iterator[MappedDump]:
     """Maps a dump into memory and reads its header.
 
     Raises:
@@ -69,7 +69,7 @@ def mapped(path: Path) -> Iterator[Mapped]:
             data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     if data[len(data) - 1] != ord("\n"):
         raise DumpError(f"{path}: its last line has no end; the file was cut short or edited")
-    yield Mapped(path, header, data, body)  # unmapped with its last view, which an error's traceback may hold
+    yield MappedDump(path, header, data, body)  # unmapped with its last view, which an error's traceback may hold
 
 
 def read_header(path: Path) -> Header:
@@ -84,7 +84,7 @@ def read_header(path: Path) -> Header:
     return _header(line, path)[0]
 
 
-def read(path: Path) -> Loaded:
+def read(path: Path) -> LoadedDump:
     """Reads a dump.
 
     Raises:
@@ -98,10 +98,10 @@ def read(path: Path) -> Loaded:
         for rows in parsed(file, file.body, 0):
             array[done : done + len(rows)] = rows
             done += len(rows)
-    return Loaded(header, array.reshape(header.shape))
+    return LoadedDump(header, array.reshape(header.shape))
 
 
-def parsed(file: Mapped, start: int, line: int) -> Iterator[npt.NDArray[np.generic]]:
+def parsed(file: MappedDump, start: int, line: int) -> Iterator[npt.NDArray[np.generic]]:
     """The elements from one line on, some megabytes of text at a time.
 
     Args:
@@ -160,5 +160,5 @@ def _header(line: bytes, path: Path) -> tuple[Header, int]:
     return parse_header(line[:-1], path), len(line)
 
 
-def _rest(file: Mapped, start: int) -> int:
+def _rest(file: MappedDump, start: int) -> int:
     return sum(newlines(file.data[k : k + PIECE_BYTES]) for k in range(start, len(file.data), PIECE_BYTES))

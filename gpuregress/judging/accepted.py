@@ -10,7 +10,7 @@ from gpuregress.records import Baseline, Case, MadeOf, Outcome, Program
 
 
 @dataclass(slots=True)
-class Accepted:
+class AcceptedDumps:
     """The accepted dumps, for one kind of device.
 
     Args:

@@ -1,4 +1,8 @@
-"""Two dumps of one buffer, compared at the least cost: digests first, then the lines that differ, then all of both."""
+"""Comparison of two dumps of one buffer at the least cost.
+
+Digests are compared first, then the lines that differ are parsed; both files are parsed whole only where the rule needs
+every element.
+"""
 
 from __future__ import annotations
 
@@ -8,62 +12,64 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gpuregress import compare, dtypes
-from gpuregress.compare import Request
+from gpuregress.compare import ComparisonRequest
 from gpuregress.records import Case, Comparison, Dump, Rule
 
 if TYPE_CHECKING:
-    from gpuregress.dump.line_diff import Piece
-    from gpuregress.dump.reader import Loaded
+    from gpuregress.dump.line_diff import ElementPairs
+    from gpuregress.dump.reader import LoadedDump
     from gpuregress.ordinals import Mask
 
 
-class Watcher(Protocol):
-    """What is told of the differing elements while they are compared, so that the dumps are read once."""
+class DifferenceObserver(Protocol):
+    """Receiver of the differing elements during a comparison, so that the dumps are read once."""
 
-    def add(self, piece: Piece, broken: Mask | None) -> None:
-        """Takes the next elements whose bits differ, and which of them break the rule; None: it knows no places."""
+    def add(self, pairs: ElementPairs, broken: Mask | None) -> None:
+        """Receive the next elements whose bits differ.
+
+        Args:
+            pairs: the elements.
+            broken: those that break the rule; None under a rule that matches elements across indices.
+        """
 
 
 @dataclass(slots=True)
-class Pair:
-    """A buffer's dump and what it is held against.
+class BufferPair:
+    """The expected and the actual dump of a buffer.
 
     Attributes:
         case: whose buffer it is.
-        against: `baseline`, `reference` or `repeat`.
-        now_path: this run's file.
-        now: its record.
-        then_path: the other file.
-        then: its record; a gold standard's may be of `dtypes.widened`.
+        against: `baseline`, `reference`, `repeat` or `first`.
+        expected: the dump that decides; a reference's may be of `dtypes.widened`.
+        actual: this run's dump.
         rule: None: the job's own for this buffer.
     """
 
     case: Case
     against: str
-    now_path: Path
-    now: Dump
-    then_path: Path
-    then: Dump
+    expected: Dump
+    actual: Dump
     rule: Rule | None = None
-    _read: dict[Path, Loaded] = field(default_factory=dict)
+    _loaded: dict[str, LoadedDump] = field(default_factory=dict)
 
     @property
-    def request(self) -> Request:
-        """What to compare, and how."""
-        rule = self.rule if self.rule is not None else self.case.compare.get(self.now.buffer, Rule())
-        element = dtypes.parse(self.now.dtype)
-        return Request(self.now.buffer, element, self.now.shape, rule, self.against, self.case)
+    def request(self) -> ComparisonRequest:
+        """The buffer and the rule as `compare` takes them."""
+        buffer = self.actual.buffer
+        rule = self.rule if self.rule is not None else self.case.compare.get(buffer, Rule())
+        element = dtypes.parse(self.actual.dtype)
+        return ComparisonRequest(buffer, element, self.actual.shape, rule, self.against, self.case)
 
     @property
     def is_identical(self) -> bool:
         """Whether both hold the same bytes."""
-        return self.now.digest == self.then.digest
+        return self.actual.digest == self.expected.digest
 
-    def compare(self, *watchers: Watcher) -> Comparison:
-        """The comparison.
+    def compare(self, *observers: DifferenceObserver) -> Comparison:
+        """Compare the dumps.
 
         Args:
-            watchers: told of what differs, where the two can be compared.
+            observers: receive the elements that differ.
 
         Raises:
             DumpError: a file does not hold what its header says.
@@ -71,59 +77,58 @@ class Pair:
         """
         request = self.request
         wide = dtypes.widened(request.element_type)
-        if self.against == "reference" and self.then.dtype == wide.name != self.now.dtype:
+        if self.against == "reference" and self.expected.dtype == wide.name != self.actual.dtype:
             return self._compare_unrounded(request)
-        refused = compare.mismatch(request, dtypes.parse(self.then.dtype), self.then.shape)
+        refused = compare.mismatch(request, dtypes.parse(self.expected.dtype), self.expected.shape)
         if refused is not None:
             return refused
         if self.is_identical:
             if not compare.needs_array_when_identical(request.rule, request.element_type):
                 return compare.identical(request)
-            array = self.loaded(self.now_path).array
+            array = self.loaded(self.actual).array
             return compare.compare(request, array, array)
         if compare.is_in_order(request.rule):
-            return self._compare_in_order(request, watchers)
+            return self._compare_in_order(request, observers)
         from gpuregress.dump import line_diff  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
 
-        then, now = (self.loaded(path).array.reshape(-1) for path in (self.then_path, self.now_path))
-        compared = compare.compare(request, then, now)
-        if watchers and not compared.same:
-            for piece in line_diff.cut(then, now, request.element_type):
-                for watcher in watchers:
-                    watcher.add(piece, None)
+        expected, actual = (self.loaded(dump).array.reshape(-1) for dump in (self.expected, self.actual))
+        compared = compare.compare(request, expected, actual)
+        if observers and not compared.same:
+            for pairs in line_diff.differing_elements(expected, actual, request.element_type):
+                for observer in observers:
+                    observer.add(pairs, None)
         return compared
 
-    def _compare_unrounded(self, request: Request) -> Comparison:
+    def _compare_unrounded(self, request: ComparisonRequest) -> Comparison:
         from gpuregress.compare import float64_reference  # noqa: PLC0415 - loads numpy, and few pairs need it
         from gpuregress.dump import line_diff  # noqa: PLC0415 - as above
 
         if not compare.is_in_order(request.rule):
-            return float64_reference.compare(
-                request, self.loaded(self.then_path).array, self.loaded(self.now_path).array
-            )
+            expected, actual = self.loaded(self.expected).array, self.loaded(self.actual).array
+            return float64_reference.compare(request, expected, actual)
         run = float64_reference.InFloat64(request)
-        for piece in line_diff.pieces(self.then_path, self.now_path, widened=True):
-            run.add(piece.indices, piece.first, piece.second)
+        for pairs in line_diff.pairs(Path(self.expected.path), Path(self.actual.path), widened=True):
+            run.add(pairs.indices, pairs.expected, pairs.actual)
         return run.finish()
 
-    def _compare_in_order(self, request: Request, watchers: Sequence[Watcher]) -> Comparison:
+    def _compare_in_order(self, request: ComparisonRequest, observers: Sequence[DifferenceObserver]) -> Comparison:
         from gpuregress.dump import line_diff  # noqa: PLC0415 - as above
 
         every = compare.needs_all(request.rule)
         run = compare.InOrder(request, every=every)
-        for piece in line_diff.pieces(self.then_path, self.now_path, every=every):
-            broken = run.add(piece.indices, piece.first, piece.second)
-            if not watchers:
+        for pairs in line_diff.pairs(Path(self.expected.path), Path(self.actual.path), every=every):
+            broken = run.add(pairs.indices, pairs.expected, pairs.actual)
+            if not observers:
                 continue
-            differs = piece.differs(request.element_type)
-            for watcher in watchers:
-                watcher.add(piece.only(differs), broken[differs])
+            differs = pairs.differs(request.element_type)
+            for observer in observers:
+                observer.add(pairs.only(differs), broken[differs])
         return run.finish()
 
-    def loaded(self, path: Path) -> Loaded:
-        """One of the two files, read once."""
+    def loaded(self, dump: Dump) -> LoadedDump:
+        """One of the two dumps in memory, read once."""
         from gpuregress.dump import reader  # noqa: PLC0415 - as above
 
-        if path not in self._read:
-            self._read[path] = reader.read(path)
-        return self._read[path]
+        if dump.path not in self._loaded:
+            self._loaded[dump.path] = reader.read(Path(dump.path))
+        return self._loaded[dump.path]

@@ -1,4 +1,4 @@
-"""What a baseline remembers besides its dumps: the first one ever accepted, and how deterministic the case was."""
+"""Drift from the first accepted baseline, and determinism against the recorded one."""
 
 from __future__ import annotations
 
@@ -7,62 +7,58 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Rule
 
 if TYPE_CHECKING:
     from gpuregress.records import Determinism
 
 
-def is_watched(rule: Rule) -> bool:
-    """Whether a buffer can drift under its rule: whether one accept after another may each be a little off."""
-    bounded = rule.rtol is not None or rule.atol is not None or rule.ulp is not None or rule.outliers or rule.metric
-    return bool(bounded)
+def has_tolerance(rule: Rule) -> bool:
+    """Whether a rule tolerates differences, so that a buffer can drift by a little with each accept."""
+    tolerances = (rule.rtol, rule.atol, rule.ulp, rule.outliers)
+    return bool(rule.metric) or any(tolerance is not None for tolerance in tolerances)
 
 
-def drift(case: Case, now: Dump, accepted: Baseline) -> list[Comparison]:
-    """A buffer against the first baseline ever accepted, under the job's rule; [] where that is the accepted one.
+def drift(case: Case, actual: Dump, accepted: Baseline) -> list[Comparison]:
+    """Compare a buffer with the first baseline ever accepted; [] where that is the current one.
 
     Args:
-        case: what was run.
-        now: the buffer's dump.
-        accepted: the baseline it was compared with.
+        case: the case that ran.
+        actual: the buffer's dump.
+        accepted: the baseline.
 
     Raises:
         DumpError: a dump does not hold what its header says.
         StorageError: one cannot be read.
     """
-    first, last = accepted.first.get(now.buffer), accepted.dumps.get(now.buffer)
-    if first is None or last is None or first.digest == last.digest or not is_watched(_rule(case, now.buffer)):
+    first, last = accepted.first.get(actual.buffer), accepted.dumps.get(actual.buffer)
+    rule = case.compare.get(actual.buffer, Rule())
+    if first is None or last is None or first.digest == last.digest or not has_tolerance(rule):
         return []
-    compared = Pair(case, "first", Path(now.path), now, Path(first.path), first).compare()
+    compared = BufferPair(case, "first", first, actual).compare()
     if compared.same:
         return [compared]
-    said = compared.message or f"{compared.differing} of {compared.of} differ"
-    revision = Path(first.path).name.removeprefix(f"{now.buffer}.")
-    message = f"{said} from the first one accepted, revision {revision}: small changes have added up"
+    revision = Path(first.path).name.removeprefix(f"{actual.buffer}.")
+    message = f"{compared.difference} from the first one accepted, revision {revision}: small changes have added up"
     return [dataclasses.replace(compared, message=message)]
 
 
-def determinism_of(case: Case, now: Dump, accepted: Baseline, outcome: Outcome) -> list[Comparison]:
-    """How far the case's own runs agree, against what the baseline says of them; [] where one of the two is not known.
+def determinism_of(case: Case, actual: Dump, accepted: Baseline, outcome: Outcome) -> list[Comparison]:
+    """Compare the agreement of the case's repeats with the recorded one; [] where either is unknown.
 
     Args:
-        case: what was run, more than once.
-        now: the buffer's dump.
+        case: the case that ran, more than once.
+        actual: the buffer's dump.
         accepted: the baseline.
-        outcome: what the worker says of the runs.
+        outcome: of the runs.
     """
-    expected = accepted.made_of.determinism.get(now.buffer)
-    found = outcome.observations.determinism.get(now.buffer)
-    if expected is None or found is None:
+    before = accepted.made_of.determinism.get(actual.buffer)
+    after = outcome.observations.determinism.get(actual.buffer)
+    if before is None or after is None:
         return []
     from gpuregress.compare import determinism  # noqa: PLC0415 - loads numpy, and few cases are run again
 
-    before = determinism.Seen(cast("Determinism", expected), accepted.made_of.orders)
-    after = determinism.Seen(found, outcome.observations.orders)
-    return [determinism.compare(now.buffer, before, after, case.repeat, math.prod(now.shape))]
-
-
-def _rule(case: Case, buffer: str) -> Rule:
-    return case.compare.get(buffer, Rule())
+    expected = determinism.ObservedDeterminism(cast("Determinism", before), accepted.made_of.orders)
+    observed = determinism.ObservedDeterminism(after, outcome.observations.orders)
+    return [determinism.compare(actual.buffer, expected, observed, case.repeat, math.prod(actual.shape))]

@@ -91,10 +91,11 @@ def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
     from gpuregress import decimals, dtypes  # noqa: PLC0415 - as above
 
     kind = dtypes.parse(buffer.dtype)
-    was, now = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.was, change.now))
-    columns = list(zip(kind.parts, kind.columns(was), kind.columns(now), strict=True))
-    part, old, new = next((row for row in columns if row[1].tobytes() != row[2].tobytes()), columns[0])
-    return Element(change.first, part.name, decimals.word(old, 0, part.scalar), decimals.word(new, 0, part.scalar))
+    sides = (np.frombuffer(bytes.fromhex(side), kind.storage) for side in (change.expected, change.actual))
+    columns = list(zip(kind.parts, *map(kind.columns, sides), strict=True))
+    part, *changed = next((row for row in columns if row[1].tobytes() != row[2].tobytes()), columns[0])
+    expected, actual = (decimals.word(column, 0, part.scalar) for column in changed)
+    return Element(change.first, part.name, expected, actual)
 
 
 # --- what is forbidden ------------------------------------------------------------------------------------------------

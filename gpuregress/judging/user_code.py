@@ -1,12 +1,16 @@
-"""The user's own comparisons and checks, in a process apart: where one hangs or crashes, its case fails and no more."""
+"""Isolation of the user's comparison and check functions in a child process.
+
+A function that hangs or crashes fails its case and no other.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import math
+import dataclasses
 import selectors
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,18 +18,39 @@ from typing import TYPE_CHECKING, Any, Self
 from gpuregress import storage
 from gpuregress.errors import HarnessError
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Check, Comparison, Dump, from_json
+from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
 from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.watchdog import STARTING_S
 
 if TYPE_CHECKING:
-    from gpuregress.judging.buffer_pairs import Pair
+    from gpuregress.judging.buffer_pairs import BufferPair
 
 COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "gpuregress.judging.user_code_child")
 
 
-class UserCode:
-    """A process that runs the user's functions, as a context manager; started when the first of them is needed.
+@dataclass(frozen=True, slots=True)
+class UserCodeRequest:
+    """One call for the child process: a check of a dump, or a comparison of two.
+
+    Attributes:
+        case: the case that ran.
+        actual: the buffer's dump.
+        check: the check; None: a comparison.
+        against: for a comparison, as `expected` and `rule`: see `BufferPair`.
+        expected: the other dump.
+        rule: its `verify` names the function.
+    """
+
+    case: Case
+    actual: Dump
+    check: Check | None = None
+    against: str = ""
+    expected: Dump | None = None
+    rule: Rule = field(default_factory=Rule)
+
+
+class UserCodeProcess:
+    """A child process for the user's functions, as a context manager; started with the first call.
 
     Args:
         stop: set when the user asks to stop.
@@ -47,48 +72,47 @@ class UserCode:
         self._end()
         self._held.close()
 
-    def compare(self, pair: Pair) -> Comparison:
-        """What `pair.compare()` gives, for a rule that the user's `verify` decides.
+    def compare(self, pair: BufferPair) -> Comparison:
+        """Compare a pair by the user's `verify` function.
 
         Raises:
             Interrupted: the user asked to stop.
         """
-        failed = Comparison(pair.now.buffer, pair.against, "verify", same=False, identical=False, of=_count(pair.now))
-        paths = {"now_path": str(pair.now_path), "then_path": str(pair.then_path)}
-        request = {"do": "compare", "against": pair.against, "now": pair.now, "then": pair.then, **paths}
-        rule = pair.request.rule
-        return self._ask({**request, "rule": rule}, pair.case, str(rule.verify), failed)
+        rule, actual = pair.request.rule, pair.actual
+        request = UserCodeRequest(pair.case, actual, None, pair.against, pair.expected, rule)
+        failed = Comparison(actual.buffer, pair.against, "verify", same=False, identical=False, of=actual.count)
+        return self._call(request, str(rule.verify), failed)
 
-    def check(self, check: Check, case: Case, now: Dump) -> Comparison:
-        """What a check of a dump gives.
+    def check(self, check: Check, case: Case, actual: Dump) -> Comparison:
+        """Check a dump by the user's function.
 
         Raises:
             Interrupted: the user asked to stop.
         """
-        failed = Comparison(now.buffer, "check", check.name, same=False, identical=False, of=_count(now))
-        return self._ask({"do": "check", "check": check, "now": now}, case, str(check.setting), failed)
+        failed = Comparison(actual.buffer, "check", check.name, same=False, identical=False, of=actual.count)
+        return self._call(UserCodeRequest(case, actual, check), str(check.setting), failed)
 
-    def _ask(self, request: dict[str, Any], case: Case, function: str, failed: Comparison) -> Comparison:
-        process = self._begin()
+    def _call(self, request: UserCodeRequest, function: str, failed: Comparison) -> Comparison:
+        process, limit_s = self._started(), request.case.limits.timeout
         name = f"{Path(function.rpartition(':')[0]).name}:{function.rpartition(':')[2]}"
         try:
-            process.channel.send({**request, "case": case})
-            answer, alive = self._wait(process, case.limits.timeout)
+            process.channel.send({"call": request})
+            answer, alive = self._wait(process, limit_s)
         except OSError:
             answer, alive = None, False
         if answer is not None:
             if answer.get("last"):
                 self._end()
-            return _answered(answer)
-        said = f"{name} did not come back within {case.limits.timeout:g} s"
+            return _comparison_in(answer)
+        message = f"{name} did not come back within {limit_s:g} s"
         if not alive:
             process.end(grace_s=0.5)
-            said = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
+            message = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
         tail = process.tail()
         self._end()
-        return Comparison(**{**_fields(failed), "message": said + (f"; it last said: {tail[-1]}" if tail else "")})
+        return dataclasses.replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))
 
-    def _begin(self) -> Worker:
+    def _started(self) -> Worker:
         if self._process is None:
             self._scratch = self._scratch or self._held.enter_context(storage.scratch())
             self._process = Worker(DeviceSlot("cpu", "the user's code"), COMMAND, self._scratch / "printed.txt")
@@ -96,18 +120,18 @@ class UserCode:
         return self._process
 
     def _wait(self, process: Worker, seconds: float) -> tuple[dict[str, Any] | None, bool]:
-        """Its answer, None where there is none; and whether it is still alive."""
-        until = time.monotonic() + seconds
+        """The answer, or None after the time limit; and whether the process is alive."""
+        deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(process.channel, selectors.EVENT_READ)
             selector.register(self._stop, selectors.EVENT_READ)
             while True:
-                ready = selector.select(max(0.0, until - time.monotonic()))
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
                 self._stop.check()
                 if not ready:
                     return None, True
                 messages, alive = process.messages()
-                if messages or not alive:  # neither: the first part of a long line, or what nobody asked for
+                if messages or not alive:  # neither: the first part of a long line, or an answer to no request
                     return (messages[0] if messages else None), alive
 
     def _end(self) -> None:
@@ -122,15 +146,7 @@ def needs(case: Case, check: Check) -> bool:
     return check.name == "python" or any(fill is not None and fill.kind == "python" for fill in fills)
 
 
-def _answered(answer: dict[str, Any]) -> Comparison:
+def _comparison_in(answer: dict[str, Any]) -> Comparison:
     if "bug" in answer:
         raise HarnessError(answer["bug"])
     return from_json(Comparison, answer["comparison"])
-
-
-def _fields(comparison: Comparison) -> dict[str, Any]:
-    return {name: getattr(comparison, name) for name in ("buffer", "against", "rule", "same", "identical", "of")}
-
-
-def _count(dump: Dump) -> int:
-    return math.prod(dump.shape)

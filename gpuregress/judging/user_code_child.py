@@ -1,4 +1,4 @@
-"""`python -m gpuregress.judging.user_code_child --channel FD PLACE`: runs the user's functions for `usercode`."""
+"""`python -m gpuregress.judging.user_code_child --channel FD PLACE`: calls the user's functions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from gpuregress.errors import GpuregressError
-from gpuregress.judging import judge
-from gpuregress.judging.buffer_pairs import Pair
-from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
+from gpuregress.judging import buffer_checks
+from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.judging.user_code import UserCodeRequest
+from gpuregress.records import Comparison, from_json
 from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.child import die_with_parent
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _reply(message: Message) -> dict[str, Any]:
     try:
-        return {"comparison": _compare(message) if message["do"] == "compare" else _check(message)}
+        return {"comparison": _result(from_json(UserCodeRequest, message["call"]))}
     except GpuregressError as error:
         return {"bug": str(error)}
     except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
@@ -58,17 +58,11 @@ def _reply(message: Message) -> dict[str, Any]:
         return {"bug": f"an error inside gpuregress while comparing: {type(error).__name__}: {error}"}
 
 
-def _compare(message: Message) -> Comparison:
-    now, then = from_json(Dump, message["now"]), from_json(Dump, message["then"])
-    case, rule = from_json(Case, message["case"]), from_json(Rule, message["rule"])
-    return Pair(
-        case, message["against"], Path(message["now_path"]), now, Path(message["then_path"]), then, rule
-    ).compare()
-
-
-def _check(message: Message) -> Comparison:
-    case, check = from_json(Case, message["case"]), from_json(Check, message["check"])
-    return judge.check(case, from_json(Dump, message["now"]), check)
+def _result(call: UserCodeRequest) -> Comparison:
+    if call.check is not None:
+        return buffer_checks.check(call.case, call.actual, call.check)
+    assert call.expected is not None, "a comparison has two dumps"
+    return BufferPair(call.case, call.against, call.expected, call.actual, call.rule).compare()
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ class _Acceptance:
                 f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "
                 "where that is right, say why: --unwritten-ok REASON"
             )
-        watched = [name for name, rule in one.case.compare.items() if drift_and_determinism.is_watched(rule)]
+        watched = [name for name, rule in one.case.compare.items() if drift_and_determinism.has_tolerance(rule)]
         kind = self._kind(one)
         batch.add(
             one.case,

@@ -11,7 +11,7 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.dump import digest, paths, reader
 from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
-from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.session.runs import run_folders
@@ -104,8 +104,7 @@ def record(buffer: str, path: Path) -> Dump:
 
 
 def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool, width: int) -> BufferVerdict:
-    then, now = record(name, before), record(name, after)
-    pair = Pair(case, "baseline", after, now, before, then, Rule() if raw else None)
+    pair = BufferPair(case, "baseline", record(name, before), record(name, after), Rule() if raw else None)
     compared = diagnosis.compare(pair, Outcome(case.name, "done"), width)
     status: Status = "pass" if compared.same else "differ"
     return BufferVerdict(name, status, str(after), str(before), (compared,))

@@ -122,7 +122,7 @@ def _scale(element: ElementType, column: Array) -> float:
 
 
 def _holds(rule: Rule, element: ElementType, shape: tuple[int, ...], flat: Sequence[Array]) -> bool:
-    request = compare.Request("", element, shape, rule)
+    request = compare.ComparisonRequest("", element, shape, rule)
     return all(compare.compare(request, first, second).same for first, second in permutations(flat, 2))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -24,3 +25,8 @@ class Dump:
     shape: tuple[int, ...]
     digest: str
     text_digest: str
+
+    @property
+    def count(self) -> int:
+        """Elements in the buffer."""
+        return math.prod(self.shape)

@@ -66,15 +66,15 @@ class OverwrittenInput:
         elements: changed elements.
         of: elements of the buffer.
         first: index of the first changed one.
-        was: its bytes before the first launch, hexadecimal.
-        now: its bytes after the last launch.
+        expected: its bytes before the first launch, hexadecimal; `was` in JSON.
+        actual: its bytes after the last launch; `now` in JSON.
     """
 
     elements: int
     of: int
     first: int
-    was: str
-    now: str
+    expected: str = field(metadata={"key": "was"})
+    actual: str = field(metadata={"key": "now"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,11 @@ class Comparison:
     findings: tuple[Finding, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def difference(self) -> str:
+        """The message, or the number of differing elements."""
+        return self.message or f"{self.differing} of {self.of} differ"
+
 
 @dataclass(frozen=True, slots=True)
 class BufferVerdict:

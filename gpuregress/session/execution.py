@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpuregress import verdict
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import GpuregressError, Interrupted, JobErrors
-from gpuregress.judging.accepted import Accepted
+from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, Outcome, Verdict
 from gpuregress.session import measurement_remarks
@@ -73,7 +73,7 @@ class _Execution:
 
     def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording) -> None:
         self._context, self._checked, self._recording = context, checked, recording
-        self._accepted = Accepted(BaselineStore(context.project.baselines), context.devices.kind)
+        self._accepted = AcceptedDumps(BaselineStore(context.project.baselines), context.devices.kind)
         self._verdicts: dict[str, Verdict] = {}
         self._remarks: dict[str, None] = {}
         self._slots: dict[str, str] = {}
@@ -118,10 +118,10 @@ class _Execution:
     def _load_judge(self, held: contextlib.ExitStack) -> Judge:
         """Load the judge, and all that the end of the run needs, while the first case runs."""
         from gpuregress.judging.judge import Judge  # noqa: PLC0415 - see above
-        from gpuregress.judging.user_code import UserCode  # noqa: PLC0415 - as above
+        from gpuregress.judging.user_code import UserCodeProcess  # noqa: PLC0415 - as above
         from gpuregress.session.runs import history_entry, results  # noqa: PLC0415, F401 - as above
 
-        return Judge(self._accepted, self._checked.rejected, held.enter_context(UserCode(self._context.stop)))
+        return Judge(self._accepted, self._checked.rejected, held.enter_context(UserCodeProcess(self._context.stop)))
 
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuregress import plan, revision
 from gpuregress.errors import GpuregressError
-from gpuregress.judging.accepted import Accepted
+from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.session.compilation.builder import CasePrograms
@@ -31,7 +31,12 @@ class TaskFactory:
     """
 
     def __init__(
-        self, project: Project, folder: Path, cases: Sequence[Case], accepted: Accepted, remark: Callable[[str], None]
+        self,
+        project: Project,
+        folder: Path,
+        cases: Sequence[Case],
+        accepted: AcceptedDumps,
+        remark: Callable[[str], None],
     ) -> None:
         self._project, self._folder, self._accepted, self._remark = project, folder, accepted, remark
         launches = itertools.accumulate((case.launch_numbers for case in cases), initial=1)

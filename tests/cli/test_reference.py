@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress import launchlog
 from gpuregress.judging import diagnosis
-from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Comparison
 from tests.cli import workshop
 from tests.cli.workshop import Workshop
@@ -115,7 +115,7 @@ def test_a_reference_equal_to_the_baseline_is_compared_once_under_the_same_rule(
     asked: list[str] = []
     compare = diagnosis.compare
 
-    def told(pair: Pair, *rest: Any) -> Comparison:
+    def told(pair: BufferPair, *rest: Any) -> Comparison:
         asked.append(pair.against)
         return compare(pair, *rest)
 

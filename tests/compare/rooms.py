@@ -13,8 +13,8 @@ from gpuregress.records import Comparison, Rule
 Array = npt.NDArray[Any]
 
 
-def request(dtype: str, shape: tuple[int, ...], rule: Rule | None = None) -> compare.Request:
-    return compare.Request("x", dtypes.parse(dtype), shape, rule or Rule())
+def request(dtype: str, shape: tuple[int, ...], rule: Rule | None = None) -> compare.ComparisonRequest:
+    return compare.ComparisonRequest("x", dtypes.parse(dtype), shape, rule or Rule())
 
 
 def array(dtype: str, values: Any) -> Array:

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress import dtypes
 from gpuregress.compare import determinism
-from gpuregress.compare.determinism import Seen
+from gpuregress.compare.determinism import ObservedDeterminism
 from tests.compare.rooms import array
 
 
@@ -31,18 +31,24 @@ def test_records_keep_their_parts_together() -> None:
 
 
 def test_a_change_of_class_is_a_difference() -> None:
-    assert determinism.compare("x", Seen("order varies"), Seen("order varies"), 5, 10).same
+    assert determinism.compare(
+        "x", ObservedDeterminism("order varies"), ObservedDeterminism("order varies"), 5, 10
+    ).same
     for expected, found in (("bitwise", "values vary"), ("values vary", "bitwise")):
-        changed = determinism.compare("x", Seen(expected), Seen(found), 5, 10)  # type: ignore[arg-type]  # words from a table
+        changed = determinism.compare("x", ObservedDeterminism(expected), ObservedDeterminism(found), 5, 10)  # type: ignore[arg-type]  # words from a table
         assert not changed.same
         assert changed.message == f"over 5 runs: {found}; the baseline: {expected}"
 
 
 def test_fewer_orders_may_show_less() -> None:
     usual, more = ("usual", "usual"), ("usual", "blocks and threads reversed")
-    assert determinism.compare("x", Seen("values vary", more), Seen("bitwise", usual), 2, 10).same
-    assert not determinism.compare("x", Seen("values vary", more), Seen("bitwise", more), 2, 10).same
-    worse = determinism.compare("x", Seen("bitwise"), Seen("values vary", more), 2, 10)
+    assert determinism.compare(
+        "x", ObservedDeterminism("values vary", more), ObservedDeterminism("bitwise", usual), 2, 10
+    ).same
+    assert not determinism.compare(
+        "x", ObservedDeterminism("values vary", more), ObservedDeterminism("bitwise", more), 2, 10
+    ).same
+    worse = determinism.compare("x", ObservedDeterminism("bitwise"), ObservedDeterminism("values vary", more), 2, 10)
     assert not worse.same
     assert worse.message == ("over 2 runs: values vary (usual; blocks and threads reversed); the baseline: bitwise")
     assert worse.rule == "determinism: bitwise"

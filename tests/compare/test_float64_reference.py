@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress import conversion, dtypes
 from gpuregress.compare import float64_reference
-from gpuregress.compare.request import Request
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.records import Comparison, Outliers, Rule
 
 
@@ -17,7 +17,7 @@ def against(dtype: str, gold: Any, actual: Any, rule: Rule) -> Comparison:
     element = dtypes.parse(dtype)
     wide = conversion.convert(np.asarray(gold), dtypes.widened(element), (len(gold),), exact=True)
     stored = conversion.convert(np.asarray(actual), element, (len(gold),))
-    return float64_reference.compare(Request("out", element, (len(gold),), rule, "reference"), wide, stored)
+    return float64_reference.compare(ComparisonRequest("out", element, (len(gold),), rule, "reference"), wide, stored)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

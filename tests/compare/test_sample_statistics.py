@@ -57,7 +57,7 @@ def test_the_variance_of_a_variance() -> None:
     """Over many samples of 50, the variances scatter as the formula says."""
     rng = np.random.default_rng(11)
     variances = rng.exponential(size=(20_000, 50)).var(axis=1, ddof=1)
-    one = sample_statistics.Sample(rng.exponential(size=200_000), 0)
+    one = sample_statistics.NumericSample(rng.exponential(size=200_000), 0)
     scaled = sample_statistics._variance_of_variance(one) * one.count / 50
     assert scaled == pytest.approx(float(variances.var()), rel=0.1)
 

@@ -53,7 +53,7 @@ def module(tmp_path: Path) -> Path:
 
 def verify(path: Path, name: str, actual: Any = (1, 2, 3, 5)) -> Any:
     e, a = array("float32", [1, 2, 3, 4]), array("float32", actual)
-    wanted = compare.Request("x", dtypes.parse("float32"), (2, 2), Rule(verify=f"{path}:{name}"), case="case")
+    wanted = compare.ComparisonRequest("x", dtypes.parse("float32"), (2, 2), Rule(verify=f"{path}:{name}"), case="case")
     found = compare.compare(wanted, e, a)
     assert a.tolist() == list(actual), "the user's function gets a copy"
     return found

@@ -15,10 +15,10 @@ from tests.diagnose.planted import POISON, launch
 FLOAT = dtypes.parse("float32")
 
 
-def sampled(indices: Indices, cuts: int, monkeypatch: pytest.MonkeyPatch) -> tuple[diagnose.Sample, Indices]:
+def sampled(indices: Indices, cuts: int, monkeypatch: pytest.MonkeyPatch) -> tuple[diagnose.DifferenceSample, Indices]:
     monkeypatch.setattr(difference_sample, "MOST", 100)
     monkeypatch.setattr(difference_sample, "SIZE", 40)
-    gathered = diagnose.Sample()
+    gathered = diagnose.DifferenceSample()
     for some in np.array_split(indices, cuts):
         gathered.add(some, some.astype("<f4"), -some.astype("<f4"))
     found, expected, actual = gathered.rows()
@@ -44,7 +44,7 @@ def of_sample(indices: Indices, total: int, monkeypatch: pytest.MonkeyPatch) -> 
     """The findings of a sample of rows that all hold the poison."""
     monkeypatch.setattr(difference_sample, "MOST", 3000)
     monkeypatch.setattr(difference_sample, "SIZE", 1000)
-    gathered = diagnose.Sample()
+    gathered = diagnose.DifferenceSample()
     values = np.random.default_rng(3).standard_normal(total).astype("<f4")[indices]
     gathered.add(indices, values, np.full(len(indices), int.from_bytes(POISON, "little"), "<u4").view("<f4"))
     places, expected, actual = gathered.rows()

@@ -1,4 +1,4 @@
-"""Bins of errors: every element in one bin, every bin its share."""
+"""ErrorBins of errors: every element in one bin, every bin its share."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress import diagnose
-from gpuregress.diagnose.thread_mapping import layout
+from gpuregress.diagnose.thread_mapping import fitting_mapping
 from tests.diagnose.planted import launch
 
 Three = tuple[int, int, int]
@@ -27,11 +27,11 @@ Three = tuple[int, int, int]
     ],
 )
 def test_places(grid: Three, block: Three, shape: tuple[int, ...], index: int, said: str) -> None:
-    assert diagnose.place_of(index, launch(grid, block), shape) == said
+    assert diagnose.thread_label(index, launch(grid, block), shape) == said
 
 
 def test_tiles_cover_the_matrix_once() -> None:
-    found = layout(launch((3, 3, 1), (16, 16, 1)), (40, 48))
+    found = fitting_mapping(launch((3, 3, 1), (16, 16, 1)), (40, 48))
     assert found is not None
     at = np.arange(40 * 48)
     threads = found.thread_of(at)
@@ -46,4 +46,4 @@ def test_coordinates() -> None:
 
 
 def test_no_elements() -> None:
-    assert layout(launch((1, 1, 1), (1, 1, 1)), (0,)) is None
+    assert fitting_mapping(launch((1, 1, 1), (1, 1, 1)), (0,)) is None

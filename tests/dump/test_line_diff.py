@@ -22,12 +22,12 @@ def write(folder: Path, name: str, words: list[str]) -> Path:
     return path
 
 
-def differences(first: Path, second: Path) -> line_diff.Piece:
+def differences(first: Path, second: Path) -> line_diff.ElementPairs:
     """All pieces of the walk as one."""
-    pieces = list(line_diff.pieces(first, second))
-    pieces = pieces or [line_diff.Piece(np.zeros(0, np.int64), np.zeros(0, "<f4"), np.zeros(0, "<f4"))]
-    return line_diff.Piece(
-        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.Piece.__slots__)
+    pieces = list(line_diff.pairs(first, second))
+    pieces = pieces or [line_diff.ElementPairs(np.zeros(0, np.int64), np.zeros(0, "<f4"), np.zeros(0, "<f4"))]
+    return line_diff.ElementPairs(
+        *(np.concatenate([getattr(one, side) for one in pieces]) for side in line_diff.ElementPairs.__slots__)
     )
 
 
@@ -71,8 +71,8 @@ def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: f
         whole_a, whole_b = reader.read(a).array.view("<u4"), reader.read(b).array.view("<u4")
     expected = np.flatnonzero(whole_a != whole_b)
     assert found.indices.tolist() == expected.tolist()
-    assert found.first.view("<u4").tolist() == whole_a[expected].tolist()
-    assert found.second.view("<u4").tolist() == whole_b[expected].tolist()
+    assert found.expected.view("<u4").tolist() == whole_a[expected].tolist()
+    assert found.actual.view("<u4").tolist() == whole_b[expected].tolist()
     by_word = [k for k, (x, y) in enumerate(zip(first, second, strict=True)) if SAME.get(x, x) != SAME.get(y, y)]
     assert found.indices.tolist() == by_word
 
@@ -89,8 +89,8 @@ def test_many_lines(tmp_path: Path, share: float) -> None:
     found = differences(tmp_path / "a.1", tmp_path / "b.1")
     assert found.indices.tolist() == where.tolist()
     assert found.indices.dtype == np.int64
-    assert (found.first == first[where]).all()
-    assert (found.second == second[where]).all()
+    assert (found.expected == first[where]).all()
+    assert (found.actual == second[where]).all()
 
 
 def test_every_row_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,11 +100,11 @@ def test_every_row_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     second[:400:2] = 0
     for name, values in (("a.1", first), ("b.1", second)):
         writer.write(tmp_path / name, values, FLOAT, (500,))
-    found = list(line_diff.pieces(tmp_path / "a.1", tmp_path / "b.1", every=True))
+    found = list(line_diff.pairs(tmp_path / "a.1", tmp_path / "b.1", every=True))
     assert len(found) > 10
     assert np.concatenate([one.indices for one in found]).tolist() == list(range(500))
-    assert np.concatenate([one.first for one in found]).tolist() == first.tolist()
-    assert np.concatenate([one.second for one in found]).tolist() == second.tolist()
+    assert np.concatenate([one.expected for one in found]).tolist() == first.tolist()
+    assert np.concatenate([one.actual for one in found]).tolist() == second.tolist()
 
 
 def test_records(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_records(tmp_path: Path) -> None:
         writer.write(tmp_path / name, values, element_type, (500,))
     found = differences(tmp_path / "a.1", tmp_path / "b.1")
     assert found.indices.tolist() == [7, 499]
-    assert found.second["score"].tolist() == [0.5, -0.0]  # type: ignore[call-overload] # a structured array
-    assert found.second["id"].tolist() == [7, 499]  # type: ignore[call-overload] # a structured array
+    assert found.actual["score"].tolist() == [0.5, -0.0]  # type: ignore[call-overload] # a structured array
+    assert found.actual["id"].tolist() == [7, 499]  # type: ignore[call-overload] # a structured array
 
 
 @pytest.mark.parametrize("dense", [0.0, 2.0])

@@ -14,14 +14,14 @@ from gpuregress.compare import in_order
 from gpuregress.diagnose import difference_sample
 from gpuregress.dump import reader, writer
 from gpuregress.judging import diagnosis
-from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Comparison, Dump, Outcome, Rule
 from tests import fakes
 
 FEW, MANY = 60_000, 480_000
 
 
-def pair(folder: Path, dtype: str, shape: tuple[int, ...], rule: Rule) -> Pair:
+def pair(folder: Path, dtype: str, shape: tuple[int, ...], rule: Rule) -> BufferPair:
     """Two dumps that differ in every element."""
     element, dumps = dtypes.parse(dtype), []
     before = np.zeros(shape, element.storage)
@@ -32,8 +32,8 @@ def pair(folder: Path, dtype: str, shape: tuple[int, ...], rule: Rule) -> Pair:
     for name, array in (("before.1", before), ("after.1", after)):
         writer.write(folder / name, array, element, shape)
         dumps.append(Dump("out", str(folder / name), element.name, shape, name, name))
-    then, now = dumps
-    return Pair(fakes.case("twice"), "baseline", Path(now.path), now, Path(then.path), then, rule)
+    expected, actual = dumps
+    return BufferPair(fakes.case("twice"), "baseline", expected, actual, rule)
 
 
 def traced(compare: Callable[[], Comparison]) -> tuple[Comparison, int]:
@@ -90,7 +90,7 @@ def wide_peak(folder: Path, count: int) -> int:
         writer.write(folder / name, array, kind, (count,))
         dumps.append(Dump("out", str(folder / name), kind.name, (count,), name, name))
     gold, actual = dumps
-    compared = Pair(fakes.case("twice"), "reference", Path(actual.path), actual, Path(gold.path), gold, Rule())
+    compared = BufferPair(fakes.case("twice"), "reference", gold, actual, Rule())
     found, highest = traced(compared.compare)
     assert (found.differing, found.same) == (count, False)
     assert f"{count} of {count} differ; [7] of the reference, 7.000000000001, is no float32" in found.message

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.judging import diagnosis
-from gpuregress.judging.buffer_pairs import Pair
+from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, Comparison, Outcome, Rule
 from gpuregress.runner import run_case
@@ -25,7 +25,7 @@ def compared(folder: Path, now: str, then: str, rule: Rule | None = None) -> Com
     after = outcome(fakes.case(now, name="fake/now"), folder)
     before = outcome(fakes.case(then, name="fake/then"), folder)
     new, old = after.dumps[0], before.dumps[0]
-    pair = Pair(fakes.case(now), "baseline", Path(new.path), new, Path(old.path), old, rule)
+    pair = BufferPair(fakes.case(now), "baseline", old, new, rule)
     return diagnosis.compare(pair, after)
 
 

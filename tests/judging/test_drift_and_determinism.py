@@ -50,4 +50,4 @@ def test_a_single_run_says_nothing_of_the_class(bench: Bench) -> None:
     ],
 )
 def test_what_can_drift(rule: Rule, *, watched: bool) -> None:
-    assert drift_and_determinism.is_watched(rule) is watched
+    assert drift_and_determinism.has_tolerance(rule) is watched

@@ -10,7 +10,7 @@ import pytest
 from gpuregress.baselines import BaselineStore
 from gpuregress.dtypes import parse
 from gpuregress.dump import writer
-from gpuregress.judging.accepted import Accepted
+from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.judging.judge import Judge
 from gpuregress.operations import accept
 from gpuregress.records import Check, Outcome, UnwrittenElements
@@ -23,7 +23,7 @@ def test_a_gold_standard_that_was_not_computed_is_no_pass(tmp_path: Path) -> Non
     buffer = case.buffers["out"]
     array = np.zeros(buffer.shape, parse(buffer.dtype).storage)
     dump = writer.write(tmp_path / "out.1", array, parse(buffer.dtype), buffer.shape)
-    judge = Judge(Accepted(BaselineStore(tmp_path / "baselines")))
+    judge = Judge(AcceptedDumps(BaselineStore(tmp_path / "baselines")))
     found = judge.verdict(case, None, Outcome(case.name, "done", dumps=(dump,)))
     assert (found.status, found.reason) == ("differ", "out: reference: was not computed, for another one failed")
 
@@ -75,7 +75,7 @@ def test_a_bug_while_comparing_is_that_cases_error(bench: Bench, monkeypatch: py
     def break_down(_pair: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("gpuregress.judging.buffer_pairs.Pair.compare", break_down)
+    monkeypatch.setattr("gpuregress.judging.buffer_pairs.BufferPair.compare", break_down)
     summary = bench.run(fakes.case("double"), fakes.case("sleep", timeout=0.2))
     assert words(summary) == {"fake/double": "error", "fake/sleep": "timeout"}
     assert "ZeroDivisionError: a bug" in summary.verdicts[0].reason

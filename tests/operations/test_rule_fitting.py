@@ -74,7 +74,7 @@ def test_the_rule_holds_for_every_pair_both_ways(values: list[float], steps: int
     second = (first.view(np.int32) + np.arange(len(first), dtype=np.int32) % (steps + 1)).view(np.float32)
     found = fitted(first, second)
     assert found.rule is not None
-    request = compare.Request("x", F32, first.shape, found.rule)
+    request = compare.ComparisonRequest("x", F32, first.shape, found.rule)
     assert compare.compare(request, first, second).same
     assert compare.compare(request, second, first).same
 

@@ -1,7 +1,7 @@
-"""Counting what differs, block by block, so that memory stays a fraction of the arrays.
+"""Streaming statistics of the differences between two buffers, in memory that does not grow with them.
 
-A `Tally` takes rows of both sides with their indices, in rising order, and keeps counts, sums, the worst element by
-each measure, the first few that break the bound, and the ULP histogram.
+`DifferenceStatistics` takes rows of both sides with their indices, in ascending order, and keeps counts, sums, the
+worst element by each measure, the first few that break the bound, and the ULP histogram.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(slots=True)
-class PartSums:
+class ErrorSums:
     """One part's errors over the buffer: what the metrics are made of. NaN and infinities are left out."""
 
     largest: float = 0.0
@@ -56,7 +56,7 @@ class PartSums:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class DifferingPart:
     """One differing part, its words not yet written: both sides as arrays of one."""
 
     part: Part
@@ -66,15 +66,15 @@ class Spot:
 
 
 @dataclass(slots=True)
-class Worst:
+class WorstPart:
     """The worst element by one measure so far."""
 
     score: float = -1.0
-    spot: Spot | None = None
+    differing_part: DifferingPart | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedElements:
     """The elements that a report names.
 
     Attributes:
@@ -93,7 +93,7 @@ class Listed:
 
 
 @dataclass(slots=True)
-class Tally:
+class DifferenceStatistics:
     """Running counts of one comparison.
 
     Attributes:
@@ -104,7 +104,7 @@ class Tally:
         broken: rows that break the bound.
         beyond: rows that break the second bound.
         misplaced: parts where one side is NaN or infinite and the other is not the same.
-        spots: the first few that break the bound.
+        parts_listed: the first few that break the bound.
         worst: by `absolute`, `relative`, `ulp`, over all that changed.
         sums: a part's position → its errors.
         histogram: ulp bucket (its upper end) → count.
@@ -118,16 +118,18 @@ class Tally:
     broken: int = 0
     beyond: int = 0
     misplaced: int = 0
-    spots: list[Spot] = field(default_factory=list)
-    worst: dict[str, Worst] = field(default_factory=lambda: {key: Worst() for key in ("absolute", "relative", "ulp")})
-    misplaced_worst: Spot | None = None
-    sums: list[PartSums] = field(default_factory=list)
+    parts_listed: list[DifferingPart] = field(default_factory=list)
+    worst: dict[str, WorstPart] = field(
+        default_factory=lambda: {key: WorstPart() for key in ("absolute", "relative", "ulp")}
+    )
+    misplaced_worst: DifferingPart | None = None
+    sums: list[ErrorSums] = field(default_factory=list)
     histogram: dict[int, int] = field(default_factory=dict)
     nan: list[int] = field(default_factory=lambda: [0, 0])
 
     def __post_init__(self) -> None:
         """One set of sums a part."""
-        self.sums = [PartSums() for _ in self.element_type.parts]
+        self.sums = [ErrorSums() for _ in self.element_type.parts]
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Counts some rows.
@@ -197,7 +199,7 @@ class Tally:
         self.misplaced += int(np.count_nonzero(~numbers))
         if self.misplaced_worst is None:
             at = int(np.argmin(numbers))
-            self.misplaced_worst = spot(part, int(places[at]), expected, actual, at)
+            self.misplaced_worst = differing_part(part, int(places[at]), expected, actual, at)
 
     def _keep_worst(
         self, name: str, scores: Floats, part: Part, places: Indices, expected: Array, actual: Array
@@ -205,7 +207,7 @@ class Tally:
         at = int(np.argmax(scores))
         score = float(scores[at])
         if score > self.worst[name].score:
-            self.worst[name] = Worst(score, spot(part, int(places[at]), expected, actual, at))
+            self.worst[name] = WorstPart(score, differing_part(part, int(places[at]), expected, actual, at))
 
     def _count_steps(self, steps: npt.NDArray[np.uint64]) -> None:
         buckets = np.searchsorted(_BUCKETS, steps, side="left")
@@ -216,23 +218,23 @@ class Tally:
     def _list_first(
         self, indices: Indices, pairs: tuple[tuple[Part, Array, Array], ...], masks: list[Mask], broken: Mask
     ) -> None:
-        if len(self.spots) >= FIRST or not broken.any():
+        if len(self.parts_listed) >= FIRST or not broken.any():
             return
-        for row in np.flatnonzero(broken)[: FIRST - len(self.spots)]:
+        for row in np.flatnonzero(broken)[: FIRST - len(self.parts_listed)]:
             for (part, e, a), mask in zip(pairs, masks, strict=True):
-                if mask[row] and len(self.spots) < FIRST:
-                    self.spots.append(spot(part, int(indices[row]), e, a, int(row)))
+                if mask[row] and len(self.parts_listed) < FIRST:
+                    self.parts_listed.append(differing_part(part, int(indices[row]), e, a, int(row)))
 
-    def listed(self) -> Listed:
+    def listed(self) -> ListedElements:
         """The first few and the worst, with their words."""
-        worst = [(name, kept.spot) for name, kept in self.worst.items() if kept.spot is not None]
+        worst = [(name, kept.differing_part) for name, kept in self.worst.items() if kept.differing_part is not None]
         misplaced = [] if self.misplaced_worst is None else [self.misplaced_worst]
-        found = elements([*self.spots, *(one for _, one in worst), *misplaced])
-        first, rest = found[: len(self.spots)], found[len(self.spots) :]
+        found = elements([*self.parts_listed, *(one for _, one in worst), *misplaced])
+        first, rest = found[: len(self.parts_listed)], found[len(self.parts_listed) :]
         by_name = {name: one for (name, _), one in zip(worst, rest, strict=False)}
-        return Listed(tuple(first), by_name, rest[-1] if misplaced else None)
+        return ListedElements(tuple(first), by_name, rest[-1] if misplaced else None)
 
-    def numbers(self, listed: Listed) -> dict[str, Any]:
+    def numbers(self, listed: ListedElements) -> dict[str, Any]:
         """The figures of a report, as plain JSON."""
         found: dict[str, Any] = {
             "max_abs": finite(self.worst["absolute"].score),
@@ -270,7 +272,7 @@ def finite(score: float) -> float | None:
     return min(score, _LARGEST)
 
 
-def spot(part: Part, index: int, expected: Array, actual: Array, at: int) -> Spot:
+def differing_part(part: Part, index: int, expected: Array, actual: Array, at: int) -> DifferingPart:
     """One row of two columns, to be made an Element later.
 
     Args:
@@ -280,15 +282,15 @@ def spot(part: Part, index: int, expected: Array, actual: Array, at: int) -> Spo
         actual: the same.
         at: the row's place in the columns.
     """
-    return Spot(part, index, expected[at : at + 1].copy(), actual[at : at + 1].copy())
+    return DifferingPart(part, index, expected[at : at + 1].copy(), actual[at : at + 1].copy())
 
 
-def elements(spots: list[Spot]) -> list[Element]:
+def elements(parts_listed: list[DifferingPart]) -> list[Element]:
     """The records of some differing parts, in the same order; all words of one scalar type are written at once."""
-    found: list[Element | None] = [None] * len(spots)
-    for scalar in {one.part.scalar for one in spots}:
-        places = [at for at, one in enumerate(spots) if one.part.scalar == scalar]
-        e, a = (np.concatenate([getattr(spots[at], side) for at in places]) for side in ("expected", "actual"))
+    found: list[Element | None] = [None] * len(parts_listed)
+    for scalar in {one.part.scalar for one in parts_listed}:
+        places = [at for at, one in enumerate(parts_listed) if one.part.scalar == scalar]
+        e, a = (np.concatenate([getattr(parts_listed[at], side) for at in places]) for side in ("expected", "actual"))
         said = words(np.concatenate([e, a]), scalar)
         absolute, magnitude = elementwise.absolute(e, a, scalar), elementwise.magnitude(e, scalar)
         steps = ordinals.ulps(e, a, scalar).tolist() if scalar.is_float else None
@@ -296,8 +298,8 @@ def elements(spots: list[Spot]) -> list[Element]:
             off, size = float(absolute[at]), float(magnitude[at])
             known = not math.isnan(off)
             found[place] = Element(
-                spots[place].index,
-                spots[place].part.name,
+                parts_listed[place].index,
+                parts_listed[place].part.name,
                 said[at],
                 said[len(places) + at],
                 finite(off) if known else None,

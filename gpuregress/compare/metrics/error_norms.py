@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpuregress import ordinals
-from gpuregress.compare.metrics.difference_statistics import PartSums
+from gpuregress.compare.metrics.difference_statistics import ErrorSums
 from gpuregress.compare.rules import elementwise
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
@@ -24,7 +24,7 @@ METRICS = ("max", "mean", "rms", "l2")
 
 
 @dataclass(slots=True)
-class Baselines:
+class ExpectedNorms:
     """What the metrics need of the baseline besides the errors, one entry a part.
 
     Attributes:
@@ -35,12 +35,12 @@ class Baselines:
 
     element_type: ElementType
     counts: list[int] = field(default_factory=list)
-    norms: list[PartSums] = field(default_factory=list)
+    norms: list[ErrorSums] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """One entry a part."""
         self.counts = [0 for _ in self.element_type.parts]
-        self.norms = [PartSums() for _ in self.element_type.parts]
+        self.norms = [ErrorSums() for _ in self.element_type.parts]
 
     def add(self, expected: Array, actual: Array) -> None:
         """Adds a block of both sides, all of its rows."""
@@ -60,7 +60,7 @@ class Baselines:
         self.counts = [total for _ in self.counts]
 
 
-def values(errors: list[PartSums], baselines: Baselines) -> dict[str, float]:
+def values(errors: list[ErrorSums], baselines: ExpectedNorms) -> dict[str, float]:
     """Each metric, of the part where it is largest.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpuregress.compare import row_hash
-from gpuregress.compare.unordered.candidates import Nearness, Places, Windows, windows
+from gpuregress.compare.unordered.candidates import CandidateWindows, MatchCriterion, Places, windows
 from gpuregress.ordinals import Array
 
 MOST_CANDIDATES = 50_000_000
@@ -21,28 +21,28 @@ class TooManyCandidates(Exception):
     """The windows hold more pairs than can be looked at."""
 
 
-def match(nearness: Nearness, expected: Array, actual: Array) -> Places:
+def match(criterion: MatchCriterion, expected: Array, actual: Array) -> Places:
     """For each actual row the place of its partner among the expected ones, or -1; as many partners as can be.
 
     Args:
-        nearness: what makes two rows partners.
-        expected: one dimension, `nearness.element_type.storage`.
+        criterion: what makes two rows partners.
+        expected: one dimension, `criterion.element_type.storage`.
         actual: the same.
 
     Raises:
         TooManyCandidates: the tolerance is so wide that an exact matching cannot be found in sensible time.
     """
-    partner = pair_equal(nearness, expected, actual)
-    exact = nearness.bound.is_exact
+    partner = pair_equal(criterion, expected, actual)
+    exact = criterion.bound.is_exact
     if not exact and (partner == _FREE).any():
-        _Search(nearness, expected, actual, partner).run()
+        _Search(criterion, expected, actual, partner).run()
     return partner
 
 
-def pair_equal(nearness: Nearness, expected: Array, actual: Array) -> Places:
+def pair_equal(criterion: MatchCriterion, expected: Array, actual: Array) -> Places:
     """Pairs rows of the same values, each at most once: the n-th here with the n-th there."""
-    merge = nearness.bound.signed_zero == "equal"
-    kind = nearness.element_type
+    merge = criterion.bound.signed_zero == "equal"
+    kind = criterion.element_type
     hash_e = row_hash.rows(expected, kind, merge_zeros=merge)
     hash_a = row_hash.rows(actual, kind, merge_zeros=merge)
     order_e, order_a = np.argsort(hash_e, kind="stable"), np.argsort(hash_a, kind="stable")
@@ -54,7 +54,7 @@ def pair_equal(nearness: Nearness, expected: Array, actual: Array) -> Places:
     found[inside] = hash_e[at[inside]] == hash_a[inside]
     partner = np.full(len(actual), _FREE, np.int64)
     rows, places = order_a[found], order_e[at[found]]
-    good = nearness.near(expected[places], actual[rows])  # a hash may lie, once in 2^64
+    good = criterion.near(expected[places], actual[rows])  # a hash may lie, once in 2^64
     partner[rows[good]] = places[good]
     return partner
 
@@ -62,12 +62,12 @@ def pair_equal(nearness: Nearness, expected: Array, actual: Array) -> Places:
 class _Search:
     """Augmenting paths from the rows that have no partner."""
 
-    def __init__(self, nearness: Nearness, expected: Array, actual: Array, partner: Places) -> None:
-        self.nearness, self.expected, self.actual, self.partner = nearness, expected, actual, partner
+    def __init__(self, criterion: MatchCriterion, expected: Array, actual: Array, partner: Places) -> None:
+        self.criterion, self.expected, self.actual, self.partner = criterion, expected, actual, partner
         self.taken = np.full(len(expected), _FREE, np.int64)
         paired = np.flatnonzero(partner != _FREE)
         self.taken[partner[paired]] = paired
-        self.windows: Windows = windows(nearness, expected, actual[partner == _FREE])
+        self.windows: CandidateWindows = windows(criterion, expected, actual[partner == _FREE])
         self.candidates: dict[int, list[int]] = {}
         self.looked_at = 0
 
@@ -137,7 +137,7 @@ class _Search:
         which = np.repeat(np.arange(len(rows)), counts)
         first = np.repeat(begin - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
         places = self.windows.order[first + np.arange(len(which))]
-        near = self.nearness.near(self.expected[places], self.actual[wanted[which]])
+        near = self.criterion.near(self.expected[places], self.actual[wanted[which]])
         kept = np.split(places[near], np.cumsum(np.bincount(which[near], minlength=len(rows)))[:-1])
         for row, found in zip(rows, kept, strict=True):
             self.candidates[row] = found.tolist()

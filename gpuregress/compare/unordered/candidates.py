@@ -23,7 +23,7 @@ _SAMPLE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Nearness:
+class MatchCriterion:
     """What makes two records partners.
 
     Attributes:
@@ -57,7 +57,7 @@ class Nearness:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class CandidateWindows:
     """The baseline's rows sorted by one part, in which the partners of a row stand side by side.
 
     Attributes:
@@ -66,34 +66,34 @@ class Windows:
         values: that part, sorted, as float64; NaN as inf.
     """
 
-    nearness: Nearness
+    criterion: MatchCriterion
     part: int
     order: Places
     values: Floats
 
     def span(self, actual: Array) -> tuple[Places, Places]:
         """For each row, where its window begins and ends in `order`."""
-        low, high = _interval(self.nearness, self.part, actual)
+        low, high = _interval(self.criterion, self.part, actual)
         return (
             np.searchsorted(self.values, low, side="left").astype(np.int64),
             np.searchsorted(self.values, high, side="right").astype(np.int64),
         )
 
 
-def windows(nearness: Nearness, expected: Array, actual: Array) -> Windows:
+def windows(criterion: MatchCriterion, expected: Array, actual: Array) -> CandidateWindows:
     """The windows along the part that leaves the fewest candidates, judged by a sample.
 
     Args:
-        nearness: what makes rows partners.
+        criterion: what makes rows partners.
         expected: the rows to be found.
         actual: the rows that look for partners.
     """
     sample = actual[:: max(1, len(actual) // _SAMPLE)]
-    best: tuple[int, Windows] | None = None
-    for at in range(len(nearness.element_type.parts)):
-        values = _line(nearness.element_type, at, expected)
+    best: tuple[int, CandidateWindows] | None = None
+    for at in range(len(criterion.element_type.parts)):
+        values = _line(criterion.element_type, at, expected)
         order = np.argsort(values, kind="stable").astype(np.int64)
-        found = Windows(nearness, at, order, values[order])
+        found = CandidateWindows(criterion, at, order, values[order])
         begin, end = found.span(sample)
         size = int((end - begin).sum())
         if best is None or size < best[0]:
@@ -114,14 +114,14 @@ def _as_float(column: Array, scalar: Scalar) -> Floats:
         return dtypes.to_float(column, scalar).astype(np.float64)
 
 
-def _interval(nearness: Nearness, at: int, actual: Array) -> tuple[Floats, Floats]:
+def _interval(criterion: MatchCriterion, at: int, actual: Array) -> tuple[Floats, Floats]:
     """An interval that holds every baseline value near to each row's: a little wider than need be.
 
     From |a - b| <= atol + rtol |b| follows |b| <= (|a| + atol) / (1 - rtol), which bounds the right-hand side.
     """
-    scalar, bound = nearness.element_type.parts[at].scalar, nearness.bound_of(at)
-    column = nearness.element_type.columns(actual)[at]
-    values = _line(nearness.element_type, at, actual)
+    scalar, bound = criterion.element_type.parts[at].scalar, criterion.bound_of(at)
+    column = criterion.element_type.columns(actual)[at]
+    values = _line(criterion.element_type, at, actual)
     low, high = values.copy(), values.copy()
     with np.errstate(over="ignore", invalid="ignore"):
         if bound.has_tolerance:

@@ -19,8 +19,15 @@ import numpy.typing as npt
 
 from gpuregress import ordinals, records
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.metrics.difference_statistics import FIRST, PartSums, Spot, elements, finite, spot
-from gpuregress.compare.request import Request
+from gpuregress.compare.metrics.difference_statistics import (
+    FIRST,
+    DifferingPart,
+    ErrorSums,
+    differing_part,
+    elements,
+    finite,
+)
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import reach
@@ -53,7 +60,7 @@ class _Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Leftover:
+class Unmatched:
     """What finds no partner: places in the sorted order of each side."""
 
     expected: Places
@@ -70,7 +77,7 @@ class Leftover:
         return max(self.counts)
 
 
-def compare(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares the values of two whole arrays of scalars, whatever their order.
 
     Args:
@@ -117,13 +124,19 @@ class _Judge:
     """The rule applied to two sorted sides."""
 
     def __init__(
-        self, request: Request, part: Part, bound: Bound, expected: _Side, actual: _Side, numbers: dict[str, Any]
+        self,
+        request: ComparisonRequest,
+        part: Part,
+        bound: Bound,
+        expected: _Side,
+        actual: _Side,
+        numbers: dict[str, Any],
     ) -> None:
         self.request, self.part, self.bound, self.numbers = request, part, bound, numbers
         self.expected, self.actual = expected, actual
         nothing = np.zeros(0, np.int64)
         only_metric = bool(request.rule.metric) and bound.is_exact
-        self.left = Leftover(nothing, nothing) if only_metric else _leftover(expected, actual, part.scalar, bound)
+        self.left = Unmatched(nothing, nothing) if only_metric else _leftover(expected, actual, part.scalar, bound)
 
     def problems(self) -> list[str]:
         """What breaks the rule, a line each."""
@@ -151,7 +164,7 @@ class _Judge:
 
     def _metric_problems(self) -> list[str]:
         """Metrics of the sorted pairs; what is not a number must stand in the same sorted places."""
-        baselines, errors, misplaced = error_norms.Baselines(self.request.element_type), PartSums(), 0
+        baselines, errors, misplaced = error_norms.ExpectedNorms(self.request.element_type), ErrorSums(), 0
         for start in range(0, len(self.expected.keys), _MOST):
             e, a = (side.values(slice(start, start + _MOST)) for side in (self.expected, self.actual))
             baselines.add(e, a)
@@ -164,7 +177,7 @@ class _Judge:
         return said + error_norms.failures(self.request.rule.metric, found)
 
 
-def _side(request: Request) -> str:
+def _side(request: ComparisonRequest) -> str:
     return "baseline" if request.against == "baseline" else request.against
 
 
@@ -193,7 +206,7 @@ def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:
     return _Side(keys, scalar)
 
 
-def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Leftover:
+def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Unmatched:
     """The two-pointer walk: each value takes the first one that is near and free.
 
     Long blocks while values pair up one by one; from a value that does not, short ones, and longer while it goes on.
@@ -214,7 +227,7 @@ def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> L
         left[i : i + few] = ~found
         taken[places[found]] = True
         i, free, size, few = i + len(places), after, _FEWEST, min(2 * few, _BLOCK)
-    return Leftover(_where(left), _where(~taken))
+    return Unmatched(_where(left), _where(~taken))
 
 
 def _paired(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound, block: slice, free: int) -> tuple[int, int]:
@@ -290,9 +303,11 @@ def _no_nan(bound: Bound) -> Bound:
     return Bound(bound.rtol, bound.atol, bound.ulp, "equal", bound.signed_zero)
 
 
-def _worst(part: Part, original: Array, expected: _Side, actual: _Side, left: Leftover, bound: Bound) -> Element | None:
+def _worst(
+    part: Part, original: Array, expected: _Side, actual: _Side, left: Unmatched, bound: Bound
+) -> Element | None:
     """The worst pair among what is left, paired in sorted order."""
-    worst: tuple[float, int, Spot] | None = None
+    worst: tuple[float, int, DifferingPart] | None = None
     for start in range(0, min(left.counts), _MOST):
         count = min(_MOST, min(left.counts) - start)
         places = left.expected[start : start + count]
@@ -301,7 +316,7 @@ def _worst(part: Part, original: Array, expected: _Side, actual: _Side, left: Le
         scores = np.where(np.isnan(absolute), np.inf, absolute)
         at = int(np.argmax(scores))
         if worst is None or scores[at] > worst[0]:
-            worst = float(scores[at]), int(places[at]), spot(part, 0, e, a, at)
+            worst = float(scores[at]), int(places[at]), differing_part(part, 0, e, a, at)
     if worst is None:
         return None
     place = _original_place(original, part.scalar, expected.keys, worst[1], bound)
@@ -309,7 +324,7 @@ def _worst(part: Part, original: Array, expected: _Side, actual: _Side, left: Le
 
 
 def _first(
-    part: Part, originals: tuple[Array, Array], sides: tuple[_Side, _Side], left: Leftover, bound: Bound
+    part: Part, originals: tuple[Array, Array], sides: tuple[_Side, _Side], left: Unmatched, bound: Bound
 ) -> tuple[Element, ...]:
     """The first few without a partner: half of the list a side."""
     found: list[Element] = []

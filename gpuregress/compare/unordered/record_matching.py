@@ -12,13 +12,13 @@ import numpy as np
 
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.metrics.difference_statistics import FIRST, Tally, finite, ranking_measure
-from gpuregress.compare.request import Request
+from gpuregress.compare.metrics.difference_statistics import FIRST, DifferenceStatistics, finite, ranking_measure
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import bipartite_matching
 from gpuregress.compare.unordered.bipartite_matching import TooManyCandidates
-from gpuregress.compare.unordered.candidates import Nearness, Places
+from gpuregress.compare.unordered.candidates import MatchCriterion, Places
 from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
@@ -45,7 +45,7 @@ def key_parts(element_type: ElementType, key: tuple[str, ...]) -> tuple[int, ...
     return tuple(found)
 
 
-def compare_any(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare_any(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares rows in any order by an exact matching.
 
     Args:
@@ -53,11 +53,11 @@ def compare_any(request: Request, expected: Array, actual: Array) -> Comparison:
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
-    nearness = Nearness(request.element_type, Bound.of_rule(request.rule))
-    return _by_matching(request, nearness, expected, actual)
+    criterion = MatchCriterion(request.element_type, Bound.of_rule(request.rule))
+    return _by_matching(request, criterion, expected, actual)
 
 
-def compare_keyed(request: Request, expected: Array, actual: Array) -> Comparison:
+def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
     """Compares records with the partner that has the same key; where a key stands more than once, by matching.
 
     Args:
@@ -75,12 +75,12 @@ def compare_keyed(request: Request, expected: Array, actual: Array) -> Compariso
             differing=request.total,
             message=f"cannot be compared: {wrong}",
         )
-    nearness = Nearness(kind, Bound.of_rule(request.rule), keys)
-    merge = nearness.bound.signed_zero == "equal"
+    criterion = MatchCriterion(kind, Bound.of_rule(request.rule), keys)
+    merge = criterion.bound.signed_zero == "equal"
     hash_e = row_hash.rows(expected, kind, merge_zeros=merge, only=keys)
     hash_a = row_hash.rows(actual, kind, merge_zeros=merge, only=keys)
     if len(np.unique(hash_e)) < len(hash_e) or len(np.unique(hash_a)) < len(hash_a):
-        return _by_matching(request, nearness, expected, actual)
+        return _by_matching(request, criterion, expected, actual)
     return _result(request, expected, actual, _join(hash_e, hash_a), {})
 
 
@@ -92,9 +92,9 @@ def _join(hash_e: row_hash.Hashes, hash_a: row_hash.Hashes) -> Places:
     return np.where(hash_e[places] == hash_a, places, _FREE).astype(np.int64)
 
 
-def _by_matching(request: Request, nearness: Nearness, expected: Array, actual: Array) -> Comparison:
+def _by_matching(request: ComparisonRequest, criterion: MatchCriterion, expected: Array, actual: Array) -> Comparison:
     try:
-        partner = bipartite_matching.match(nearness, expected, actual)
+        partner = bipartite_matching.match(criterion, expected, actual)
     except TooManyCandidates:
         return request.result(
             same=False,
@@ -106,18 +106,20 @@ def _by_matching(request: Request, nearness: Nearness, expected: Array, actual: 
     numbers: dict[str, Any] = {}
     outliers = request.rule.outliers
     if outliers is not None and (partner == _FREE).any():
-        second = Nearness(request.element_type, Bound.of_outliers(outliers, request.rule), nearness.keys)
+        second = MatchCriterion(request.element_type, Bound.of_outliers(outliers, request.rule), criterion.keys)
         beyond = int(np.count_nonzero(bipartite_matching.match(second, expected, actual) == _FREE))
         numbers["outliers"] = {"missed": int(np.count_nonzero(partner == _FREE)), "beyond": beyond}
     return _result(request, expected, actual, partner, numbers)
 
 
-def _result(request: Request, expected: Array, actual: Array, partner: Places, numbers: dict[str, Any]) -> Comparison:
+def _result(
+    request: ComparisonRequest, expected: Array, actual: Array, partner: Places, numbers: dict[str, Any]
+) -> Comparison:
     """The comparison of matched rows, and of those without a partner."""
     kind, rule = request.element_type, request.rule
     paired = np.flatnonzero(partner != _FREE)
     second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
-    tally = Tally(kind, Bound.of_rule(rule), second)
+    tally = DifferenceStatistics(kind, Bound.of_rule(rule), second)
     if paired.size:
         tally.add(partner[paired], expected[partner[paired]], actual[paired])
     only_a = np.flatnonzero(partner == _FREE)
@@ -159,16 +161,18 @@ def count_changed(element_type: ElementType, expected: Array, actual: Array) -> 
 
 
 def _metric_problems(
-    request: Request, tally: Tally, expected: Array, actual: Array, numbers: dict[str, Any]
+    request: ComparisonRequest, tally: DifferenceStatistics, expected: Array, actual: Array, numbers: dict[str, Any]
 ) -> list[str]:
-    baselines = error_norms.Baselines(request.element_type)
+    baselines = error_norms.ExpectedNorms(request.element_type)
     baselines.add(expected, actual)
     found = error_norms.values(tally.sums, baselines)
     numbers["metrics"] = {name: finite(value) for name, value in found.items()}
     return error_norms.failures(request.rule.metric, found)
 
 
-def _problems(request: Request, tally: Tally, only_e: int, only_a: int, numbers: dict[str, Any]) -> list[str]:
+def _problems(
+    request: ComparisonRequest, tally: DifferenceStatistics, only_e: int, only_a: int, numbers: dict[str, Any]
+) -> list[str]:
     outliers, missed = request.rule.outliers, tally.broken + max(only_e, only_a)
     if outliers is not None:
         beyond = tally.beyond + int(numbers.get("outliers", {}).get("beyond", max(only_e, only_a)))
@@ -185,7 +189,12 @@ def _problems(request: Request, tally: Tally, only_e: int, only_a: int, numbers:
 
 
 def _first(
-    request: Request, first: tuple[Element, ...], only_e: Array, only_a: Array, places_e: Places, places_a: Places
+    request: ComparisonRequest,
+    first: tuple[Element, ...],
+    only_e: Array,
+    only_a: Array,
+    places_e: Places,
+    places_a: Places,
 ) -> tuple[Element, ...]:
     """The first pairs that differ, the first rows only in the baseline, and the first only here: each has its share."""
     found: list[Element] = []

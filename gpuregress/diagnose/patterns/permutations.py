@@ -70,7 +70,7 @@ def shift(column: Column) -> Finding | None:
 def _distances(column: Column) -> list[int]:
     found = set(range(1, _FARTHEST + 1))
     found |= {column.evidence.shape[-1]} if len(column.evidence.shape) > 1 else set()
-    layout = column.evidence.layout
-    found |= {layout.threads, layout.per_block} if layout is not None else set()
+    mapping = column.evidence.mapping
+    found |= {mapping.threads, mapping.per_block} if mapping is not None else set()
     nearest_first = sorted(found)
     return [sign * distance for distance in nearest_first for sign in (1, -1)]

@@ -26,12 +26,12 @@ def tail(evidence: Evidence) -> Finding | None:
 
 
 def _last_block(evidence: Evidence, first: int) -> str:
-    layout = evidence.layout
-    if layout is None or layout.kind != "thread" or first % layout.threads:
+    mapping = evidence.mapping
+    if mapping is None or mapping.kind != "thread" or first % mapping.threads:
         return ""
-    length, block = evidence.total - first, first // layout.threads
-    if length < layout.threads:
-        return f": exactly the last, partial block ({block}, {length} of {layout.threads} threads)"
+    length, block = evidence.total - first, first // mapping.threads
+    if length < mapping.threads:
+        return f": exactly the last, partial block ({block}, {length} of {mapping.threads} threads)"
     return f": from block {block} on"
 
 
@@ -45,51 +45,51 @@ def stretch(evidence: Evidence) -> Finding | None:
         return None
     what = "the first elements" if first == 0 else "one stretch"
     message = f"{what}: {share(evidence.differing, length)} elements from {first} to {last} differ"
-    layout = evidence.layout
-    if layout is not None:
-        blocks = np.unique(layout.block_of(evidence.indices))
+    mapping = evidence.mapping
+    if mapping is not None:
+        blocks = np.unique(mapping.block_of(evidence.indices))
         message += f" (block{'s' if len(blocks) > 1 else ''} {listed(blocks)})"
     return Finding("stretch", message)
 
 
 def whole_blocks(evidence: Evidence) -> Finding | None:
     """Every touched block differs to 95 %, and other blocks not at all; eight elements."""
-    layout = evidence.layout
-    if layout is None or layout.per_block < 2 or layout.blocks < 2 or evidence.count < 8 or _is_everything(evidence):
+    mapping = evidence.mapping
+    if mapping is None or mapping.per_block < 2 or mapping.blocks < 2 or evidence.count < 8 or _is_everything(evidence):
         return None
-    blocks, counts = np.unique(layout.block_of(evidence.indices), return_counts=True)
+    blocks, counts = np.unique(mapping.block_of(evidence.indices), return_counts=True)
     sizes = _block_sizes(evidence, blocks)
-    if not evidence.fills(counts, sizes) or len(blocks) >= layout.blocks:
+    if not evidence.fills(counts, sizes) or len(blocks) >= mapping.blocks:
         return None
     message = (
-        f"whole blocks: {listed(blocks)} of {layout.blocks}, {share(evidence.differing, int(sizes.sum()))} elements"
+        f"whole blocks: {listed(blocks)} of {mapping.blocks}, {share(evidence.differing, int(sizes.sum()))} elements"
     )
     return Finding("blocks", message)
 
 
 def _block_sizes(evidence: Evidence, blocks: Indices) -> Indices:
     """How many elements of the buffer each block has."""
-    layout = evidence.layout
-    assert layout is not None
-    if layout.kind != "tile":
-        return np.minimum(layout.per_block, evidence.total - blocks * layout.per_block)
-    rows = evidence.total // layout.width
-    high = np.minimum(layout.tile[0], rows - blocks // layout.across * layout.tile[0])
-    wide = np.minimum(layout.tile[1], layout.width - blocks % layout.across * layout.tile[1])
+    mapping = evidence.mapping
+    assert mapping is not None
+    if mapping.kind != "tile":
+        return np.minimum(mapping.per_block, evidence.total - blocks * mapping.per_block)
+    rows = evidence.total // mapping.width
+    high = np.minimum(mapping.tile[0], rows - blocks // mapping.across * mapping.tile[0])
+    wide = np.minimum(mapping.tile[1], mapping.width - blocks % mapping.across * mapping.tile[1])
     return np.asarray(high * wide)
 
 
 def thread(evidence: Evidence) -> Finding | None:
     """The same thread, lane or warp of every block: four elements in two blocks, eight for a lane or a warp."""
-    layout = evidence.layout
-    if layout is None or evidence.count < 4 or layout.threads < WARP or _is_everything(evidence):
+    mapping = evidence.mapping
+    if mapping is None or evidence.count < 4 or mapping.threads < WARP or _is_everything(evidence):
         return None
-    threads = layout.thread_of(evidence.indices)
+    threads = mapping.thread_of(evidence.indices)
     if threads is None:
         return None
-    blocks = len(np.unique(layout.block_of(evidence.indices)))
+    blocks = len(np.unique(mapping.block_of(evidence.indices)))
     distinct, lanes, warps = np.unique(threads), np.unique(threads % WARP), np.unique(threads // WARP)
-    where = f"in {blocks} of {layout.blocks} blocks"
+    where = f"in {blocks} of {mapping.blocks} blocks"
     if len(distinct) == 1 and blocks > 1:
         number = int(distinct[0])
         return Finding("thread", f"one thread of each block: thread {number} (lane {number % WARP}), {where}")
@@ -97,9 +97,9 @@ def thread(evidence: Evidence) -> Finding | None:
         return None
     if len(lanes) == 1:
         return Finding("lane", f"one lane of each warp: lane {lanes[0]}, {len(warps)} warps, {where}")
-    if len(warps) == 1 and layout.threads > WARP and blocks > 1:
+    if len(warps) == 1 and mapping.threads > WARP and blocks > 1:
         return Finding("warp", f"one warp of each block: warp {warps[0]}, {where}")
-    if len(distinct) <= layout.threads // 8 and blocks > 1 and evidence.differing >= 0.9 * len(distinct) * blocks:
+    if len(distinct) <= mapping.threads // 8 and blocks > 1 and evidence.differing >= 0.9 * len(distinct) * blocks:
         return Finding("thread", f"the same {len(distinct)} threads of each block: {listed(distinct)}, {where}")
     return None
 

@@ -60,14 +60,14 @@ def _blocks(evidence: Evidence, still: Mask) -> str:
     short = _short_launch(evidence, evidence.indices[still])
     if short:
         return short
-    layout = evidence.layout
-    if layout is None:
+    mapping = evidence.mapping
+    if mapping is None:
         return ""
-    blocks = np.unique(layout.block_of(evidence.indices[still]))
-    last = (evidence.total - 1) // layout.per_block
-    partial = evidence.total % layout.per_block
-    if layout.kind == "thread" and blocks.tolist() == [last] and partial and np.count_nonzero(still) == partial:
-        return f"; the last partial block, {last}, with {partial} of {layout.threads} threads at work"
+    blocks = np.unique(mapping.block_of(evidence.indices[still]))
+    last = (evidence.total - 1) // mapping.per_block
+    partial = evidence.total % mapping.per_block
+    if mapping.kind == "thread" and blocks.tolist() == [last] and partial and np.count_nonzero(still) == partial:
+        return f"; the last partial block, {last}, with {partial} of {mapping.threads} threads at work"
     return f"; block{'s' if len(blocks) > 1 else ''} {listed(blocks)}"
 
 

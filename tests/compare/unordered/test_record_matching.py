@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpuregress import compare, dtypes
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import bipartite_matching
-from gpuregress.compare.unordered.candidates import Nearness
+from gpuregress.compare.unordered.candidates import MatchCriterion
 from gpuregress.records import Outliers, Rule
 from tests.compare.oracle import largest_matching
 from tests.compare.rooms import against, array, request
@@ -141,9 +141,9 @@ RULES = (
 def test_the_matching_is_as_large_as_brute_force(dtype: str, rule: Rule, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 9))
     e, a = (array(dtype, data.draw(st.lists(VALUES[dtype], min_size=size, max_size=size))) for _ in range(2))
-    nearness = Nearness(dtypes.parse(dtype), Bound.of_rule(rule))
-    near = [[bool(nearness.near(e[i : i + 1], a[j : j + 1])[0]) for j in range(size)] for i in range(size)]
-    partner = bipartite_matching.match(nearness, e, a)
+    criterion = MatchCriterion(dtypes.parse(dtype), Bound.of_rule(rule))
+    near = [[bool(criterion.near(e[i : i + 1], a[j : j + 1])[0]) for j in range(size)] for i in range(size)]
+    partner = bipartite_matching.match(criterion, e, a)
     paired = np.flatnonzero(partner >= 0)
     assert len(set(partner[paired].tolist())) == len(paired), "a partner has one partner"
     assert all(near[partner[row]][row] for row in paired.tolist())
