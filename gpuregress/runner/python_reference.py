@@ -20,7 +20,7 @@ import numpy.typing as npt
 from gpuregress import conversion, dtypes, usermodules
 from gpuregress.conversion import NotRepresentable
 from gpuregress.dtypes import ElementType
-from gpuregress.records import Case, ReferenceKernel
+from gpuregress.records import Case
 
 Array = npt.NDArray[np.generic]
 
@@ -60,18 +60,6 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     except Exception as error:
         raise ReferenceFailed(f"{_shown(function)} raised {_said(error, function)}") from error
     return _shaped(result, case, buffer, function)
-
-
-def shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
-    """Buffers whose gold standards come from the very same launches, together: those are run once."""
-    groups: list[list[str]] = []
-    for name, kernel in kernels.items():
-        group = next((group for group in groups if kernels[group[0]] == kernel), None)
-        if group is None:
-            groups.append([name])
-        else:
-            group.append(name)
-    return groups
 
 
 def _shaped(result: Any, case: Case, buffer: str, function: str) -> ReferenceResult:

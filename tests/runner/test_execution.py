@@ -13,6 +13,7 @@ import pytest
 
 from gpuregress import launchlog
 from gpuregress.devices.base import DeviceModule
+from gpuregress.dump import writer
 from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import (
@@ -23,10 +24,12 @@ from gpuregress.records import (
     Fill,
     Launch,
     Outcome,
+    PoisonComparison,
+    PoisonDependence,
     TimingLoop,
     UnwrittenElements,
 )
-from gpuregress.runner import execution, run_case
+from gpuregress.runner import buffer_reader, run_case
 from tests import fakes
 
 
@@ -104,29 +107,6 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     log = launchlog.read(tmp_path / "launch.log")
     assert isinstance(log.events[-1], launchlog.Fault)
     assert not log.unfinished
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (np.int32(35), "35 (0x23)"),
-        (np.int32(-3), "-3 (0xfffffffd)"),
-        (np.int8(-128), "-128 (0x80)"),
-        (np.int64(-1), "-1 (0xffffffffffffffff)"),
-        (np.uint64(2**64 - 1), "18446744073709551615 (0xffffffffffffffff)"),
-        (np.array([(0, -2)], "i4,i2")[0], "(0, -2 (0xfffe))"),
-    ],
-)
-def test_status_codes_are_shown_in_hexadecimal_too(value: np.generic, shown: str) -> None:
-    assert execution._code(value) == shown
-
-
-def test_a_status_that_is_not_zero_is_a_fault(tmp_path: Path) -> None:
-    buffers = {**fakes.case("status").buffers, "out": Buffer("out", "int32", (8,))}
-    outcome = run(fakes.case("status", status="out", buffers=buffers), tmp_path)
-    assert outcome.fault is not None
-    assert (outcome.fault.kind, outcome.fault.message) == ("status", "out[2] = 7 (0x7)")
-    assert outcome.fault.position == 0
 
 
 class FailsLate(fakes.FakeDevice):
@@ -297,3 +277,38 @@ def test_a_device_is_told_how_many_threads_a_case_launches(tmp_path: Path) -> No
     launches = (launch, dataclasses.replace(launch, grid=(2, 3, 1), block=(4, 5, 1)))
     run(dataclasses.replace(case, launches=launches), tmp_path, Curious())
     assert told == [math.prod(launch.grid) * math.prod(launch.block) + 120]
+
+
+def test_two_poisons_prove_what_nobody_wrote(tmp_path: Path) -> None:
+    outcome = run(fakes.case("double", settings=CaseSettings(poison="twice")), tmp_path)
+    compared = outcome.observations.poison_twice["out"]
+    assert compared == PoisonComparison(UnwrittenElements(1, 8, ((7, 8),)), None)
+    whole = run(fakes.case("twice", settings=CaseSettings(poison="twice")), tmp_path / "b")
+    assert whole.observations.poison_twice["out"] == PoisonComparison(None, None)
+
+
+def test_a_result_that_depends_on_what_was_there_before_shows(tmp_path: Path) -> None:
+    outcome = run(
+        fakes.case("count", settings=CaseSettings(poison="twice")), tmp_path
+    )  # stands for a kernel that reads its out
+    assert outcome.observations.poison_twice["out"].shows == PoisonDependence(8, 8, 0)
+
+
+def test_no_poison_where_a_tool_looks_for_reads_of_what_was_never_written(tmp_path: Path) -> None:
+    outcome = run(fakes.case("double", settings=CaseSettings(poison="none")), tmp_path)
+    assert Path(outcome.dumps[0].path).read_text().splitlines()[-1] == "0.0"
+
+
+def test_a_large_buffer_is_dumped_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run(fakes.case("double", count=1000), tmp_path / "a")
+    monkeypatch.setattr(buffer_reader, "LARGE", 100)
+    monkeypatch.setattr(buffer_reader, "PIECE", 128)
+    monkeypatch.setattr(buffer_reader.BufferReader, "array", lambda _self: pytest.fail("read whole"))
+    pieces = run(fakes.case("double", count=1000), tmp_path / "b")
+    assert Path(pieces.dumps[0].path).read_bytes() == Path(whole.dumps[0].path).read_bytes()
+    assert pieces.dumps[0].digest == whole.dumps[0].digest
+    assert pieces.observations.unwritten == whole.observations.unwritten
+    monkeypatch.setattr(writer, "DumpWriter", lambda *_a, **_k: pytest.fail("formatted again"))
+    known = {"out": {whole.dumps[0].digest: whole.dumps[0].path}}
+    copied = run(fakes.case("double", count=1000), tmp_path / "c", known=known)
+    assert Path(copied.dumps[0].path).read_bytes() == np.fromfile(whole.dumps[0].path, np.uint8).tobytes()
