@@ -1,4 +1,7 @@
-"""Execution of one case on one device: fill, launch, read and dump; then timing, repeats and references."""
+"""Execution of one case on one device.
+
+The first run fills, launches, reads and dumps. Timing, repeats, the run under the other poison and references follow.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def run_case(
     first_launch: int,
     dumps: Path | str,
     known: Mapping[str, Mapping[str, str]],
-    place: str = "",
+    device_label: str = "",
     references: Mapping[str, Program] | None = None,
     entering: Callable[[str], None] = lambda _phase: None,
 ) -> Outcome:
@@ -62,7 +65,7 @@ def run_case(
         first_launch: the log number of the first launch; further ones count up.
         dumps: the folder for dumps.
         known: buffer → digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
-        place: the device as people call it; its own name where not given.
+        device_label: the device as people call it; its own name where not given.
         references: buffer → the compiled source of the kernels that are its reference.
         entering: is told `launching` when the clock of the case's time limit starts, `saving` when it stops;
             `computing` before a function of the user is called, `preparing` or `saving` after it.
@@ -71,7 +74,7 @@ def run_case(
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
     """
     began = time.perf_counter()
-    launcher = Launcher(device, case, log, first_launch, place or device.info.name, entering)
+    launcher = Launcher(device, case, log, first_launch, device_label or device.info.name, entering)
     run = _CaseRun(launcher, program, DumpFolder(case, Path(dumps)), known, references or {})
     outcome = Outcome(case.name, "done", device=device.info)
     error = ""
@@ -87,7 +90,7 @@ def run_case(
     except OSError as wrong:
         error, message = "StorageError", str(storage.explain(wrong, Path(wrong.filename or dumps)))
     except MemoryError:
-        error, message = "DeviceError", f"not enough memory on {launcher.device_name} or its host for {case.name}"
+        error, message = "DeviceError", f"not enough memory on {launcher.device_label} or its host for {case.name}"
     finally:
         device.free_all()
     if error:

@@ -39,7 +39,7 @@ class Launcher:
         case: its buffers, name and seed.
         log: of the run.
         number: the log number of the next launch.
-        device_name: the device as people call it.
+        device_label: the device as people call it.
         entering: is told the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
@@ -50,7 +50,7 @@ class Launcher:
     case: Case
     log: LaunchLog
     number: int
-    device_name: str
+    device_label: str
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
@@ -114,7 +114,7 @@ class Launcher:
         call = launchlog.render(launch, self.case.buffers)
         self.current = self.number
         self.number += 1
-        self.log.begin(self.current, self.device_name, self.case.name, call, self.case.seed)
+        self.log.begin(self.current, self.device_label, self.case.name, call, self.case.seed)
         try:
             report = self.device.launch(module, entry.mangled, launch.grid, launch.block, launch.shared, arguments)
         except GpuregressError as error:

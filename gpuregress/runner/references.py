@@ -1,4 +1,4 @@
-"""Dumps of a case's references, computed by Python functions or by trusted kernels on freshly filled buffers."""
+"""Computation of a case's references, by Python functions or trusted kernels, and their dumps."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Child processes that run cases: what they are told, what they say, and the watch that ends those which do not."""
+"""Worker processes that run cases, their messages, and the watchdog that ends those that hang."""

@@ -1,6 +1,6 @@
-"""One case in this very process: `python -m gpuregress.workers.alone --device cuda:0 TASK.json`.
+"""Stand-alone run of one case: `python -m gpuregress.workers.alone --device cuda:0 TASK.json`.
 
-It is what a debugger or compute-sanitizer is put in front of: no worker, no red zones, one run, dumps thrown away.
+It is the target of a debugger or of compute-sanitizer: no worker, no red zones, one run, and no dumps are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAULT = 3
 
 
 def save(task: Task, path: Path, *, poison: bool = True) -> None:
-    """Writes a task that `main` can run: the case's own launches, once.
+    """Write a task that `main` can run: the case's own launches, once.
 
     Args:
         task: of a run.
@@ -46,7 +46,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
 
 
 def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None) -> int:
-    """Runs the task of a file.
+    """Run the task of a file.
 
     Args:
         arguments: `--device NAME TASK.json`.
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     except GpuregressError as error:
         sys.stderr.write(visible(f"gpuregress: {error}\n"))
         return GpuregressError.exit_code
-    sys.stdout.write(visible(f"{_told(outcome)}\n"))
+    sys.stdout.write(visible(f"{_summary(outcome)}\n"))
     sys.stdout.flush()
     code = {"done": 0, "fault": FAULT}.get(outcome.state, GpuregressError.exit_code)
     if is_dead:  # a normal exit would print a page of pycuda's warnings
@@ -81,7 +81,7 @@ def _run(task: Task, device: Device) -> Outcome:
             )
 
 
-def _told(outcome: Outcome) -> str:
+def _summary(outcome: Outcome) -> str:
     if outcome.fault is not None:
         lines = (f"{outcome.case}: {outcome.fault.kind}: {outcome.fault.message}", *outcome.fault.details)
         return "\n  ".join(lines)

@@ -1,9 +1,8 @@
-"""What parent and worker say to each other: JSON, one object a line, over a private socket.
+"""Message channel between parent and worker: JSON objects, one a line, over a private socket.
 
 A kernel's printf and a library's warnings go to the worker's captured stdout and stderr, never into this channel.
-
-Each request carries a number that nobody can guess, and each answer the number of its request: what was said of an
-earlier one, or by nobody who was asked, is dropped. A process that the worker forks has no channel.
+Each request carries a random number, and each answer the number of its request. Messages with another number are
+dropped. A process that the worker forks has no channel.
 
 Parent to worker:
 
@@ -54,10 +53,10 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, message: Mapping[str, Any], timeout_s: float | None = None) -> None:
-        """Writes one line.
+        """Write one line.
 
         Args:
-            message: what is said.
+            message: its keys and values.
             timeout_s: how long the other end may leave a full socket unread; None: for ever.
 
         Raises:
@@ -75,14 +74,14 @@ class Channel:
             self._socket.settimeout(None)
 
     def receive(self) -> Message | None:
-        """Waits for one line; None where the other end closed."""
+        """Wait for one line; None if the other end closed."""
         while (line := self._take_line()) is None:
             if not self._read():
                 return None
         return line
 
     def available(self) -> tuple[list[Message], bool]:
-        """All lines that are here now, and whether the other end is still there; waits for nothing."""
+        """Return the lines that have arrived, and whether the other end is still open, without waiting."""
         self._socket.setblocking(False)
         alive = True
         with contextlib.suppress(BlockingIOError):
@@ -95,7 +94,7 @@ class Channel:
         return lines, alive
 
     def close(self) -> None:
-        """Closes this end, which tells the other one to stop."""
+        """Close this end, which tells the other one to stop."""
         self._socket.close()
 
     def _read(self) -> bool:
@@ -125,13 +124,13 @@ class Channel:
 
 
 _UNASKED = ("ready", "refused")
-"""What a worker says before its first request."""
+"""Messages of a worker before its first request."""
 
 
 def _message(line: bytes) -> Message | None:
-    """A line as a message; None for what is none, as a function of the user may write into any descriptor."""
+    """Decode a line; None for other text, which a user function may write into any descriptor."""
     try:
-        found = json.loads(line)
+        message = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return message if isinstance(message, dict) else None

@@ -1,6 +1,7 @@
-"""The worker process: `python -m gpuregress.workers.child --channel FD DEVICE`; `start` leads here for a GPU.
+"""Main program of a worker process: `python -m gpuregress.workers.child --channel FD DEVICE`.
 
-It opens its device once, runs the cases it is sent, and ends when the channel does: a worker never outlives its parent.
+It opens its device once, runs the cases it is sent, and ends when the channel closes: a worker never outlives its
+parent. A GPU's worker comes here from `start`.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _PR_SET_PDEATHSIG = 1
 
 
 class DriverStart(Protocol):
-    """Something that was begun before: a GPU's driver."""
+    """The start of a GPU's driver, under way."""
 
     def join(self) -> None:
         """Waits until it is over, well or not."""
 
 
 def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> int:
-    """Serves one parent until it goes away.
+    """Serve one parent until it goes away.
 
     Args:
         arguments: `--channel FD DEVICE [--after-fault]`.
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
 
 
 def _load_libraries(begun: DriverStart | None) -> None:
-    """What every case needs, loaded before the first one is here, and while the card starts."""
+    """Import the libraries of every case before the first one arrives and while the GPU starts."""
     importlib.import_module("gpuregress.runner")
     if begun is None:
         return
@@ -98,7 +99,7 @@ def _serve(channel: Channel, device: Device) -> None:
     while (message := channel.receive()) is not None:
         task = from_json(Task, message["task"])
         outcome = _run(channel, device, task)
-        if task.case.settings.sanitize and task.place.startswith("cuda"):
+        if task.case.settings.sanitize and task.device_label.startswith("cuda"):
             from gpuregress.workers import sanitize  # noqa: PLC0415 - seldom asked for
 
             channel.send({"say": "phase", "phase": "checking"})
@@ -123,7 +124,7 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
                 first_launch=task.first_launch,
                 dumps=task.dumps,
                 known=task.known,
-                place=task.place,
+                device_label=task.device_label,
                 references=task.references,
                 entering=lambda phase: channel.send({"say": "phase", "phase": phase}),
             )
@@ -131,11 +132,11 @@ def _run(channel: Channel, device: Device, task: Task) -> Outcome:
         raise SystemExit(0) from None  # the parent is gone
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run
         lacking = ran_out(error)
-        said = f"{task.place or device.info.name} or its host has not enough {lacking}"
+        shortage = f"{task.device_label or device.info.name} or its host has not enough {lacking}"
         return Outcome(
             case=task.case.name,
             state="error",
-            message=said if lacking else f"an error inside gpuregress: {_name(error)}",
+            message=shortage if lacking else f"an error inside gpuregress: {_name(error)}",
             seconds=time.perf_counter() - began,
             observations=Observations(error=type(error).__name__, traceback=traceback.format_exc()),
         )
@@ -147,7 +148,7 @@ def _name(error: Exception) -> str:
 
 
 def die_with_parent() -> None:
-    """Asks Linux to kill this process when its parent dies, even inside an endless kernel."""
+    """Ask Linux to kill this process when its parent dies, even inside an endless kernel."""
     if sys.platform != "linux":
         return
     parent = os.getppid()
@@ -171,7 +172,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def serve_and_leave(opener: DeviceOpener | None = None, begun: DriverStart | None = None) -> NoReturn:
-    """Serves, then ends the process at once: the device is closed, and taking Python apart costs 50 ms."""
+    """Serve, then end the process at once: Python's own shutdown costs 50 ms."""
     code = main(sys.argv[1:], opener, begun)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The process that compiles: `python -m gpuregress.workers.compile_child --channel FD`; see `compilers`.
+"""Main program of a compiler process: `python -m gpuregress.workers.compile_child --channel FD`.
 
 Parent to child: `{"do": "compile", "source": Source, "cubin": bool}`. Child to parent:
 
@@ -21,7 +21,7 @@ from gpuregress.workers.compiler_pool import failure
 
 
 def main(descriptor: int) -> None:
-    """Compiles what it is sent until its channel ends.
+    """Compile the sources of a channel until it closes.
 
     Args:
         descriptor: of the channel's socket.

@@ -1,4 +1,7 @@
-"""Compilations in processes of their own: one that crashes or hangs is its source's error, and ^C waits for none."""
+"""Pool of compiler processes.
+
+A compilation that crashes or hangs is an error of its source alone, and ^C does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class _Compiler:
 
 
 class Compilers:
-    """Processes that compile, as a context manager: none is left when it is over.
+    """Compiler processes, as a context manager that ends them all.
 
     A process is started when there is something to compile, and takes one source after another.
 
@@ -105,21 +108,21 @@ class Compilers:
         self.close()
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when `collect` has something to say."""
+        """A descriptor that becomes readable when `collect` has a result."""
         return self._selector.fileno()
 
     @property
     def deadline(self) -> float | None:
-        """When `collect` has something to say at the latest, seconds of time.monotonic; None: nobody knows."""
+        """The latest moment of the next result, seconds of time.monotonic; None: unknown."""
         return min((one.deadline for one in self._compilers if one.key is not None), default=None)
 
     @property
     def under_way(self) -> int:
-        """How many sources are being compiled, or wait for it."""
+        """The number of sources that are being compiled or wait for it."""
         return len(self._waiting) + sum(one.key is not None for one in self._compilers)
 
     def submit(self, key: str, source: Source) -> None:
-        """Asks for a compilation; `collect` tells what came of it.
+        """Request a compilation; `collect` returns its result.
 
         Args:
             key: names it.
@@ -129,7 +132,7 @@ class Compilers:
         self._hand_out()
 
     def wait(self) -> None:
-        """Waits until `collect` has something to say.
+        """Wait until `collect` has a result.
 
         Raises:
             Interrupted: the user asked to stop.
@@ -140,11 +143,11 @@ class Compilers:
             self._stop.check()
 
     def collect(self) -> list[tuple[str, Program | GpuregressError]]:
-        """What was compiled since the last time, or could not be; waits for nothing."""
+        """Return the programs and errors since the last call, without waiting."""
         found: list[tuple[str, Program | GpuregressError]] = []
         for event, _ in self._selector.select(0):
             if event.data is not None:
-                found += self._hear(event.data)
+                found += self._on_message(event.data)
         for one in [one for one in self._compilers if one.key is not None and one.deadline <= time.monotonic()]:
             name = Path(one.source.path).name if one.source is not None else ""
             found.append((one.key or "", CompileError(f"{name}: not compiled after {self._limit_s:g} s")))
@@ -153,12 +156,12 @@ class Compilers:
         return found
 
     def dismiss(self) -> None:
-        """Ends the processes that have nothing to do; a further source starts one again."""
+        """End the idle processes; a further source starts one again."""
         for one in [one for one in self._compilers if one.key is None]:
             self._end(one)
 
     def close(self) -> None:
-        """Kills every process, whatever it does."""
+        """Kill every process."""
         for one in [*self._compilers]:
             self._end(one)
         self._waiting.clear()
@@ -196,7 +199,7 @@ class Compilers:
         self._selector.register(one.channel, selectors.EVENT_READ, one)
         return one
 
-    def _hear(self, one: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
+    def _on_message(self, one: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
         messages, alive = one.channel.available()
         found = [(one.key or "", _result(message)) for message in messages]
         if found:
@@ -230,19 +233,19 @@ def _result(message: Message) -> Program | GpuregressError:
 
 
 def failure(error: GpuregressError) -> Mapping[str, object]:
-    """A message that tells an error; `_result` reads it."""
+    """Encode an error as a message; `_result` decodes it."""
     names = error.messages if isinstance(error, UnknownNames) else {}
     return {"say": "failed", "error": type(error).__name__, "message": str(error), "names": names}
 
 
 def _death(one: _Compiler, source: Source) -> GpuregressError:
-    """A process that ended while it compiled: mostly the source's doing, as a kernel's crash is the kernel's."""
+    """Describe a process that ended while it compiled; a crash is mostly the source's fault."""
     code = one.process.returncode
     one.captured.seek(0)
-    said = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
+    printed = one.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    why = exit_cause.cause(code, said, Phase.PREPARING, is_limited=is_limited).why
-    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+    why = exit_cause.find(code, printed, Phase.PREPARING, is_limited=is_limited).why
+    last = next((line.strip() for line in reversed(printed) if line.strip()), "")
     details = "".join(f": {text}" for text in (why, last) if text)
     what = f"{Path(source.path).name}: the compiler's process {death_of(code)}{details}"
     return CompileError(what) if code is not None and code < 0 and not why else HarnessError(what)

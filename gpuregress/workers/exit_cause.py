@@ -1,4 +1,4 @@
-"""Why a worker died: of the kernel that it launched, of the user's Python, or of neither. Pure."""
+"""Cause of a worker's death: its kernel, the user's Python code, or neither."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MEMORY_WORDS = (
     "can't start new thread",
 )
 _FROM_OUTSIDE = {
-    signal.SIGKILL: "somebody killed it, or memory ran out (`dmesg` tells whether the system did it)",
-    signal.SIGTERM: "somebody ended it",
-    signal.SIGINT: "somebody ended it",
-    signal.SIGHUP: "somebody ended it",
+    signal.SIGKILL: "it was killed from outside, or memory ran out (`dmesg` tells whether the system did it)",
+    signal.SIGTERM: "it was ended from outside",
+    signal.SIGINT: "it was ended from outside",
+    signal.SIGHUP: "it was ended from outside",
     signal.SIGXCPU: "its processor time is limited (see `ulimit -t`)",
     signal.SIGXFSZ: "the size of its files is limited (see `ulimit -f`)",
 }
@@ -34,19 +34,19 @@ _NO_MEMORY = "memory ran out, or is limited (see `ulimit -v`): no fault of the k
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Who is to blame for a worker's death, and what else may have caused it, in words; "" where no more is known."""
+    """The party to blame for a worker's death, and an explanation for the user; "" if nothing is known."""
 
     whose: Literal["kernel", "user", "none"]
     why: str = ""
 
 
-def cause(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bool) -> Cause:
-    """Who is to blame.
+def find(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bool) -> Cause:
+    """Find the cause of a worker's death.
 
     Args:
         code: the process's return code, negative for a signal.
         words: the last lines that it wrote.
-        phase: what it was at.
+        phase: its phase at the end.
         is_limited: its address space has a limit, so that any allocation may fail.
     """
     number = -code if code is not None and code < 0 else 0

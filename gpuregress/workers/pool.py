@@ -1,4 +1,7 @@
-"""Cases spread over worker processes: a time limit on each, a fresh worker after a fault, nothing lost in a crash."""
+"""Pool of worker processes, one on each device slot.
+
+Each case has a time limit. After a fault its worker is replaced; a crash loses no other case.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _FAILED_STARTS = 2
 
 @dataclass(frozen=True, slots=True)
 class CaseStarted:
-    """A worker took a case."""
+    """Event: a worker took a case."""
 
     case: str
     slot: str
@@ -36,7 +39,7 @@ class CaseStarted:
 
 @dataclass(frozen=True, slots=True)
 class CaseNotCompiled:
-    """A case that cannot run: its source does not compile, or has other kernels than its job launches."""
+    """Event: a case cannot run, for its source does not compile or lacks a kernel that the job launches."""
 
     case: Case
     error: GpuregressError
@@ -55,7 +58,7 @@ class TaskFeed(Protocol):
 
     @property
     def deadline(self) -> float | None:
-        """When there is something new at the latest, seconds of time.monotonic; None: nobody knows."""
+        """The latest moment of a change, seconds of time.monotonic; None: unknown."""
 
     def fileno(self) -> int:
         """A descriptor that becomes readable when there is something new; -1: there is none to wait for."""
@@ -163,7 +166,7 @@ class Pool:
                 if self._feed.is_ready:
                     continue
             ready = self._ready_slots()
-            now = time.monotonic()  # whoever takes an outcome may take long: what workers said meanwhile is heard first
+            now = time.monotonic()  # the consumer of an outcome may take long: messages of that time come first
             for state in ready:
                 yield from self._listen(state)
             for state in self._slots:
@@ -173,11 +176,11 @@ class Pool:
         """Keep a task ready for each slot."""
         if self._feed is None or self._feed.is_over:
             return
-        for found in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
-            if isinstance(found, CaseNotCompiled):
-                yield found
+        for item in self._feed.take(max(0, len(self._slots) - len(self._waiting))):
+            if isinstance(item, CaseNotCompiled):
+                yield item
             else:
-                self._waiting.append(found)
+                self._waiting.append(item)
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
@@ -189,7 +192,7 @@ class Pool:
                 continue
             worker = self._staff(state)
             if worker.is_free:
-                task = dataclasses.replace(waiting.popleft(), place=state.slot.label)
+                task = dataclasses.replace(waiting.popleft(), device_label=state.slot.label)
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
         if waiting and all(state.lost for state in self._slots):
@@ -227,13 +230,13 @@ class Pool:
             return
         messages, alive = worker.messages()
         for message in messages:
-            outcome = self._hear(state, worker, message)
+            outcome = self._on_message(state, worker, message)
             if outcome is not None:
                 yield outcome
         if not alive and state.worker is worker:
-            yield from self._bury(state, worker)
+            yield from self._on_exit(state, worker)
 
-    def _hear(self, state: _SlotState, worker: Worker, message: Message) -> Outcome | None:
+    def _on_message(self, state: _SlotState, worker: Worker, message: Message) -> Outcome | None:
         now = time.monotonic()
         if message["say"] == "ready":
             worker.ready, state.failed_starts, state.suspect = True, 0, False
@@ -256,19 +259,19 @@ class Pool:
     # --- when it goes wrong -------------------------------------------------------------------------------------------
 
     def _dismiss(self, state: _SlotState, worker: Worker) -> None:
-        """Ends a worker; the next one on this slot must prove the device well."""
+        """End a worker; the next one on this slot must prove that the device is healthy."""
         self._selector.unregister(worker.channel)
         state.worker, state.suspect = None, True
         if not worker.end(grace_s=0.2):
             state.lost = _lost(worker)
 
-    def _bury(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
-        """A worker's channel closed: it refused, it crashed, or it was killed at its limit."""
+    def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
+        """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""
         task, started, late = worker.task, worker.ready, worker.watch.late
         self._dismiss(state, worker)
         if not started:
             state.failed_starts += 1
-            why = worker.refusal or _stillborn(worker)
+            why = worker.refusal or _startup_error(worker)
             if state.failed_starts >= _FAILED_STARTS or worker.refusal or late is not None:
                 state.lost = why
             if task is not None and not all(other.lost for other in self._slots if other is not state):
@@ -303,8 +306,8 @@ def _lost(worker: Worker) -> str:
     )
 
 
-def _stillborn(worker: Worker) -> str:
-    """How a worker ended before it was ready, with the last thing it wrote: there the reason stands."""
+def _startup_error(worker: Worker) -> str:
+    """Describe the end of a worker that never became ready, with the last line it wrote."""
     last = worker.tail()[-1:]
     how = worker.death()
     if worker.watch.late is not None:
@@ -320,49 +323,48 @@ def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "
 def _crashed(worker: Worker, task: Task) -> Outcome:
     seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    found = exit_cause.cause(worker.process.returncode, tail, phase, is_limited=is_limited)
-    number, call = _blame(task)
+    cause = exit_cause.find(worker.process.returncode, tail, phase, is_limited=is_limited)
+    number, call = _unfinished_launch(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if phase is Phase.COMPUTING:
-        where = f"in a Python function of the job ({_users(task)})"
-    why = f"{worker.death()} {where}" + (f": {found.why}" if found.why else "")
-    if found.whose == "kernel":
+        where = f"in a Python function of the job ({_user_functions(task)})"
+    why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
+    if cause.whose == "kernel":
         fault = Fault("crash", why, tail, number, _position(task, number))
         return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
-    error = "UserCodeError" if found.whose == "user" else "HarnessError"
+    error = "UserCodeError" if cause.whose == "user" else "HarnessError"
     return dataclasses.replace(_refused(task, why, tail, error), seconds=seconds)
 
 
 def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
-    seconds = time.monotonic() - worker.began
+    seconds, limit = time.monotonic() - worker.began, worker.watch.limit
+    if late is Phase.COMPUTING:
+        why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
+        return dataclasses.replace(_refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
     if late is not Phase.LAUNCHING:
-        if late is Phase.COMPUTING:
-            why = f"a Python function of the job ({_users(task)}) did not come back within {worker.watch.limit:g} s"
-            return dataclasses.replace(_refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
-        why = f"{worker.slot.label} did not answer for {worker.watch.limit:g} s while {late} the case"
+        why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
-    number, call = _blame(task)
-    where = f" in launch {number}, {call}" if number is not None else ""
-    message = f"killed at its limit of {worker.watch.limit:g} s{where}"
-    fault = Fault("timeout", message, (), number, _position(task, number))
+    number, call = _unfinished_launch(task)
+    launch = f" in launch {number}, {call}" if number is not None else ""
+    fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 
 
-def _users(task: Task) -> str:
-    """The functions of the user that run in a worker: its fills and references."""
+def _user_functions(task: Task) -> str:
+    """List the user functions that run in a worker: fills and references."""
     fills = (buffer.fill for buffer in task.case.buffers.values() if buffer.fill is not None)
     paths = [*(str(fill.options["function"]) for fill in fills if fill.kind == "python"), *task.case.reference.values()]
     return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in paths))
 
 
 def _position(task: Task, number: int | None) -> int | None:
-    """Which of the case's own launches has a log number: those come before its repeats and references."""
+    """Find the case's own launch with a log number; its own come before its repeats and references."""
     own = number is not None and number < task.first_launch + len(task.case.launches)
     return number - task.first_launch if number is not None and own else None
 
 
-def _blame(task: Task) -> tuple[int | None, str]:
-    """The launch of this case that the log says never came back."""
+def _unfinished_launch(task: Task) -> tuple[int | None, str]:
+    """Find the launch of this case that the log says never ended."""
     from gpuregress import launchlog  # noqa: PLC0415 - loads numpy; a worker is started before that
 
     try:

@@ -1,4 +1,4 @@
-"""One worker process: started in a session of its own, spoken to over its channel, ended with its whole group."""
+"""Worker process: started in a session of its own, and ended with its process group."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DeviceSlot:
 
 
 def death_of(code: int | None) -> str:
-    """How a process ended, in words.
+    """Describe how a process ended.
 
     Args:
         code: as subprocess gives it: the negative number of a signal, the exit code; None where it has not ended.
@@ -105,7 +105,7 @@ class Worker:
         return self.task is None and self.watch.phase in (Phase.STARTING, Phase.IDLE)
 
     def submit(self, task: Task) -> None:
-        """Sends a task; where the worker is already gone, its end is noticed by whoever reads the channel."""
+        """Send a task. If the worker is already gone, the reader of its channel notices."""
         self.task = task
         with contextlib.suppress(OSError):
             self._before_task = self._captured.stat().st_size if self.ready else 0
@@ -116,21 +116,21 @@ class Worker:
             self.channel.send({"do": "run", "task": task}, timeout_s=watchdog.STARTING_S)
 
     def messages(self) -> tuple[list[Message], bool]:
-        """What it said since the last time, and whether the channel is still open."""
+        """Return its messages since the last call, and whether the channel is still open."""
         return self.channel.available()
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to its whole process group."""
+        """Send a signal to its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
     def death(self) -> str:
-        """How the process ended, in words."""
+        """Describe how the process ended."""
         code = self.process.returncode
         return "the worker closed its channel" if code is None else f"the worker process {death_of(code)}"
 
     def tail(self) -> tuple[str, ...]:
-        """The last lines it wrote to stdout and stderr, of its task if it has one; none of the cases before."""
+        """Return the last lines of its output, of its current task only."""
         with contextlib.suppress(OSError), self._captured.open("rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(self._before_task, file.tell() - _TAIL_BYTES))
@@ -139,15 +139,15 @@ class Worker:
         return ()
 
     def release(self) -> None:
-        """Lets an idle worker go, and does not wait: it leaves when its channel closes, and a GPU's context takes long.
+        """Let an idle worker go without waiting: a GPU's context takes long to close.
 
-        Whoever waits for it is a thread that does not keep this process; if that ends first, the worker dies with it.
+        A daemon thread waits for it. If this process ends first, the worker dies with it.
         """
         self.channel.close()
         threading.Thread(target=self.end, name=f"end of worker {self.process.pid}", daemon=True).start()
 
     def end(self, grace_s: float = 2.0) -> bool:
-        """Ends the process group, whatever it does: the channel's end first, then SIGTERM, then SIGKILL.
+        """End the process group: close the channel, then send SIGTERM, then SIGKILL.
 
         Args:
             grace_s: how long it has to leave by itself, and then to obey SIGTERM.

@@ -1,4 +1,4 @@
-"""One more pass of a case under compute-sanitizer, in a process of its own; what it finds goes into the outcome."""
+"""Additional pass of a case under compute-sanitizer, in a process of its own."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
         device: as this process calls it.
     """
     tool = task.case.settings.sanitize or ""
-    found: tuple[SanitizerReport, ...] = ()
+    reports: tuple[SanitizerReport, ...] = ()
     problem = ""
     try:
-        found, problem = _watch(task, tool, device)
+        reports, problem = _watch(task, tool, device)
     except DeviceError as error:
         problem = str(error)
-    result = SanitizerResult(tool, problem, tuple(_finding(one) for one in found))
+    result = SanitizerResult(tool, problem, tuple(_finding(one) for one in reports))
     observed = dataclasses.replace(outcome.observations, sanitizer=result)
     outcome = dataclasses.replace(outcome, observations=observed)
-    worst = next((report for report in found if report.kind), None)
+    worst = next((report for report in reports if report.kind), None)
     if outcome.state != "done" or worst is None:
         return outcome
     position = _position(task.case, worst)
@@ -57,7 +57,7 @@ def _position(case: Case, report: SanitizerReport) -> int | None:
 
 
 def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, ...], str]:
-    """The tool's findings, and why there are none where it could not look."""
+    """Return the tool's findings, and why it could not run."""
     with storage.scratch() as folder:
         saved, log = folder / "task.json", folder / "report.txt"
         # Poison counts as written: initcheck would find nothing.
@@ -71,16 +71,16 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
         except subprocess.TimeoutExpired:
             return (), f"it did not end within {CHECKING_S - _SPARE_S:g} s"
         text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    found = sanitizer.parse(text)
-    if found or done.returncode in (0, alone.FAULT):
-        return found, ""
+    reports = sanitizer.parse(text)
+    if reports or done.returncode in (0, alone.FAULT):
+        return reports, ""
     return (), _last_words(done.returncode, text, done.stdout, done.stderr)
 
 
 def _last_words(code: int, log: str, *streams: bytes) -> str:
     lines: Sequence[str] = [log, *(stream.decode(errors="replace") for stream in streams)]
     words = [line.strip("= ") for text in lines for line in text.splitlines() if line.strip("= ")]
-    return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'no more is said'}"
+    return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'without a message'}"
 
 
 def _finding(report: SanitizerReport) -> SanitizerFinding:

@@ -1,4 +1,4 @@
-"""The first file of a GPU's worker: the driver makes its context while Python looks for its libraries.
+"""Entry point of a GPU's worker, which starts the driver while Python loads its libraries.
 
     python -S -P …/gpuregress/workers/start.py --channel FD cuda:N [--after-fault]
 
@@ -26,12 +26,12 @@ class ContextStart:
         self._thread.start()
 
     def join(self) -> None:
-        """Waits until it is over, well or not."""
+        """Wait until it is over, successfully or not."""
         self._thread.join()
 
 
 def _make_context(index: int) -> None:
-    """Retains the card's primary context, for as long as the process lives."""
+    """Retain the GPU's primary context for as long as the process lives."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -42,14 +42,14 @@ def _make_context(index: int) -> None:
 
 
 def _index(arguments: list[str]) -> int:
-    """The number of the GPU that is named, 0 where the name tells none."""
+    """Parse the index of the named GPU; 0 if there is none."""
     name = next((word for word in arguments if word.startswith("cuda")), "")
     number = name.partition(":")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def main() -> None:
-    """Starts the driver, then the rest of Python, then the worker."""
+    """Start the driver, then the rest of Python, then the worker."""
     begun = ContextStart(_index(sys.argv[1:]))
     import site  # noqa: PLC0415 - what -S left out
 

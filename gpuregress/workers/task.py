@@ -1,4 +1,4 @@
-"""What a worker is sent for each case."""
+"""Request to a worker: one case to run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpuregress.records import Case, Program
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One case to run, and where its traces go.
+    """One case to run, and the files that it writes.
 
     Attributes:
         case: what to run.
@@ -19,8 +19,8 @@ class Task:
         first_launch: the log number of its first launch.
         dumps: the folder for dumps, absolute.
         known: buffer → digest of raw bytes → an existing dump file that holds them.
-        place: the device as people call it, `cuda:3`.
-        references: buffer → the compiled source of the kernels that are its gold standard.
+        device_label: the device as people call it, `cuda:3`.
+        references: buffer → the compiled source of the kernels that are its reference.
     """
 
     case: Case
@@ -29,5 +29,5 @@ class Task:
     first_launch: int
     dumps: str
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    place: str = ""
+    device_label: str = field(default="", metadata={"key": "place"})
     references: Mapping[str, Program] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The clock over one worker: which phase it is in, when that is over, and what to do then. Pure: time is handed in.
+"""Watchdog of one worker: its phase, the deadline of that phase, and the steps that end it.
 
 A job's `limits.timeout` covers its launches and nothing else: compiling, translating, filling, reading and dumping have
 one large limit of their own, so that a cold cache or a slow disk is never taken for a kernel that hangs. Each Python
@@ -19,7 +19,7 @@ KILL_GRACE_S = 10.0
 
 
 class Phase(enum.StrEnum):
-    """What a worker is at."""
+    """Phase of a worker."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -33,7 +33,7 @@ class Phase(enum.StrEnum):
 
 
 class Step(enum.Enum):
-    """What the parent does next with a worker whose time is over."""
+    """Next step of the parent for a worker whose time is over."""
 
     WAIT = enum.auto()
     TERMINATE = enum.auto()
@@ -46,7 +46,7 @@ class Watch:
     """The state of one worker's clock.
 
     Attributes:
-        phase: what the worker is at.
+        phase: of the worker.
         deadline: when that must be over, seconds on the caller's clock; None: never.
         late: the phase whose limit was passed, None while all is well.
         limit: seconds that the current (or late) phase may take.
@@ -58,7 +58,7 @@ class Watch:
     limit: float = 0.0
 
     def enter(self, phase: Phase, now: float, timeout: float = 0.0) -> None:
-        """The worker begins a phase.
+        """Begin a phase.
 
         Args:
             phase: the new phase.
@@ -81,7 +81,7 @@ class Watch:
         self.deadline = now + limits[phase] if phase in limits else None
 
     def step(self, now: float) -> Step:
-        """What to do at this moment; moves on to the next stage of ending the worker where it is time to."""
+        """Return the step for this moment, and advance to the next stage of ending the worker."""
         if self.deadline is None or now < self.deadline:
             return Step.WAIT
         if self.phase is Phase.KILLED:

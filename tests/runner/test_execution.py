@@ -256,12 +256,12 @@ def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
     assert order == ["load", "launching", "launch", "saving"]
 
 
-@pytest.mark.parametrize("place", ["", "cuda:3"])
-def test_the_log_names_the_place(tmp_path: Path, place: str) -> None:
-    run(fakes.case("double"), tmp_path, place=place)
+@pytest.mark.parametrize("label", ["", "cuda:3"])
+def test_the_log_names_the_device_by_its_label(tmp_path: Path, label: str) -> None:
+    run(fakes.case("double"), tmp_path, device_label=label)
     event = launchlog.read(tmp_path / "launch.log").events[0]
     assert isinstance(event, launchlog.Begin)
-    assert event.device == (place or "cpu")
+    assert event.device == (label or "cpu")
 
 
 def test_a_device_is_told_how_many_threads_a_case_launches(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.session.selections import GPU
 
 
 def test_the_command_for_the_debugger_runs_the_case(tmp_path: Path) -> None:
-    task = Task(fakes.case("double", name="fake/n=1,m=2"), fakes.program(), "/l", 1, "/d", place="cuda:1")
+    task = Task(fakes.case("double", name="fake/n=1,m=2"), fakes.program(), "/l", 1, "/d", device_label="cuda:1")
     said = debugger_hint.command(task, tmp_path, GPU.slots[0].environment)
     words = shlex.split(said.partition(": ")[2])
     assert words[:4] == ["env", "CUDA_VISIBLE_DEVICES=1", "cuda-gdb", "--args"]

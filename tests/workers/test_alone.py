@@ -23,7 +23,12 @@ RACE = """\
 
 def task(kernel: str, **changes: Any) -> Task:
     return Task(
-        fakes.case(kernel, **changes), fakes.program(), "/nowhere/launch.log", 5, "/nowhere/dumps", place="cuda:0"
+        fakes.case(kernel, **changes),
+        fakes.program(),
+        "/nowhere/launch.log",
+        5,
+        "/nowhere/dumps",
+        device_label="cuda:0",
     )
 
 
@@ -84,7 +89,7 @@ def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
     assert found.observations.sanitizer is not None
-    assert found.observations.sanitizer.problem == "it ended with exit code 1: no more is said"
+    assert found.observations.sanitizer.problem == "it ended with exit code 1: without a message"
     monkeypatch.setenv("PATH", "")
     found = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from gpuregress.workers.exit_cause import cause
+from gpuregress.workers.exit_cause import find
 from gpuregress.workers.watchdog import Phase
 
 WORKING = (Phase.PREPARING, Phase.SAVING, Phase.CHECKING)
@@ -12,23 +12,23 @@ WORKING = (Phase.PREPARING, Phase.SAVING, Phase.CHECKING)
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGBUS, signal.SIGABRT])
 def test_a_kernel_is_to_blame_in_its_launch_only(number: int) -> None:
-    assert cause(-number, (), Phase.LAUNCHING, is_limited=False).whose == "kernel"
-    assert {cause(-number, (), phase, is_limited=False).whose for phase in WORKING} == {"none"}
-    assert cause(-number, (), Phase.COMPUTING, is_limited=False).whose == "user"
+    assert find(-number, (), Phase.LAUNCHING, is_limited=False).whose == "kernel"
+    assert {find(-number, (), phase, is_limited=False).whose for phase in WORKING} == {"none"}
+    assert find(-number, (), Phase.COMPUTING, is_limited=False).whose == "user"
 
 
 @pytest.mark.parametrize(
     ("number", "said"),
     [
         (signal.SIGKILL, "memory ran out"),
-        (signal.SIGTERM, "somebody ended it"),
+        (signal.SIGTERM, "it was ended from outside"),
         (signal.SIGXCPU, "ulimit -t"),
         (signal.SIGXFSZ, "ulimit -f"),
     ],
 )
 def test_signals_from_outside_are_nobodys_fault_but_a_kill_in_a_launch(number: int, said: str) -> None:
     for phase in (*WORKING, Phase.LAUNCHING, Phase.COMPUTING):
-        found = cause(-number, (), phase, is_limited=False)
+        found = find(-number, (), phase, is_limited=False)
         killed_in_launch = number == signal.SIGKILL and phase is Phase.LAUNCHING
         assert found.whose == ("kernel" if killed_in_launch else "none")
         assert said in found.why
@@ -47,12 +47,12 @@ def test_signals_from_outside_are_nobodys_fault_but_a_kill_in_a_launch(number: i
 )
 @pytest.mark.parametrize("code", [-signal.SIGABRT, 1])
 def test_giving_up_for_want_of_memory_is_no_fault_of_the_kernel(word: str, code: int) -> None:
-    found = cause(code, ("Fatal", word, "at the end"), Phase.LAUNCHING, is_limited=False)
+    found = find(code, ("Fatal", word, "at the end"), Phase.LAUNCHING, is_limited=False)
     assert found.whose == "none"
     assert "memory ran out" in found.why
-    assert cause(-signal.SIGSEGV, (word,), Phase.LAUNCHING, is_limited=False).whose == "kernel"
+    assert find(-signal.SIGSEGV, (word,), Phase.LAUNCHING, is_limited=False).whose == "kernel"
 
 
 def test_an_abort_under_a_limit_is_the_limits() -> None:
-    assert cause(-signal.SIGABRT, (), Phase.LAUNCHING, is_limited=True).whose == "none"
-    assert cause(-signal.SIGSEGV, (), Phase.LAUNCHING, is_limited=True).whose == "kernel"
+    assert find(-signal.SIGABRT, (), Phase.LAUNCHING, is_limited=True).whose == "none"
+    assert find(-signal.SIGSEGV, (), Phase.LAUNCHING, is_limited=True).whose == "kernel"
