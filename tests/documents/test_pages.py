@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
@@ -53,6 +55,18 @@ def test_every_kernel_has_a_job() -> None:
 def test_every_command_is_documented(document: str) -> None:
     text = (ROOT / document).read_text()
     assert [name for name in COMMANDS if not re.search(rf"`(gpuregress )?{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented_under_its_command(name: str) -> None:
+    command = importlib.import_module(f"gpuregress.cli.{name}").command
+    (section,) = re.findall(
+        rf"^## {name}$(.*?)(?=^## )", (ROOT / "docs/commands.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    options = [option.opts for option in command.params if isinstance(option, click.Option)]
+    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", section)) | {"--json"}  # which every command may have
+    assert [names for names in options if not shown & set(names)] == []
+    assert shown - {"--json"} <= {name for names in options for name in names}
 
 
 def test_the_architecture_names_every_room_and_none_that_is_not_there() -> None:
