@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuregress.devices.cpu.builder.scalar import width
+from gpuregress.devices.cpu.ptx.types import BITS
 from tests.conformance.catalog import machine
 from tests.conformance.catalog.computing import FAMILIES, forms
 from tests.conformance.catalog.form import Form
@@ -62,7 +62,7 @@ def module(chosen: dict[str, Form]) -> str:
 
 def size(kind: str) -> int:
     """Bytes of an element of a type in a buffer."""
-    return max(width(kind), 8) // 8
+    return max(BITS[kind], 8) // 8
 
 
 def kernel(name: str, form: Form) -> str:
@@ -104,16 +104,16 @@ def _declarations(form: Form, buffers: int) -> list[str]:
 
 
 def _register(kind: str) -> str:
-    return kind if kind in ("pred", "f32", "f64") or kind[0] in "us" else f"b{width(kind)}"
+    return kind if kind in ("pred", "f32", "f64") or kind[0] in "us" else f"b{BITS[kind]}"
 
 
 def _load(register: str, kind: str, place: int) -> list[str]:
     if kind == "pred":
         return [f"ld.global.u8 %x_byte, [%x_address{place}];", f"setp.ne.u16 {register}, %x_byte, 0;"]
-    return [f"ld.global.b{width(kind)} {register}, [%x_address{place}];"]
+    return [f"ld.global.b{BITS[kind]} {register}, [%x_address{place}];"]
 
 
 def _store(register: str, kind: str, place: int) -> list[str]:
     if kind == "pred":
         return [f"selp.u16 %x_byte, 1, 0, {register};", f"st.global.u8 [%x_address{place}], %x_byte;"]
-    return [f"st.global.b{width(kind)} [%x_address{place}], {register};"]
+    return [f"st.global.b{BITS[kind]} [%x_address{place}], {register};"]

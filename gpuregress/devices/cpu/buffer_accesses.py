@@ -11,8 +11,8 @@ from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
 from gpuregress.devices.cpu.builder.frame import place
 from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.ptx import parser
-from gpuregress.devices.cpu.ptx.memory_access import space_of
-from gpuregress.devices.cpu.ptx.opcodes import Memory, info
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -80,11 +80,15 @@ def _without_copies(function: Function) -> Function:
     own = {item.name for item in function.variables if item.space == "param"}
     stored: dict[tuple[str, int], list[Operand]] = {}
     for item in function.body or ():
-        if isinstance(item, Instruction) and info(item).memory is Memory.WRITE and (place := _own_place(item, 0, own)):
+        if (
+            isinstance(item, Instruction)
+            and info(item).memory is MemoryEffect.WRITE
+            and (place := _own_place(item, 0, own))
+        ):
             stored.setdefault(place, []).append(item.operands[1])
 
     def moved(item: Statement) -> Statement:
-        if not isinstance(item, Instruction) or info(item).memory is not Memory.READ:
+        if not isinstance(item, Instruction) or info(item).memory is not MemoryEffect.READ:
             return item
         place = _own_place(item, 1, own)
         held = stored.get(place, []) if place else []
@@ -134,13 +138,18 @@ class _Collector:
 
     def _instruction(self, index: int, item: Instruction) -> None:
         facts = info(item)
-        if facts.memory is Memory.COPY:
+        if facts.memory is MemoryEffect.COPY:
             self._copy(index, item)
-        elif facts.memory is not Memory.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
+        elif facts.memory is not MemoryEffect.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
             address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)
             places = None if address is None else self._places(address)
-            self._note(index, places, reads=facts.memory is not Memory.WRITE, writes=facts.memory is not Memory.READ)
-            if facts.memory is Memory.UPDATE:
+            self._note(
+                index,
+                places,
+                reads=facts.memory is not MemoryEffect.WRITE,
+                writes=facts.memory is not MemoryEffect.READ,
+            )
+            if facts.memory is MemoryEffect.UPDATE:
                 self._found.updated |= places or set()
 
     def _copy(self, index: int, item: Instruction) -> None:

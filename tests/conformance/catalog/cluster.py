@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
-from gpuregress.devices.cpu.builder.scalar import width
+from gpuregress.devices.cpu.ptx.types import BITS
 from tests.conformance.catalog.form import Form
 
 _REGISTERS = ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")
@@ -104,12 +104,12 @@ def _addresses() -> Iterator[Form]:
 
 def _accesses() -> Iterator[Form]:
     for kind in ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f32", "f64", "b8", "b16", "b32", "b64"):
-        register = f"{kind[0] if kind[0] in 'us' else 'b'}{max(32, width(kind))}" if kind[0] != "f" else kind
+        register = f"{kind[0] if kind[0] in 'us' else 'b'}{max(32, BITS[kind])}" if kind[0] != "f" else kind
         name = f"ld.shared::cluster.{kind}"
         lines = (*_NEXT, "st.shared.b64 [%cell], %a", *_MEET, f"{name} %d, [%far]", *_MEET)
         yield _form(name, lines, {"%a": "b64"}, {"%d": register})
         stored = "b64" if kind[0] != "f" else kind
-        source = {"%b": stored if width(stored) == width(kind) else register}
+        source = {"%b": stored if BITS[stored] == BITS[kind] else register}
         name, after = f"st.shared::cluster.{kind}", "ld.shared.b64 %e, [%cell]"
         stores = (*_NEXT, "st.shared.b64 [%cell], %a", *_MEET, f"{name} [%far], %b", *_MEET, after)
         yield _form(name, stores, {"%a": "b64", **source}, {"%e": "b64"})
@@ -122,7 +122,7 @@ def _accesses() -> Iterator[Form]:
 def _atomic(name: str, kind: str, operands: int) -> Form:
     """An atomic on a cell in the next block: the old value, and the own cell afterwards."""
     sources = ("%b", "%c")[:operands]
-    bits = width(kind)
+    bits = BITS[kind]
     lines = (
         *_NEXT,
         f"st.shared.b{bits} [%cell], %a",
@@ -135,7 +135,7 @@ def _atomic(name: str, kind: str, operands: int) -> Form:
 
 
 def _reduction(name: str, kind: str) -> Form:
-    bits = width(kind)
+    bits = BITS[kind]
     lines = (
         *_NEXT,
         f"st.shared.b{bits} [%cell], %a",

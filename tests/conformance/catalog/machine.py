@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from itertools import product
 
-from gpuregress.devices.cpu.builder.scalar import width
+from gpuregress.devices.cpu.ptx.types import BITS
 from tests.conformance.catalog.cluster import cluster
 from tests.conformance.catalog.form import Form
 
@@ -74,13 +74,13 @@ def barrier() -> Iterator[Form]:
 def _global(name: str, kind: str, operands: int) -> Form:
     """An atomic on the thread's own element: the old value and the new one."""
     sources = ("%b", "%c")[:operands]
-    text = f"{name} %d, [%x_address0], {', '.join(sources)}\nld.global.b{width(kind)} %e, [%x_address0]"
+    text = f"{name} %d, [%x_address0], {', '.join(sources)}\nld.global.b{BITS[kind]} %e, [%x_address0]"
     return Form(name, text, {"%a": kind, **dict.fromkeys(sources, kind)}, {"%d": kind, "%e": kind})
 
 
 def _shared(name: str, kind: str, operands: int) -> Form:
     sources = ("%b", "%c")[:operands]
-    bits = width(kind)
+    bits = BITS[kind]
     lines = (
         *_OWN_CELL,
         f"st.shared.b{bits} [%cell], %a",
@@ -93,7 +93,7 @@ def _shared(name: str, kind: str, operands: int) -> Form:
 
 
 def _reduction(name: str, kind: str) -> Form:
-    text = f"{name} [%x_address0], %b\nld.global.b{width(kind)} %e, [%x_address0]"
+    text = f"{name} [%x_address0], %b\nld.global.b{BITS[kind]} %e, [%x_address0]"
     return Form(name, text, {"%a": kind, "%b": kind}, {"%e": kind})
 
 
@@ -159,8 +159,8 @@ def _vectors() -> Iterator[Form]:
         (2, "add", "f32"), (4, "add.noftz", "f16"), (2, "add.noftz", "f16"), (2, "max.noftz", "bf16"),
         (4, "min.noftz", "f16"), (2, "add.noftz", "f16x2"), (2, "min.noftz", "bf16x2"),
     ):  # fmt: skip
-        bits = lanes * width(kind)
-        part = f"b{width(kind)}"
+        bits = lanes * BITS[kind]
+        part = f"b{BITS[kind]}"
         given, found = (", ".join(f"%{name}{place}" for place in range(lanes)) for name in "vw")
         name = f"atom.global.v{lanes}.{kind}.{operation}"
         lines = (
@@ -177,11 +177,11 @@ def _vectors() -> Iterator[Form]:
 def access() -> Iterator[Form]:
     """Loads and stores: types, vectors, caches, orders."""
     for kind in ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f32", "f64", "b8", "b16", "b32", "b64"):
-        register = f"{kind[0] if kind[0] in 'us' else 'b'}{max(32, width(kind))}" if kind[0] != "f" else kind
+        register = f"{kind[0] if kind[0] in 'us' else 'b'}{max(32, BITS[kind])}" if kind[0] != "f" else kind
         yield Form(f"ld.global.{kind}", f"ld.global.{kind} %d, [%x_address0]", {"%a": "b64"}, {"%d": register})
         stored = "b64" if kind[0] != "f" else kind
         text = f"st.global.{kind} [%x_address0], %b\nld.global.b64 %e, [%x_address0]"
-        source = {"%b": stored if width(stored) == width(kind) else register}
+        source = {"%b": stored if BITS[stored] == BITS[kind] else register}
         yield Form(f"st.global.{kind}", text, {"%a": "b64", **source}, {"%e": "b64"})
     for word in (
         "ca",
@@ -214,7 +214,7 @@ def access() -> Iterator[Form]:
         lines = [f"ld.global.v{lanes}.{kind} {{{parts}}}, [%x_address0]", "mov.u64 %d, 0"]
         for place in range(lanes):
             lines += [
-                f"cvt.u64.u{width(register)} %t, %v{place}",
+                f"cvt.u64.u{BITS[register]} %t, %v{place}",
                 f"shl.b64 %t, %t, {16 * place}",
                 "xor.b64 %d, %d, %t",
             ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.ptx.opcodes import Memory, Result, Wait, info
+from gpuregress.devices.cpu.ptx.modifiers import is_ordered
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,
@@ -21,9 +22,6 @@ from gpuregress.devices.cpu.ptx.tree import (
 
 CARRY = "%cc"
 """The carry flag, a register like another for those who keep registers alive."""
-
-_ORDERED = frozenset(["volatile", "relaxed", "acquire", "release", "mmio", "acq_rel"])
-"""Modifiers of accesses that other threads may order theirs by."""
 
 
 def sets(statement: Statement) -> tuple[str, ...]:
@@ -54,7 +52,7 @@ def _results(instruction: Instruction) -> tuple[Operand, ...]:
     """The operand that an instruction sets, or none: an asynchronous `mbarrier.arrive` may leave its token out."""
     if not instruction.operands or isinstance(instruction.operands[0], Address):
         return ()
-    return instruction.operands[:1] if info(instruction).result is not Result.NONE else ()
+    return instruction.operands[:1] if info(instruction).result is not ResultKind.NONE else ()
 
 
 def _names(operand: Operand) -> tuple[str, ...]:
@@ -82,17 +80,12 @@ def waits(statement: Statement) -> bool:
     return isinstance(statement, Instruction) and info(statement).wait is not Wait.NONE
 
 
-def is_ordered(instruction: Instruction) -> bool:
-    """Whether an access is volatile, or ordered by the memory consistency model."""
-    return not _ORDERED.isdisjoint(instruction.modifiers)
-
-
 def may_change_between_reads(statement: Statement) -> bool:
     """Whether a statement reads what another thread may be about to write: a loop over it may be a spin."""
     if not isinstance(statement, Instruction):
         return False
     facts = info(statement)
-    return facts.observes_threads or (facts.memory is Memory.READ and is_ordered(statement))
+    return facts.observes_threads or (facts.memory is MemoryEffect.READ and is_ordered(statement))
 
 
 def ends_thread(statement: Statement) -> bool:

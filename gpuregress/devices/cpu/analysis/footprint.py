@@ -15,8 +15,8 @@ from gpuregress.devices.cpu.analysis.control_flow import Flow
 from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
 from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
 from gpuregress.devices.cpu.analysis.value_graph import UNKNOWN, ValueGraph
-from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
-from gpuregress.devices.cpu.ptx.opcodes import Memory, info
+from gpuregress.devices.cpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, Vector
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
@@ -70,18 +70,18 @@ def _is_plain(statement: Statement) -> bool:
     if any("clock" in name or "timer" in name for name in effects.reads(statement)):
         return False
     facts = info(statement)
-    if facts.crosses_blocks or facts.memory is Memory.COPY:
+    if facts.crosses_blocks or facts.memory is MemoryEffect.COPY:
         return False
-    if facts.memory is Memory.NONE:
+    if facts.memory is MemoryEffect.NONE:
         return True
-    if facts.memory is Memory.UPDATE or facts.is_aligned:
+    if facts.memory is MemoryEffect.UPDATE or facts.is_aligned:
         return _space(statement) == "shared"
-    return not effects.is_ordered(statement)
+    return not is_ordered(statement)
 
 
 def _is_global(item: Instruction) -> bool:
     """Whether an instruction may read or write global memory."""
-    return info(item).memory in {Memory.READ, Memory.WRITE} and _space(item) in {"", "global"}
+    return info(item).memory in {MemoryEffect.READ, MemoryEffect.WRITE} and _space(item) in {"", "global"}
 
 
 def _space(instruction: Instruction) -> str:
@@ -124,13 +124,13 @@ class _Collector:
 
     def _access(self, item: Instruction, index: int) -> Access | None:
         """The access of an instruction; None where it may touch anything."""
-        is_write = info(item).memory is Memory.WRITE
+        is_write = info(item).memory is MemoryEffect.WRITE
         address = item.operands[0 if is_write else 1]
         if isinstance(address, TextureAddress):
             return self._texture_access(item, address, index)
         if not isinstance(address, Address):
             return None
-        count = lanes(item) * size(element_type(item))
+        count = lanes(item) * size(type_of(item))
         node = self._values.read(address.base, index)
         if is_write:
             return Write(count, node, address.offset, ())
@@ -139,7 +139,7 @@ class _Collector:
 
     def _texture_access(self, item: Instruction, address: TextureAddress, index: int) -> Access | None:
         handle = self._values.read(address.base, index)
-        if info(item).memory is Memory.READ:
+        if info(item).memory is MemoryEffect.READ:
             return TextureRead(handle)
         if "b" not in item.modifiers or _PLAIN_SURFACES.isdisjoint(item.modifiers):
             return None
@@ -148,7 +148,7 @@ class _Collector:
         position = address.coordinates
         coordinates = position.elements if isinstance(position, Vector) else (position,)
         bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
-        count = lanes(item) * size(element_type(item))
+        count = lanes(item) * size(type_of(item))
         return SurfaceWrite(count, handle, tuple(self._values.read(item, index) for item in coordinates), bounds, ())
 
     # --- conditions ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.ptx.opcodes import Memory, info
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
@@ -68,7 +68,7 @@ class Origins:
 
     def _of_instruction(self, instruction: Instruction, seen: set[str]) -> Origin | None:
         facts = info(instruction)
-        if facts.memory is Memory.READ:
+        if facts.memory is MemoryEffect.READ:
             return self._of_load(instruction)
         # What is subtracted from a pointer is most likely an index.
         positions = (facts.pointer_operands or ())[: 1 if instruction.opcode == "sub" else None]

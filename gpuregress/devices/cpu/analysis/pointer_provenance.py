@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.value_graph import COORDINATES, parameter_byte
-from gpuregress.devices.cpu.ptx.opcodes import Memory, info
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
@@ -57,7 +57,7 @@ class Sources:
         facts = info(statement)
         if INDEX_BITS.get(statement.modifiers[-1]) != 64 and "wide" not in statement.modifiers:
             return set()  # A number, not an address.
-        if facts.memory is Memory.READ:
+        if facts.memory is MemoryEffect.READ:
             first = parameter_byte(statement, name, self._parameters)
             return None if first is None else {first}
         if facts.pointer_operands is None:

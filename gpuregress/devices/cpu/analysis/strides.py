@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add, sub
 
-from gpuregress.devices.cpu.ptx.opcodes import Memory, info
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
@@ -68,7 +68,7 @@ class Strides:
         return self._known[name]
 
     def _of_instruction(self, instruction: Instruction) -> Stride | None:
-        if info(instruction).memory is Memory.READ:
+        if info(instruction).memory is MemoryEffect.READ:
             return _STILL
         sources = [self.of(item) for item in instruction.operands[1:]]
         known = [item for item in sources if item is not None]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow import Flow, single_definitions
-from gpuregress.devices.cpu.ptx.opcodes import Control, Memory, Result, Wait, info
+from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
 
@@ -191,18 +191,18 @@ class Uniformity:
         if not isinstance(statement, Instruction):
             return False
         facts = info(statement)
-        if facts.result is Result.UNIFORM and not statement.guard:
+        if facts.result is ResultKind.UNIFORM and not statement.guard:
             return True  # Whatever the threads vote, all of them get the same answer, as long as all of them ask.
         if not all(map(self._is_uniform, effects.reads(statement))):
             return False
-        if facts.memory is Memory.READ and statement.modifiers[0] == "param":
+        if facts.memory is MemoryEffect.READ and statement.modifiers[0] == "param":
             address = statement.operands[1]
             return (
                 isinstance(address, Address)
                 and isinstance(address.base, Symbol)
                 and address.base.name in self._parameters
             )
-        return facts.result in {Result.PURE, Result.UNIFORM}
+        return facts.result in {ResultKind.PURE, ResultKind.UNIFORM}
 
     def _is_uniform(self, name: str) -> bool:
         if name in self.varying:

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
-from gpuregress.devices.cpu.ptx.memory_access import element_type
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
@@ -312,4 +312,4 @@ def parameter_byte(item: Instruction, name: str, parameters: dict[str, int]) -> 
         return None
     elements = target.elements if isinstance(target, Vector) else (target,)
     position = [isinstance(element, Register) and element.name == name for element in elements].index(True)
-    return parameters[address.base.name] + address.offset + position * size(element_type(item))
+    return parameters[address.base.name] + address.offset + position * size(type_of(item))

@@ -1,49 +1,21 @@
-"""PTX's scalar types as LLVM sees them, and the constants and small selections every family builds from.
+"""Helpers that instruction families build values from: operands of one type, widening, minimum, packed halves.
 
-Half precision (`f16`, `bf16`) travels as its bits, an i16; the packed forms as an i32.
+Half precision (`f16`, `bf16`) is handled as its bits, an i16; the packed forms as an i32.
 """
 
 from __future__ import annotations
 
-import re
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
+from gpuregress.devices.cpu.builder.types import I16, I32
 from gpuregress.devices.cpu.ptx.tree import Instruction
-
-I1, I8, I16, I32, I64 = (ir.IntType(width) for width in (1, 8, 16, 32, 64))
-F32, F64 = ir.FloatType(), ir.DoubleType()
-
-_WIDTHS = {"pred": 1, "f16x2": 32, "bf16x2": 32, "bf16": 16, "s16x2": 32, "u16x2": 32, "tf32": 32, "f32x2": 64}
-_NARROW = {"e4m3x2": 16, "e5m2x2": 16}
-_TYPE = re.compile(r"pred|[bsu](8|16|32|64)|b?f16(x2)?|t?f32|f64|[su]16x2|f32x2|e4m3x2|e5m2x2")
-ROUNDINGS = ("rn", "rz", "rm", "rp")
-
-
-def width(type_name: str) -> int:
-    """Bits of a PTX type: 32 for `s32` and `f16x2`, 1 for `pred`."""
-    return _WIDTHS.get(type_name) or _NARROW.get(type_name) or int(type_name[1:])
-
-
-def is_signed(type_name: str) -> bool:
-    """Whether a PTX type is a signed integer (or a pair of them)."""
-    return type_name[0] == "s"
+from gpuregress.devices.cpu.ptx.types import BITS
 
 
 def integer(type_name: str) -> ir.IntType:
     """The LLVM integer that holds a PTX type's bits."""
-    return ir.IntType(width(type_name))
-
-
-def type_of(instruction: Instruction) -> str:
-    """The instruction's type: the last modifier that is one (`min.s32.relu` ends in something else)."""
-    return next((word for word in reversed(instruction.modifiers) if _TYPE.fullmatch(word)), "")
-
-
-def rounding_of(instruction: Instruction, default: str = "rn") -> str:
-    """The rounding modifier, or what the instruction does without one."""
-    return next((word for word in instruction.modifiers if word in ROUNDINGS), default)
+    return ir.IntType(BITS[type_name])
 
 
 def read_all(emit: Emit, instruction: Instruction, type_name: str, start: int = 1) -> list[ir.Value]:

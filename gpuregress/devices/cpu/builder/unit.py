@@ -12,8 +12,8 @@ from gpuregress.devices.cpu.analysis.effects import waits
 from gpuregress.devices.cpu.analysis.names import uses_reserved_shared
 from gpuregress.devices.cpu.builder.resolve import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.builder.types import I32, POINTER
-from gpuregress.devices.cpu.ptx.declarations import type_size
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
+from gpuregress.devices.cpu.ptx.types import size as type_size
 from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
 from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError

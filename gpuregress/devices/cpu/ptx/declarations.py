@@ -16,18 +16,10 @@ from gpuregress.devices.cpu.ptx.tree import (
     Symbol,
     Variable,
 )
+from gpuregress.devices.cpu.ptx.types import is_type, size
 
 LINKAGE = (".extern", ".visible", ".weak", ".common")
 _SPACES: frozenset[str] = frozenset(get_args(Space))
-_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
-_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}
-
-
-def type_size(name: str) -> int:
-    """Bytes of one element of a fundamental type: `f32` 4, `pred` 1."""
-    if name in _OPAQUE:
-        return _OPAQUE[name]
-    return 1 if name == "pred" else _BYTES[name.lstrip("bsuf") if not name.startswith("bf") else name[2:]]
 
 
 def is_space(text: str) -> bool:
@@ -42,7 +34,7 @@ def variable(cursor: Cursor, linkage: str = "") -> tuple[Variable, ...]:
         raise PtxError(f"expected a state space, found {first.text!r}", first.line)
     space: Space = first.text[1:]  # type: ignore[assignment]  # is_space has just checked it
     alignment, lanes, type_name, pointer = _attributes(cursor)
-    natural = type_size(type_name) * lanes
+    natural = size(type_name) * lanes
     found = [_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer)]
     while space != "param" and cursor.accept(","):
         found.append(_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer))
@@ -71,10 +63,8 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
 
 
 def _check_type(cursor: Cursor, type_name: str) -> None:
-    try:
-        type_size(type_name)
-    except KeyError as error:
-        raise PtxError(f"{'.' + type_name!r} is no type", cursor.here.line) from error
+    if not is_type(type_name):
+        raise PtxError(f"{'.' + type_name!r} is no type", cursor.here.line)
 
 
 def _named(

@@ -13,7 +13,7 @@ from functools import lru_cache
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 
-class Result(Enum):
+class ResultKind(Enum):
     """What an instruction's result, its first operand, depends on."""
 
     NONE = auto()  # no result: the first operand is read
@@ -22,7 +22,7 @@ class Result(Enum):
     VARYING = auto()  # memory or other threads: may differ between threads whatever the operands
 
 
-class Memory(Enum):
+class MemoryEffect(Enum):
     """What an instruction does to memory."""
 
     NONE = auto()
@@ -87,8 +87,8 @@ class OpcodeInfo:
     """
 
     family: str
-    result: Result
-    memory: Memory = Memory.NONE
+    result: ResultKind
+    memory: MemoryEffect = MemoryEffect.NONE
     space: str = ""
     control: Control = Control.NEXT
     wait: Wait = Wait.NONE
@@ -109,10 +109,10 @@ class OpcodeInfo:
         return self.control is not Control.NEXT
 
 
-UNKNOWN = OpcodeInfo("", Result.VARYING, memory=Memory.UPDATE, crosses_blocks=True)
+UNKNOWN = OpcodeInfo("", ResultKind.VARYING, memory=MemoryEffect.UPDATE, crosses_blocks=True)
 """An opcode without a row."""
 
-_NONE, _PURE, _VARYING = Result.NONE, Result.PURE, Result.VARYING
+_NONE, _PURE, _VARYING = ResultKind.NONE, ResultKind.PURE, ResultKind.VARYING
 _ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add sub": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(1, 2), is_cheap=True, vectorizes=True),
@@ -160,12 +160,12 @@ _ROWS: dict[str, OpcodeInfo] = {
     "setmaxnreg": OpcodeInfo("control.control", _NONE, since="sm_90a"),
     "griddepcontrol": OpcodeInfo("control.control", _NONE, crosses_blocks=True, since="sm_90"),
     # Memory.
-    "ld": OpcodeInfo("memory.memory", _VARYING, memory=Memory.READ, vectorizes=True),
-    "ldu": OpcodeInfo("memory.memory", _VARYING, memory=Memory.READ),
-    "st": OpcodeInfo("memory.fences", _NONE, memory=Memory.WRITE, vectorizes=True),
-    "atom": OpcodeInfo("memory.atomics", _VARYING, memory=Memory.UPDATE, observes_threads=True),
-    "red": OpcodeInfo("memory.fences", _NONE, memory=Memory.UPDATE),
-    "cp": OpcodeInfo("memory.fences", _NONE, memory=Memory.COPY),
+    "ld": OpcodeInfo("memory.memory", _VARYING, memory=MemoryEffect.READ, vectorizes=True),
+    "ldu": OpcodeInfo("memory.memory", _VARYING, memory=MemoryEffect.READ),
+    "st": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.WRITE, vectorizes=True),
+    "atom": OpcodeInfo("memory.atomics", _VARYING, memory=MemoryEffect.UPDATE, observes_threads=True),
+    "red": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.UPDATE),
+    "cp": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.COPY),
     "fence membar": OpcodeInfo("memory.fences", _NONE, crosses_blocks=True),
     "fence.cta membar.cta": OpcodeInfo("memory.fences", _NONE),
     "prefetch prefetchu": OpcodeInfo("memory.memory", _NONE),
@@ -174,11 +174,11 @@ _ROWS: dict[str, OpcodeInfo] = {
     "alloca": OpcodeInfo("memory.stack", _VARYING),
     "stacksave": OpcodeInfo("", _VARYING),
     "stackrestore": OpcodeInfo("", _NONE),
-    "multimem": OpcodeInfo("", _VARYING, memory=Memory.UPDATE, crosses_blocks=True, since="sm_90"),
+    "multimem": OpcodeInfo("", _VARYING, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"),
     "mbarrier": OpcodeInfo(
         "memory.mbarrier",
         _NONE,
-        memory=Memory.UPDATE,
+        memory=MemoryEffect.UPDATE,
         space="shared",
         observes_threads=True,
         crosses_blocks=True,
@@ -187,20 +187,20 @@ _ROWS: dict[str, OpcodeInfo] = {
     "mbarrier.arrive mbarrier.arrive_drop mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count": OpcodeInfo(
         "memory.mbarrier",
         _VARYING,
-        memory=Memory.UPDATE,
+        memory=MemoryEffect.UPDATE,
         space="shared",
         observes_threads=True,
         crosses_blocks=True,
         since="sm_80",
     ),
     # Textures and surfaces.
-    "tex tld4 suld": OpcodeInfo("texture.textures", _VARYING, memory=Memory.READ),
-    "sust": OpcodeInfo("texture.textures", _NONE, memory=Memory.WRITE),
-    "sured": OpcodeInfo("", _NONE, memory=Memory.UPDATE),
+    "tex tld4 suld": OpcodeInfo("texture.textures", _VARYING, memory=MemoryEffect.READ),
+    "sust": OpcodeInfo("texture.textures", _NONE, memory=MemoryEffect.WRITE),
+    "sured": OpcodeInfo("", _NONE, memory=MemoryEffect.UPDATE),
     "txq suq": OpcodeInfo("texture.textures", _VARYING),
     # Threads that meet.
     "bar barrier": OpcodeInfo("warp.barriers", _NONE, wait=Wait.BLOCK, vectorizes=True),
-    "bar.red barrier.red": OpcodeInfo("warp.barriers", Result.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
+    "bar.red barrier.red": OpcodeInfo("warp.barriers", ResultKind.UNIFORM, wait=Wait.BLOCK, vectorizes=True),
     "bar.warp": OpcodeInfo("warp.barriers", _NONE, wait=Wait.MASK, vectorizes=True),
     "barrier.cluster": OpcodeInfo("warp.barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
     "barrier.cluster.arrive": OpcodeInfo("warp.barriers", _NONE, vectorizes=True),
@@ -215,7 +215,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "ldmatrix": OpcodeInfo(
         "matrix.matrix",
         _VARYING,
-        memory=Memory.READ,
+        memory=MemoryEffect.READ,
         space="shared",
         wait=Wait.WARP,
         exchange=Exchange.MATRICES,
@@ -224,7 +224,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "stmatrix": OpcodeInfo(
         "matrix.matrix",
         _NONE,
-        memory=Memory.WRITE,
+        memory=MemoryEffect.WRITE,
         space="shared",
         wait=Wait.WARP,
         exchange=Exchange.MATRICES,
@@ -232,8 +232,8 @@ _ROWS: dict[str, OpcodeInfo] = {
         since="sm_90",
     ),
     "mma movmatrix": OpcodeInfo("matrix.matrix", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True),
-    "wmma.load": OpcodeInfo("matrix.fragments", _VARYING, memory=Memory.READ, is_aligned=True),
-    "wmma.store": OpcodeInfo("matrix.fragments", _NONE, memory=Memory.WRITE, is_aligned=True),
+    "wmma.load": OpcodeInfo("matrix.fragments", _VARYING, memory=MemoryEffect.READ, is_aligned=True),
+    "wmma.store": OpcodeInfo("matrix.fragments", _NONE, memory=MemoryEffect.WRITE, is_aligned=True),
     "wmma.mma": OpcodeInfo("matrix.fragments", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True),
     "wgmma": OpcodeInfo("", _NONE, since="sm_90a"),
     "tcgen05": OpcodeInfo("", _VARYING),

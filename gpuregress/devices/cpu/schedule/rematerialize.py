@@ -8,7 +8,7 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow import single_definitions
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.isa.opcodes import lowering
-from gpuregress.devices.cpu.ptx.opcodes import Memory, info
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
 
 _VARYING = ("%tid.", "%laneid", "%lanemask")
@@ -87,7 +87,7 @@ class Recipes:
 
     def _is_simple(self, instruction: Instruction) -> bool:
         facts = info(instruction)
-        if facts.memory is Memory.READ:
+        if facts.memory is MemoryEffect.READ:
             return self._is_parameter(instruction.operands[1]) and len(instruction.modifiers) == 2
         if not facts.is_cheap or "cc" in instruction.modifiers:
             return False

@@ -19,8 +19,8 @@ from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.isa.memory.memory import address_value, guessed_region
-from gpuregress.devices.cpu.ptx.memory_access import SPACES, element_type, lanes, space_of
-from gpuregress.devices.cpu.ptx.opcodes import Control, Memory, info
+from gpuregress.devices.cpu.ptx.modifiers import SPACES, lanes, space_of, type_of
+from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, is_signed, size
 from gpuregress.devices.cpu.schedule.rematerialize import Recipes
@@ -109,10 +109,10 @@ class Rows:
             return False
         if statement.guard is not None and info(statement).control is not Control.BRANCH:
             return False
-        return info(statement).memory is Memory.NONE or self._admits_access(statement)
+        return info(statement).memory is MemoryEffect.NONE or self._admits_access(statement)
 
     def _admits_access(self, instruction: Instruction) -> bool:
-        address = instruction.operands[1 if info(instruction).memory is Memory.READ else 0]
+        address = instruction.operands[1 if info(instruction).memory is MemoryEffect.READ else 0]
         space = space_of(instruction)
         if not isinstance(address, Address) or "volatile" in instruction.modifiers:
             return False
@@ -122,7 +122,7 @@ class Rows:
         if space not in SPACES or space == "local":
             return False
         stride = self.strides.of(address.base)
-        count = lanes(instruction) * size(element_type(instruction))
+        count = lanes(instruction) * size(type_of(instruction))
         if stride is None or abs(stride.step) >= _LARGEST_STEP or stride.step % count:
             return False
         if not self._has_region(address, space):
@@ -296,7 +296,7 @@ class Rows:
 def _is_access(statement: Statement) -> bool:
     if not isinstance(statement, Instruction):
         return False
-    return info(statement).vectorizes and info(statement).memory is not Memory.NONE
+    return info(statement).vectorizes and info(statement).memory is not MemoryEffect.NONE
 
 
 def plan(emitter: Services, recipes: Recipes, index: int) -> Rows | None:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.scalar import F32, F64, I1, I8, I32, I64, is_signed, width
+from gpuregress.devices.cpu.builder.types import F32, F64, I1, I8, I32, I64
 from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.ptx.tree import (
     Float,
@@ -31,6 +31,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Selected,
     Sink,
 )
+from gpuregress.devices.cpu.ptx.types import BITS, is_signed
 from gpuregress.devices.cpu.runtime import engine
 from gpuregress.devices.cpu.runtime.tables import table
 from gpuregress.toolchain import cache as object_cache
@@ -70,12 +71,12 @@ def llvm_type(type_name: str) -> ir.Type:
         return F32
     if type_name == "f64":
         return F64
-    return ir.IntType(width(type_name))
+    return ir.IntType(BITS[type_name])
 
 
 def storage(type_name: str) -> np.dtype[Any]:
     """The unsigned numpy type that holds a type's bits (uint8 for a predicate)."""
-    return np.dtype(f"u{max(width(type_name), 8) // 8}")
+    return np.dtype(f"u{max(BITS[type_name], 8) // 8}")
 
 
 class ArrayEmit:
@@ -100,9 +101,9 @@ class ArrayEmit:
         if value.type == kind:
             return value
         bits = self._as_integer(value, declared)
-        if bits.type.width > width(type_name):
-            bits = self.builder.trunc(bits, ir.IntType(width(type_name)))
-        assert bits.type.width == width(type_name), (operand, declared, type_name)
+        if bits.type.width > BITS[type_name]:
+            bits = self.builder.trunc(bits, ir.IntType(BITS[type_name]))
+        assert bits.type.width == BITS[type_name], (operand, declared, type_name)
         return bits if isinstance(kind, ir.IntType) else self.builder.bitcast(bits, kind)
 
     @staticmethod
@@ -114,7 +115,7 @@ class ArrayEmit:
     def _as_integer(self, value: ir.Value, declared: str) -> ir.Value:
         if isinstance(value.type, ir.IntType):
             return value
-        return self.builder.bitcast(value, ir.IntType(width(declared)))
+        return self.builder.bitcast(value, ir.IntType(BITS[declared]))
 
     def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
         assert value.type == llvm_type(type_name), (value.type, type_name)
@@ -127,7 +128,7 @@ class ArrayEmit:
         """A register's bits as a store of `type_name` sees them: widened by the signedness it was written with."""
         value, written = self.registers[name]
         bits = self._as_integer(value, written)
-        wanted = ir.IntType(max(width(type_name), 8))
+        wanted = ir.IntType(max(BITS[type_name], 8))
         if bits.type.width == wanted.width:
             return bits
         assert bits.type.width < wanted.width

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.builder.scalar import width
+from gpuregress.devices.cpu.ptx.types import BITS
 from tests.conformance.catalog.form import Form
 
 Array = npt.NDArray[Any]
@@ -24,7 +24,7 @@ def edges(kind: str) -> list[int]:
         return [low | high << 16 for low, high in zip(halves, reversed(halves), strict=True)]
     if kind in _FLOATS:
         return _float_edges(kind)
-    bits = width(kind)
+    bits = BITS[kind]
     top = 1 << (bits - 1)
     values = {0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000}
     values |= {
@@ -87,7 +87,7 @@ def _random(generator: np.random.Generator, kind: str, count: int) -> Array:
     bits = generator.integers(0, 1 << 64, count, dtype=np.uint64, endpoint=False)
     if kind == "pred":
         return bits & np.uint64(1)
-    bits &= np.uint64((1 << width(kind)) - 1)
+    bits &= np.uint64((1 << BITS[kind]) - 1)
     if kind in ("f32", "f64"):
         mantissa, bias = _FLOATS[kind]
         exponents = generator.integers(bias - 8, bias + 40, count).astype(np.uint64) << np.uint64(mantissa)

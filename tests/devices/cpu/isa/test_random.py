@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.devices.cpu.builder.scalar import width
+from gpuregress.devices.cpu.ptx.types import BITS
 from tests.conformance.lanes import BATCHES, compiled, family_of
 from tests.devices.cpu.isa.oracle import Oracle, mask
 from tests.devices.cpu.isa.samples import edges
@@ -20,7 +20,7 @@ _CHOSEN = [
 
 
 def _bits(kind: str) -> st.SearchStrategy[int]:
-    top = (1 << width(kind)) - 1
+    top = (1 << BITS[kind]) - 1
     near = st.builds(lambda edge, step: (edge + step) & top, st.sampled_from(edges(kind)), st.integers(-2, 2))
     return st.one_of(st.integers(0, top), near, st.sampled_from(edges(kind)))
 

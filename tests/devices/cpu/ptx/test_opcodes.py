@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from gpuregress.devices.cpu.ptx import opcodes
-from gpuregress.devices.cpu.ptx.opcodes import UNKNOWN, Control, Exchange, Memory, Result, Wait, info
+from gpuregress.devices.cpu.ptx.opcodes import UNKNOWN, Control, Exchange, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 
@@ -20,8 +20,8 @@ def test_no_form_has_two_rows() -> None:
 
 
 def test_the_row_that_names_most_modifiers_holds() -> None:
-    assert _info("bar.sync").result is Result.NONE
-    assert _info("barrier.cta.red.popc.aligned.u32").result is Result.UNIFORM
+    assert _info("bar.sync").result is ResultKind.NONE
+    assert _info("barrier.cta.red.popc.aligned.u32").result is ResultKind.UNIFORM
     assert _info("bar.warp.sync").wait is Wait.MASK
     assert _info("barrier.cluster.wait.acquire").wait is Wait.CLUSTER
     assert _info("barrier.cluster.arrive.release").wait is Wait.NONE
@@ -31,17 +31,17 @@ def test_the_row_that_names_most_modifiers_holds() -> None:
 
 def test_nothing_is_concluded_of_an_opcode_without_a_row() -> None:
     assert _info("fresh.u32") is UNKNOWN
-    assert UNKNOWN.memory is Memory.UPDATE
+    assert UNKNOWN.memory is MemoryEffect.UPDATE
     assert UNKNOWN.crosses_blocks
-    assert UNKNOWN.result is Result.VARYING
+    assert UNKNOWN.result is ResultKind.VARYING
 
 
 @pytest.mark.parametrize("names", opcodes._ROWS)
 def test_the_properties_of_a_row_fit_each_other(names: str) -> None:
     row = opcodes._ROWS[names]
-    assert not (row.result is Result.PURE and row.memory is not Memory.NONE)
-    assert not (row.is_cheap and row.result is not Result.PURE)
-    assert not (row.control is not Control.NEXT and row.result is not Result.NONE)
+    assert not (row.result is ResultKind.PURE and row.memory is not MemoryEffect.NONE)
+    assert not (row.is_cheap and row.result is not ResultKind.PURE)
+    assert not (row.control is not Control.NEXT and row.result is not ResultKind.NONE)
     assert row.exchange is Exchange.NONE or row.wait in {Wait.MASK, Wait.WARP}
-    assert row.pointer_operands is None or row.result is not Result.NONE
-    assert not (row.space and row.memory is Memory.NONE)
+    assert row.pointer_operands is None or row.result is not ResultKind.NONE
+    assert not (row.space and row.memory is MemoryEffect.NONE)

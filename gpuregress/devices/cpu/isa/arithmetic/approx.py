@@ -11,7 +11,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
-from gpuregress.devices.cpu.builder.scalar import F32, F64, I32, I64, read_all, type_of
+from gpuregress.devices.cpu.builder.scalar import read_all
+from gpuregress.devices.cpu.builder.types import F32, F64, I32, I64
 from gpuregress.devices.cpu.isa.arithmetic.ieee import (
     NAN_F32,
     SMALLEST_NORMAL_F32,
@@ -25,6 +26,7 @@ from gpuregress.devices.cpu.isa.arithmetic.ieee import (
     narrow,
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 _INFINITY = 0x7F800000

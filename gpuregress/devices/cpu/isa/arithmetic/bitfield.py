@@ -5,8 +5,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import I1, I32, is_signed, read_all, resize, smaller, type_of
+from gpuregress.devices.cpu.builder.scalar import read_all, resize, smaller
+from gpuregress.devices.cpu.builder.types import I1, I32
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.types import is_signed
 
 
 def _popc(emit: Emit, instruction: Instruction) -> None:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import type_of
 from gpuregress.devices.cpu.isa.arithmetic import carry, floating, half, integer
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.types import FLOATS, HALVES
 
-_HALF = ("f16", "f16x2", "bf16", "bf16x2")
 _INTEGER = ("u16", "s16", "u32", "s32", "u64", "s64", "u16x2", "s16x2")
 
 
@@ -31,7 +31,7 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
         family = carry.TABLE
     elif type_name in ("f32", "f64"):
         family = floating.TABLE
-    elif type_name in _HALF:
+    elif type_name in HALVES:
         family = half.TABLE
     elif type_name in _INTEGER:
         family = integer.TABLE
@@ -39,7 +39,7 @@ def _family(instruction: Instruction) -> dict[str, Lowering]:
         raise unsupported(instruction, "its type is not known")
     if instruction.opcode not in family:
         raise unsupported(instruction)
-    floats = [word for word in instruction.modifiers if word in ("f32", "f64", *_HALF)]
+    floats = [word for word in instruction.modifiers if word in FLOATS]
     if len(floats) > 1:
         raise unsupported(instruction, "mixed precision is not there")
     if instruction.opcode in ("min", "max") and len(instruction.operands) != 3:

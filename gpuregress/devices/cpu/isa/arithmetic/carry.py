@@ -10,8 +10,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import I1, extend, is_signed, read_all, type_of
+from gpuregress.devices.cpu.builder.scalar import extend, read_all
+from gpuregress.devices.cpu.builder.types import I1
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.types import is_signed
 
 
 def _finish(emit: Emit, instruction: Instruction, wide: ir.Value, *, borrows: bool = False) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import F32, I16, halves, integer, is_signed, pack, type_of, width
+from gpuregress.devices.cpu.builder.scalar import halves, integer, pack
+from gpuregress.devices.cpu.builder.types import F32, I16
 from gpuregress.devices.cpu.isa.arithmetic.half import format_of
 from gpuregress.devices.cpu.isa.arithmetic.ieee import flush
 from gpuregress.devices.cpu.isa.arithmetic.logic import combine
 from gpuregress.devices.cpu.isa.arithmetic.smallfloat import flush_bits, widen
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction, Operand, Pair
+from gpuregress.devices.cpu.ptx.types import BITS, HALVES, is_signed
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
@@ -36,15 +39,11 @@ def _integer_order(emit: Emit, order: str, a: ir.Value, b: ir.Value, *, signed: 
     return emit.builder.icmp_unsigned(_SIGNS.get(order) or _UNSIGNED[order], a, b)
 
 
-def _is_half(type_name: str) -> bool:
-    return type_name in ("f16", "bf16", "f16x2", "bf16x2")
-
-
 def _compared(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.Value]:
     """The comparison's outcome: one i1, or two for a packed type, the lower half's first."""
     order, flushed = instruction.modifiers[0], "ftz" in instruction.modifiers
     a, b = (emit.read(operand, type_name) for operand in instruction.operands[1:3])
-    if _is_half(type_name):
+    if type_name in HALVES:
         form = format_of(type_name)
         lanes = list(zip(halves(emit, a), halves(emit, b), strict=True)) if type_name.endswith("x2") else [(a, b)]
         outcomes = []
@@ -88,7 +87,7 @@ def _set(emit: Emit, instruction: Instruction) -> None:
     if target == "f32":
         emit.write(instruction.operands[0], builder.select(outcomes[0], F32(1.0), F32(0.0)), target)
         return
-    if _is_half(target):
+    if target in HALVES:
         one = I16(0x3F80 if target.startswith("bf16") else 0x3C00)
         lanes = [builder.select(outcome, one, I16(0)) for outcome in outcomes]
     elif len(outcomes) == 2:
@@ -120,7 +119,7 @@ def _slct(emit: Emit, instruction: Instruction) -> None:
         first = builder.icmp_signed(">=", c, c.type(0))
     else:
         raise unsupported(instruction, f"it selects by .s32 or .f32, not .{selector}")
-    assert width(type_name) in (16, 32, 64)
+    assert BITS[type_name] in (16, 32, 64)
     emit.write(instruction.operands[0], builder.select(first, a, b), type_name)
 
 

@@ -10,23 +10,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import (
-    F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
-    extend,
-    halves,
-    is_signed,
-    larger,
-    pack,
-    resize,
-    rounding_of,
-    smaller,
-    width,
-)
+from gpuregress.devices.cpu.builder.scalar import extend, halves, larger, pack, resize, smaller
+from gpuregress.devices.cpu.builder.types import F32, F64, I8, I16, I32, I64
 from gpuregress.devices.cpu.isa.arithmetic.directed import directed
 from gpuregress.devices.cpu.isa.arithmetic.ieee import (
     canonical,
@@ -50,7 +35,9 @@ from gpuregress.devices.cpu.isa.arithmetic.smallfloat import (
     widen,
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import rounding_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.types import BITS, is_signed
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _SMALL = {"f16": F16, "bf16": BF16}
@@ -89,8 +76,8 @@ def _integer_to_integer(emit: Emit, instruction: Instruction) -> None:
     target, source = instruction.modifiers[-2:]
     value = emit.read(instruction.operands[1], source)
     if "sat" in instruction.modifiers:
-        value = _limited(emit, value, source, width(target), signed=is_signed(target))
-    kind = ir.IntType(width(target))
+        value = _limited(emit, value, source, BITS[target], signed=is_signed(target))
+    kind = ir.IntType(BITS[target])
     emit.write(instruction.operands[0], resize(emit, value, kind, signed=is_signed(source)), target)
 
 
@@ -150,7 +137,7 @@ def _float_to_integer(emit: Emit, instruction: Instruction) -> None:
         raise unsupported(instruction, "it needs .rni, .rzi, .rmi or .rpi")
     value = _read_float(emit, instruction, source)
     whole = value if word == "rzi" else _to_whole(emit, value, word)
-    bits = width(target)
+    bits = BITS[target]
     kind = ir.IntType(bits)
     conversion = "fptosi" if is_signed(target) else "fptoui"
     suffix = "f64" if value.type == F64 else "f32"

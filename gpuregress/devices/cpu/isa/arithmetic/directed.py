@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
-from gpuregress.devices.cpu.builder.scalar import F64, I32
+from gpuregress.devices.cpu.builder.types import F64, I32
 
 # Rounding modes as llvm.set.rounding numbers them, and as constrained intrinsics call them.
 _MODES = {"rz": (0, "round.towardzero"), "rp": (2, "round.upward"), "rm": (3, "round.downward")}

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import F32, F64, read_all, rounding_of, type_of
+from gpuregress.devices.cpu.builder.scalar import read_all
+from gpuregress.devices.cpu.builder.types import F32, F64
 from gpuregress.devices.cpu.isa.arithmetic import approx
 from gpuregress.devices.cpu.isa.arithmetic.directed import directed
 from gpuregress.devices.cpu.isa.arithmetic.ieee import (
@@ -35,6 +36,7 @@ from gpuregress.devices.cpu.isa.arithmetic.ieee import (
     zero_of_sum,
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import rounding_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 # The operation in f64 on exactly widened f32 operands: exact, rounded to odd, or close enough to round right from.

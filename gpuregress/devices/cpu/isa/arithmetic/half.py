@@ -11,7 +11,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import F32, I16, halves, pack, read_all, type_of
+from gpuregress.devices.cpu.builder.scalar import halves, pack, read_all
+from gpuregress.devices.cpu.builder.types import F32, I16
 from gpuregress.devices.cpu.isa.arithmetic import approx
 from gpuregress.devices.cpu.isa.arithmetic.ieee import flush, is_tiny, round_to_odd_sum, saturate
 from gpuregress.devices.cpu.isa.arithmetic.smallfloat import (
@@ -24,6 +25,7 @@ from gpuregress.devices.cpu.isa.arithmetic.smallfloat import (
     widen_to_double,
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 # One 16-bit operation: operands' bits in, the result's bits out.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
-from gpuregress.devices.cpu.builder.scalar import F32, F64, I32, I64
+from gpuregress.devices.cpu.builder.types import F32, F64, I32, I64
 
 NAN_F32 = 0x7FFFFFFF
 NAN_F64 = 0xFFF8000000000000

@@ -11,20 +11,12 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import (
-    I32,
-    extend,
-    halves,
-    is_signed,
-    larger,
-    pack,
-    read_all,
-    smaller,
-    type_of,
-    width,
-)
+from gpuregress.devices.cpu.builder.scalar import extend, halves, larger, pack, read_all, smaller
+from gpuregress.devices.cpu.builder.types import I32
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.types import BITS, is_signed
 
 
 def _add(emit: Emit, instruction: Instruction) -> None:
@@ -59,7 +51,7 @@ def _product(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> 
     builder, type_name = emit.builder, type_of(instruction)
     if "lo" in instruction.modifiers:
         return builder.mul(a, b), type_name
-    signed, bits = is_signed(type_name), width(type_name)
+    signed, bits = is_signed(type_name), BITS[type_name]
     double = ir.IntType(2 * bits)
     product = builder.mul(extend(emit, a, double, signed=signed), extend(emit, b, double, signed=signed))
     if "wide" in instruction.modifiers:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import I32, I64, is_signed, larger, read_all, smaller, type_of
+from gpuregress.devices.cpu.builder.scalar import larger, read_all, smaller
+from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Pair
+from gpuregress.devices.cpu.ptx.types import is_signed
 
 _BOOLEAN = {
     "and": lambda builder, a, b: builder.and_(a, b),

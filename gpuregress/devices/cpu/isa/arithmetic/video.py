@@ -9,9 +9,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import I32, extend, is_signed, larger, read_all, smaller
+from gpuregress.devices.cpu.builder.scalar import extend, larger, read_all, smaller
+from gpuregress.devices.cpu.builder.types import I32
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction
+from gpuregress.devices.cpu.ptx.types import is_signed
 
 _ORDERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 

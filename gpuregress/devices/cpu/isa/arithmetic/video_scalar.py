@@ -11,9 +11,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import I32, extend, is_signed, larger, smaller
+from gpuregress.devices.cpu.builder.scalar import extend, larger, smaller
+from gpuregress.devices.cpu.builder.types import I32
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Minus, Operand, Selected
+from gpuregress.devices.cpu.ptx.types import is_signed
 
 _WIDE = ir.IntType(64)
 """What every intermediate result is kept in; a number shifted left by 32 bits loses its top bit."""

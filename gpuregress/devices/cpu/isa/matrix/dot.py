@@ -19,10 +19,10 @@ from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i6
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.isa.arithmetic.ieee import canonical, propagate
 from gpuregress.devices.cpu.isa.arithmetic.smallfloat import BF16, F16, round_to, widen_to_double
+from gpuregress.devices.cpu.ptx.types import BITS
 
 _F32, _F64 = ir.FloatType(), ir.DoubleType()
 _VALUES = {"f16": ir.IntType(16), "f32": _F32, "f64": _F64, "s32": I32}
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "s32": 32}
 
 
 Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
@@ -81,7 +81,7 @@ class Element:
 
 def element_of(name: str) -> Element:
     """An element type by its name in PTX."""
-    bits = _BITS[name]
+    bits = BITS[name]
     return Element(name, bits, max(32, bits))
 
 

@@ -33,7 +33,7 @@ from gpuregress.devices.cpu.isa.memory.memory import (
     slow_resolve,
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
 
 _TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32")

@@ -19,7 +19,7 @@ from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.isa.matrix.dot import Element, Term, dot, element_of, packed, unpacked
 from gpuregress.devices.cpu.isa.memory.memory import generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.memory_access import space_of
+from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
 from gpuregress.devices.cpu.runtime.context import AREA
 

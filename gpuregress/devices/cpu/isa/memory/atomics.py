@@ -12,9 +12,9 @@ from gpuregress.devices.cpu.isa.memory.memory import generic_address, host_point
 from gpuregress.devices.cpu.isa.memory.packed import half_operation
 from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
+from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
-from gpuregress.devices.cpu.ptx.types import is_signed, size
+from gpuregress.devices.cpu.ptx.types import HALVES, is_signed, size
 from gpuregress.devices.cpu.runtime.layout import REGION_SHIFT, SHARED_WINDOW
 
 _PAIRS = ("f16x2", "bf16x2")
@@ -46,7 +46,7 @@ def _update(
 ) -> None:
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
-    type_name, count = element_type(instruction), lanes(instruction)
+    type_name, count = type_of(instruction), lanes(instruction)
     space = space_of(instruction)
     pointer = host_pointer(emitter, instruction, address, space, size(type_name) * count, "atomic access")
     targets = target.elements if isinstance(target, Vector) else (target,) * count
@@ -111,7 +111,7 @@ def _new_value(
         return _wrap(b, operation, old, value)
     if type_name in ("f32", "f64"):
         return _add_float(emitter, type_name, old, value, in_global)
-    if type_name in ("f16", "f16x2", "bf16", "bf16x2"):
+    if type_name in HALVES:
         return _halves(emitter, instruction, type_name, old, value)
     if operation == "add":
         return b.add(old, value)

@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.isa.memory.mbarrier import arrive_once, complete_byt
 from gpuregress.devices.cpu.isa.memory.memory import address_value, host_pointer, store
 from gpuregress.devices.cpu.isa.warp.clusters import moved_to
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes
+from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register
 from gpuregress.devices.cpu.ptx.types import size
 
@@ -177,7 +177,7 @@ def _complete(emitter: Services, instruction: Instruction) -> None:
         return
     if "mbarrier::complete_tx::bytes" not in instruction.modifiers:
         raise unsupported(instruction)
-    count = lanes(instruction) * size(element_type(instruction))
+    count = lanes(instruction) * size(type_of(instruction))
     complete_bytes(emitter, instruction, instruction.operands[2], i64(count))
 
 

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
 from gpuregress.devices.cpu.builder.unit import byte_size
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes, space_of
+from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, SHARED_WINDOW
@@ -208,7 +208,7 @@ def _param_pointer(emitter: Services, instruction: Instruction, address: Address
 def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, action: str) -> ir.Value:
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
-    count = lanes(instruction) * size(element_type(instruction))
+    count = lanes(instruction) * size(type_of(instruction))
     space = space_of(instruction)
     if space == "param":
         found = _param_pointer(emitter, instruction, address, count)
@@ -230,7 +230,7 @@ def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:
 
 def _load(emitter: Services, instruction: Instruction) -> None:
     target, address = instruction.operands[:2]
-    type_name = element_type(instruction)
+    type_name = type_of(instruction)
     pointer = _pointer_for(emitter, instruction, address, "read")
     constant = _is_kernel_parameter(emitter, instruction)
     memory_type = I8 if llvm_type(type_name) == I1 else llvm_type(type_name)
@@ -249,7 +249,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
 def store(emitter: Services, instruction: Instruction) -> None:
     """Stores registers; `fences` has what is told to a barrier object afterwards."""
     address, source = instruction.operands[:2]
-    type_name = element_type(instruction)
+    type_name = type_of(instruction)
     pointer = _pointer_for(emitter, instruction, address, "write")
     sources = source.elements if isinstance(source, Vector) else (source,)
     values = [emitter.read(item, type_name) for item in sources]

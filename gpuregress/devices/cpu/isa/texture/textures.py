@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import F64, I32, I64, POINTER, convert, llvm_type
 from gpuregress.devices.cpu.isa.texture import texels
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.memory_access import element_type, lanes
+from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, Vector
 from gpuregress.devices.cpu.ptx.types import is_type, size
 from gpuregress.devices.cpu.runtime.layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
@@ -204,7 +204,7 @@ def _query(emitter: Services, instruction: Instruction) -> None:
 
 
 def _suld(emitter: Services, instruction: Instruction) -> None:
-    type_name, count = element_type(instruction), lanes(instruction)
+    type_name, count = type_of(instruction), lanes(instruction)
     targets = _targets(instruction, instruction.operands[0], count)
     pointer = _surface(emitter, instruction, instruction.operands[1], "surface read")
     b, type_ = emitter.builder, llvm_type(type_name)
@@ -219,7 +219,7 @@ def _suld(emitter: Services, instruction: Instruction) -> None:
 
 
 def _sust(emitter: Services, instruction: Instruction) -> None:
-    type_name, count = element_type(instruction), lanes(instruction)
+    type_name, count = type_of(instruction), lanes(instruction)
     source = instruction.operands[1]
     sources = source.elements if isinstance(source, Vector) else (source,)
     if len(sources) != count:
@@ -242,7 +242,7 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
         raise unsupported(instruction, "only the .b form is there")
     handle, places = _parts(instruction, operand)
     row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key(surface=True))
-    count = size(element_type(instruction)) * lanes(instruction)
+    count = size(type_of(instruction)) * lanes(instruction)
     site = i64(emitter.unit.site(instruction, action, "surface", count))
     b = emitter.builder
     inside = places[geometry.layered :][: geometry.axes]
