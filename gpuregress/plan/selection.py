@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,8 @@ def make(
     if meant.files:
         wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
     found, notes = _planned(meant.files, project, cases.CaseOverrides(repeat, timeout), wrong)
+    if not selectors:
+        wrong.add_no_files(project.configs)
     wrong.raise_if_any()
     wrong.add_clashes({Path(case.path): case.job for case in found})
     wrong.raise_if_any()
@@ -91,19 +93,12 @@ def make(
     chosen = tuple(case for case in found if meant.takes(case))
     meant.check_used(found)
     kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
-    if keep_going and not selectors:
-        wrong.add_no_files(project.configs)
     broken = wrong.jobs(project, {case.job for case in found})
     if not kept and not broken:
         raise NothingToDo(_nothing(project, jobs, name_glob, tags))
     names = {case.job for case in kept}
     said = tuple(note for note in notes if note.partition(":")[0] in names)
-    unlike = (
-        ()
-        if selectors or keep_going
-        else (f"{_below(path, project.root)} {why}" for path, why in no_files(project.configs))
-    )
-    return Plan(kept, (*unlike, *said), broken)
+    return Plan(kept, said, broken)
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
@@ -117,23 +112,19 @@ def job_files(configs: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
 
 
-def no_files(configs: Path) -> tuple[tuple[Path, str], ...]:
-    """What is called like a job and is none, with the reason: a link that leads nowhere, a folder."""
+def _no_files(configs: Path) -> Iterator[JobError]:
+    """Errors for folders, and links to missing files, that have the name of a job file."""
     if not configs.is_dir():
-        return ()
-    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not _is_read(path))
-    return tuple(
-        (path, f"is {_what_else(path)}: no job") for path in sorted(found) if not _is_hidden(path.relative_to(configs))
-    )
+        return
+    paths = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not _is_read(path))
+    for path in sorted(path for path in paths if not _is_hidden(path.relative_to(configs))):
+        kind = "a folder" if path.is_dir() else "a link to a missing file"
+        yield JobError(path, None, "", f"is {kind}, not a job file")
 
 
 def _below(path: Path, root: Path) -> Path:
     """The path from the project's root on, where it is below it."""
     return path.relative_to(root) if path.is_relative_to(root) else path
-
-
-def _what_else(path: Path) -> str:
-    return "a folder" if path.is_dir() else "a link that leads nowhere"
 
 
 def _is_read(path: Path) -> bool:
@@ -177,8 +168,8 @@ class _Wrong:
                 self.add(other, _clash(other, jobs[other], path))
 
     def add_no_files(self, configs: Path) -> None:
-        for path, why in no_files(configs):
-            self.add(path, JobError(path, None, "", why))
+        for error in _no_files(configs):
+            self.add(error.path, error)
 
     def add_other(self, path: Path, error: Exception) -> None:
         """An error that is not the job's own (a disk's, or a bug); raises it, unless the other jobs are wanted."""

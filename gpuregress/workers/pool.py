@@ -328,6 +328,8 @@ def _crashed(worker: Worker, task: Task) -> Outcome:
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if phase is Phase.COMPUTING:
         where = f"in a Python function of the job ({_user_functions(task)})"
+    if cause.whose == "kernel" and number is not None:
+        where = f"in {call}"  # the fault has the number
     why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
     if cause.whose == "kernel":
         fault = Fault("crash", why, tail, number, _position(task, number))
@@ -345,7 +347,7 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
         why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     number, call = _unfinished_launch(task)
-    launch = f" in launch {number}, {call}" if number is not None else ""
+    launch = f" in {call}" if number is not None else ""
     fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 

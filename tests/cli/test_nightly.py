@@ -94,8 +94,8 @@ def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_errors(fake_shop: Work
     (fake_shop.root / "configs/gone.yaml").symlink_to("nowhere.yaml")
     broken = night(fake_shop)
     assert broken.exit_code == 4
-    assert "error    configs/scale.yml  0.000 s  configs/scale.yml: is a folder: no job" in broken.stdout
-    assert "error    gone  0.000 s  configs/gone.yaml: is a link that leads nowhere: no job" in broken.stdout
+    assert "error    configs/scale.yml  0.000 s  configs/scale.yml: is a folder, not a job file" in broken.stdout
+    assert "error    gone  0.000 s  configs/gone.yaml: is a link to a missing file, not a job file" in broken.stdout
     assert "1 pass" in broken.stdout
 
 

@@ -35,15 +35,15 @@ def test_two_files_are_compared_as_they_are(tmp_path: Path) -> None:
     assert "[1]" in different.stdout
 
 
-def test_what_is_called_like_a_job_and_is_none_is_said(tmp_path: Path) -> None:
+def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_wrong_jobs(tmp_path: Path) -> None:
     shop = workshop.make(tmp_path)
     (tmp_path / "configs/gone.yaml").symlink_to("nowhere.yaml")
     (tmp_path / "configs/sub.yaml").mkdir()
-    said = shop.call("list").stderr
-    assert "configs/gone.yaml is a link that leads nowhere: no job" in said
-    assert "configs/sub.yaml is a folder: no job" in said
-    assert "no job" not in shop.call("list", "scale").stderr
-    assert "configs/gone.yaml is a link that leads nowhere: no job" in shop.call("check", "--no-compile").stderr
+    for command in (("list",), ("check", "--no-compile"), ("run", "--device", "cpu")):
+        said = shop.fails(2, *command)
+        assert "configs/gone.yaml: is a link to a missing file, not a job file" in said
+        assert "configs/sub.yaml: is a folder, not a job file" in said
+    assert shop.call("list", "scale").exit_code == 0
 
 
 def test_a_pipe_in_a_jobs_place_is_a_wrong_job(tmp_path: Path) -> None:

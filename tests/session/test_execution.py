@@ -49,3 +49,10 @@ def test_a_case_for_another_device_is_skipped_aloud(bench: Bench) -> None:
     assert summary.verdicts[0].status == "skip"
     assert "cuda" in summary.verdicts[0].reason
     assert summary.exit_code == 5
+
+
+@pytest.mark.parametrize("kernel", ["sleep", "crash"])
+def test_a_kernel_that_did_not_come_back_names_its_launch_once(bench: Bench, kernel: str) -> None:
+    (verdict,) = bench.run(fakes.case(kernel, timeout=0.2)).verdicts
+    assert f" in {kernel}<<<" in verdict.reason
+    assert verdict.reason.count("launch 1") == 1
