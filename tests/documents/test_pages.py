@@ -160,6 +160,13 @@ def test_the_readme_fits_on_120_lines() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
+@pytest.mark.parametrize("document", PAGES)
+def test_source_files_that_a_page_names_exist(document: str) -> None:
+    names = re.findall(r"`([\w/]+/\w+\.py)`", (ROOT / document).read_text())
+    roots = [ROOT, ROOT / "gpuregress", ROOT / "gpuregress" / "devices" / "cpu"]
+    assert [name for name in names if not any((root / name).exists() for root in roots)] == []
+
+
 def test_the_glossary_names_modules_that_exist() -> None:
     entries = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=^- |^#|\Z)", GLOSSARY, re.MULTILINE | re.DOTALL)
     assert len(entries) == GLOSSARY.count("\n- ")
