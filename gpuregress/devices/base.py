@@ -1,4 +1,4 @@
-"""What a device can do: the protocol that the virtual GPU and a real one both follow.
+"""The Device protocol: the operations of the virtual GPU and of a real one.
 
 A device is used by one worker process, one launch at a time, as a context manager. Addresses are plain integers, as
 kernels see them. A device raises `KernelFault` for what a kernel did wrong, `UnsupportedError` for what it cannot run,
@@ -23,7 +23,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """What is known of a compiled kernel.
+    """The resources of a compiled kernel.
 
     Attributes:
         name: the mangled name.
@@ -50,7 +50,7 @@ class KernelInfo:
 
 @dataclass(frozen=True, slots=True)
 class LaunchReport:
-    """What one launch did.
+    """The result of one launch.
 
     Attributes:
         elapsed_ms: time on the device.
@@ -68,7 +68,7 @@ class Memory(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
 
     @property
     def size(self) -> int:
@@ -79,10 +79,10 @@ class Memory(Protocol):
         """The address as a kernel sees it."""
 
     def write(self, data: Bytes, offset: int = 0) -> None:
-        """Copies bytes (one dimension, uint8) to the device."""
+        """Copy bytes (one dimension, uint8) to the device."""
 
     def read(self, offset: int = 0, size: int | None = None) -> Bytes:
-        """Copies bytes from the device into a new array; all from `offset` on where no size is given."""
+        """Copy bytes from the device into a new array; all from `offset` on where no size is given."""
 
 
 class DeviceModule(Protocol):
@@ -113,7 +113,7 @@ class Device(Protocol):
         """Name, architecture, limits, versions."""
 
     def vary(self, run: int) -> str:
-        """Takes another order of blocks and threads for what is loaded from now on, where the device has a choice.
+        """Take another order of blocks and threads for programs that are loaded from now on, where there is a choice.
 
         Args:
             run: of a case, from 0, the usual order.
@@ -123,7 +123,7 @@ class Device(Protocol):
         """
 
     def load(self, program: Program, threads: int | None = None) -> DeviceModule:
-        """Makes a compiled program ready to launch.
+        """Make a compiled program ready to launch.
 
         Args:
             program: from the toolchain.
@@ -142,7 +142,7 @@ class Device(Protocol):
         """
 
     def free_all(self) -> None:
-        """Frees every buffer, texture and module: the end of a case."""
+        """Free every buffer, texture and module: the end of a case."""
 
     def launch(
         self,
@@ -153,7 +153,7 @@ class Device(Protocol):
         shared: int,
         args: tuple[bytes, ...],
     ) -> LaunchReport:
-        """Runs a kernel to its end.
+        """Run a kernel to its end.
 
         Args:
             module: where the kernel is.
@@ -181,9 +181,9 @@ class Device(Protocol):
         return
 
     def __enter__(self) -> Self:
-        """Takes the device."""
+        """Take the device."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Gives it back, whatever happened."""
+        """Give it back, whatever happened."""

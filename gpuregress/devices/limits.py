@@ -1,4 +1,4 @@
-"""A launch against the device's limits, before the driver refuses it without saying which number is wrong."""
+"""Launch limits of a device, with messages that name the number that is too large."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def of_architecture(architecture: Architecture) -> dict[str, int]:
 
 
 def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3, shared: int) -> None:
-    """Refuses a launch that the device cannot do.
+    """Refuse a launch that the device cannot do.
 
     Args:
         device: with its limits.
@@ -89,7 +89,7 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
 
 
 def check_cooperative(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, resident: int) -> None:
-    """Refuses a grid that waits for itself and cannot all be on the device at once.
+    """Refuse a grid that waits for itself and cannot all be on the device at once.
 
     Args:
         device: with its limits.

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel one multiprocessor holds at once: the arithmetic of NVIDIA's cuda_occupancy.h.
+"""Occupancy of a multiprocessor, with the arithmetic of NVIDIA's cuda_occupancy.h.
 
 It needs the device's attributes and no driver call, so it is the same wherever it is asked.
 """
@@ -20,7 +20,7 @@ _PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """What one multiprocessor holds at once.
+    """The occupancy of one multiprocessor.
 
     Attributes:
         blocks: how many blocks.

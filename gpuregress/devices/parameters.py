@@ -1,4 +1,4 @@
-"""A kernel's arguments as one block of bytes, laid out as its parameter space is."""
+"""Parameter space of a kernel: its arguments as one block of bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices by name: one literal table, each loaded when it is opened."""
+"""Registry of devices by name; each is imported when it is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A texture or surface as a device is told of it: what its buffer holds, and how it is sampled."""
+"""Description of a texture or surface object: the elements of its buffer, and its sampler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LAYERED_ROW = 2
 
 @dataclass(frozen=True, slots=True)
 class TextureDescription:
-    """What is asked of `Device.texture`.
+    """The argument of `Device.texture`.
 
     Attributes:
         format: of a channel, one of `FORMATS`.
@@ -52,7 +52,7 @@ class TextureDescription:
 
     @property
     def rows(self) -> int:
-        """How many rows of `width` elements there are."""
+        """Number of rows of `width` elements."""
         return max(1, self.extents[1]) * max(1, self.extents[2])
 
 

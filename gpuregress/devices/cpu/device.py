@@ -81,7 +81,7 @@ class CpuModule(base.DeviceModule):
         )
 
     def facts(self, name: str) -> KernelFacts:
-        """What a launch must know."""
+        """Return the launch facts of a kernel."""
         if name in self.compiled.refused:
             raise UnsupportedError(self.compiled.refused[name])
         if name not in self.compiled.kernels:
@@ -113,7 +113,7 @@ class CpuModule(base.DeviceModule):
         return self._functions[facts.symbol]
 
     def close(self) -> None:
-        """Frees the code."""
+        """Free the code."""
         self._functions.clear()
         self._loaded.close()
 
@@ -141,12 +141,12 @@ class CpuDevice(base.Device):
         return self._info
 
     def vary(self, run: int) -> str:
-        """Chooses the order of blocks and threads for what is loaded from now on; see `devices.base.Device.vary`."""
+        """Choose the order of blocks and threads for programs loaded from now on; see `devices.base.Device.vary`."""
         self._order = block_order.of_run(run)
         return str(self._order)
 
     def load(self, program: Program, threads: int | None = None) -> CpuModule:
-        """Translates a program's PTX, or finds it in the cache; see `devices.base.Device.load`.
+        """Translate a program's PTX, or finds it in the cache; see `devices.base.Device.load`.
 
         Raises:
             DeviceError: the program has no PTX.
@@ -188,7 +188,7 @@ class CpuDevice(base.Device):
         return self._textures.add(region, description)
 
     def free_all(self) -> None:
-        """Frees every buffer, texture and module."""
+        """Free every buffer, texture and module."""
         for module in self._modules:
             module.close()
         self._modules.clear()
@@ -202,7 +202,7 @@ class CpuDevice(base.Device):
     def launch(
         self, module: base.DeviceModule, kernel: str, grid: Dim3, block: Dim3, shared: int, args: tuple[bytes, ...]
     ) -> LaunchReport:
-        """Runs a kernel to its end; see `devices.base.Device.launch`.
+        """Run a kernel to its end; see `devices.base.Device.launch`.
 
         Raises:
             KernelFault: what the kernel did wrong, and where.
@@ -324,13 +324,13 @@ class CpuDevice(base.Device):
         return fault
 
     def __enter__(self) -> Self:
-        """Takes the device."""
+        """Take the device."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Frees all."""
+        """Free all."""
         self.free_all()
 
 

@@ -1,4 +1,4 @@
-"""The canary: the smallest kernel that proves a card healthy, as PTX that every driver since CUDA 10 can compile."""
+"""Canary kernel: the smallest kernel that proves a card healthy, in PTX for CUDA 10 and later."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ PTX = f"""\
 
 
 def expected() -> Bytes:
-    """What the canary's threads write: 2654435761 · thread + 97, modulo 2³², one uint32 each."""
+    """Return the canary's output: 2654435761 · thread + 97, modulo 2³², one uint32 for each thread."""
     threads = np.arange(THREADS, dtype=np.uint64)
     return (threads * np.uint64(2654435761) + np.uint64(97)).astype(np.uint32).view(np.uint8)

@@ -1,4 +1,4 @@
-"""A card as the driver describes it: asked for as each worker starts, so without NVIDIA's slower management library."""
+"""Description of a card from its driver, without NVIDIA's slower management library."""
 
 from __future__ import annotations
 

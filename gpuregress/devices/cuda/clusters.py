@@ -1,4 +1,4 @@
-"""The clusters that a program's kernels ask for: the driver does not say why a grid does not fit them."""
+"""Cluster sizes of a program's kernels, from PTX directives: the driver's messages do not name them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIZE = re.compile(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+)
 
 
 def sizes_in(ptx: str) -> dict[str, Dim3]:
-    """The mangled name of each kernel that says how many blocks a cluster has → along x, y, z.
+    """Return the mangled name of each kernel with a cluster size -> blocks along x, y, z.
 
     Args:
         ptx: a program.

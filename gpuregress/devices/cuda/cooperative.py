@@ -1,4 +1,4 @@
-"""Programs whose blocks wait for each other (`grid.sync()`): loaded and launched by the driver's own calls.
+"""Cooperative launches (`grid.sync()`) through the driver API, which pycuda does not offer.
 
 A grid barrier needs cuLaunchCooperativeKernel. pycuda has no such call and does not give out its functions' handles, so
 a program with such a kernel is loaded here, in pycuda's context, by an object that answers as pycuda's module does.
@@ -72,7 +72,7 @@ class CooperativeProgram:
         return address.value, size.value
 
     def unload(self) -> None:
-        """Frees it."""
+        """Free it."""
         call("cuModuleUnload", self._module)
 
 
@@ -102,23 +102,23 @@ class CooperativeFunction:
             self.cluster = (max(1, width), max(1, height), max(1, depth))
 
     def allow_shared(self, size: int) -> None:
-        """Opts in to so many bytes of dynamic shared memory."""
+        """Allow `size` bytes of dynamic shared memory."""
         call("cuFuncSetAttribute", self._handle, _MAX_DYNAMIC_SHARED, ctypes.c_int(size))
 
     def resident_blocks(self, threads: int, shared: int) -> int:
-        """How many blocks one multiprocessor holds at once, by the driver's own count."""
+        """Return the blocks that one multiprocessor holds at once, by the driver's count."""
         count = ctypes.c_int()
         shared_size = ctypes.c_size_t(shared)
         call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(count), self._handle, threads, shared_size)
         return count.value
 
     def launch(self, grid: Dim3, block: Dim3, packed: bytes, shared: int) -> None:
-        """Starts the kernel, all of its blocks at once."""
+        """Start the kernel, all of its blocks at once."""
         with self._pointers(packed) as pointers:
             call("cuLaunchCooperativeKernel", self._handle, *grid, *block, shared, None, pointers)
 
     def launch_plain(self, grid: Dim3, block: Dim3, packed: bytes, shared: int) -> None:
-        """Starts a kernel of the same program that does not wait for its grid: it may have any number of blocks."""
+        """Start a kernel of the same program that does not wait for its grid: it may have any number of blocks."""
         with self._pointers(packed) as pointers:
             call("cuLaunchKernel", self._handle, *grid, *block, shared, None, pointers, None)
 
@@ -150,7 +150,7 @@ def _library() -> Any:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Calls the driver; a refusal is raised as pycuda raises its own."""
+    """Call the driver; a refusal is raised as pycuda raises its own."""
     status = int(getattr(_library(), name)(*arguments))
     if status:
         text = ctypes.c_char_p()

@@ -59,7 +59,7 @@ class CudaDevice(Device):
         return self._info
 
     def __enter__(self) -> Self:
-        """Takes the card: its primary context, which is made now where nobody has yet."""
+        """Take the card: its primary context, which is made now where nobody has yet."""
         with self.guard(f"opening {self._info.name}"):
             self._context = driver.patiently(self._card.retain_primary_context)
             self._context.push()
@@ -69,7 +69,7 @@ class CudaDevice(Device):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Gives the card back; after a sticky fault without a word of pycuda's."""
+        """Give the card back; after a sticky fault without a word of pycuda's."""
         self.free_all()
         context, self._context = self._context, None
         staging, self._staging = self._staging, None
@@ -92,7 +92,7 @@ class CudaDevice(Device):
         return ""
 
     def load(self, program: Program, threads: int | None = None) -> CudaModule:  # noqa: ARG002 - of no use to a GPU
-        """Loads a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
+        """Load a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
 
         Raises:
             DeviceError: the driver refuses it, or it was made for another architecture.
@@ -148,7 +148,7 @@ class CudaDevice(Device):
         return made.handle
 
     def free_all(self) -> None:
-        """Frees every buffer, texture and module; never raises."""
+        """Free every buffer, texture and module; never raises."""
         modules, self._modules = self._modules, []
         allocations, self._allocations = self._allocations, []
         zones, self._zones = self._zones, None
@@ -178,7 +178,7 @@ class CudaDevice(Device):
         shared: int,
         args: tuple[bytes, ...],
     ) -> LaunchReport:
-        """Runs a kernel to its end, and looks at what it did to the red zones.
+        """Run a kernel to its end, and check the red zones.
 
         Raises:
             DeviceError: the launch is over the device's limits, or the card failed.
@@ -224,12 +224,12 @@ class CudaDevice(Device):
                 driver.keep_forever((held,))
 
     def clocks(self) -> dict[str, str]:
-        """The card's `sm_clock`, `memory_clock`, `temperature` and `throttle` reasons at this moment, where told."""
+        """Return `sm_clock`, `memory_clock`, `temperature` and `throttle` reasons at this moment, where known."""
         facts = next(iter(nvml.cards(self._info.extra["bus"])), {})
         return {name: facts[name] for name in ("sm_clock", "memory_clock", "temperature", "throttle") if name in facts}
 
     def canary(self) -> None:
-        """Proves the card healthy: one tiny kernel, whose results are checked.
+        """Prove the card healthy: one tiny kernel, whose results are checked.
 
         Raises:
             DeviceError: the card is lost, or calculates wrong.
@@ -249,7 +249,7 @@ class CudaDevice(Device):
 
     @contextmanager
     def guard(self, doing: str) -> Iterator[None]:
-        """Turns what the driver raises inside into our errors."""
+        """Convert the driver's exceptions inside into our errors."""
         try:
             yield
         except driver.failures() as error:
@@ -258,7 +258,7 @@ class CudaDevice(Device):
     def failed(
         self, text: str, *, doing: str, kernel: str = "", said: str = "", traps: bool | None = None
     ) -> GpuregressError:
-        """Our error for one of the driver's; finds out whether this process can go on.
+        """Return our error for one of the driver's; check whether this process can go on.
 
         Args:
             text: the driver's words.
@@ -281,7 +281,7 @@ class CudaDevice(Device):
     def _starter(
         self, module: CudaModule, kernel: str, function: Any, grid: Dim3, block: Dim3, shared: int
     ) -> _Starter:
-        """What starts the kernel, once it is known that a grid which waits for itself fits."""
+        """The function that starts a kernel; a grid that waits for itself must fit on the card."""
         if not isinstance(function, cooperative.CooperativeFunction):
             return _plain_starter(function)
         with self.guard(f"preparing {module.shown(kernel)}"):
@@ -323,7 +323,7 @@ class CudaDevice(Device):
         return self._staging
 
     def _answers(self) -> bool:
-        """After any failure: one tiny allocation tells whether the context still lives."""
+        """Whether the context still works after a failure, by one tiny allocation."""
         if self._context is None:
             return True
         try:

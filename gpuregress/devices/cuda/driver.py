@@ -38,7 +38,7 @@ def api() -> Any:
 
 
 def patiently(make: Callable[[], Any], seconds: float = BUSY_S) -> Any:
-    """Makes a context; where the card takes one process only (compute mode), one that is just leaving is waited for.
+    """Make a context; where the card takes one process only (compute mode), one that is just leaving is waited for.
 
     Args:
         make: makes it.
@@ -55,12 +55,12 @@ def patiently(make: Callable[[], Any], seconds: float = BUSY_S) -> Any:
 
 
 def failures() -> tuple[type[BaseException], ...]:
-    """What pycuda raises for a call that CUDA refused."""
+    """Return the exception types that pycuda raises for a call that CUDA refused."""
     return (api().Error, MemoryError)
 
 
 def keep_forever(things: Iterable[Any]) -> None:
-    """Makes objects immortal: after a sticky error their destructors would only print a page of warnings."""
+    """Make objects immortal: after a sticky error their destructors would only print a page of warnings."""
     for thing in things:
         if thing is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -1,4 +1,4 @@
-"""CUDA's errors as ours, told apart by CUDA's own text: pycuda's classes do not tell them apart.
+"""Conversion of CUDA's errors by their text: pycuda's exception classes do not distinguish them.
 
 The texts are those of cuGetErrorString; the numbers beside them are cuda.h's. Sticky are those of which the header says
 that the process must be terminated and relaunched.
@@ -14,7 +14,7 @@ from gpuregress.errors import DeviceError, GpuregressError, KernelFault
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an error text means.
+    """The meaning of an error text.
 
     Attributes:
         pattern: searched in the text, any case.
@@ -83,7 +83,7 @@ _TABLE = (
 
 
 def meaning_of(text: str) -> Meaning:
-    """What an error text means; one that is not known is not the kernel's doing and not sticky."""
+    """Return the meaning of an error text; an unknown one is no kernel fault and not sticky."""
     for meaning in _TABLE:
         if re.search(meaning.pattern, text, re.IGNORECASE):
             return meaning
@@ -118,7 +118,7 @@ def as_error(
 
 
 def _narrowed(meaning: Meaning, *, traps: bool | None) -> Meaning:
-    """CUDA has one text for a trap and for an access outside shared or local memory: the program tells which."""
+    """The meaning of CUDA's text for both a trap and an access outside shared or local memory."""
     if meaning.pattern != _LAUNCH_FAILURE or traps is None:
         return meaning
     if traps:

@@ -1,4 +1,4 @@
-"""What this machine has for GPUs, found without pycuda: driver, cards, permissions, wheels; and what mends a lack."""
+"""Prerequisites of GPU runs on this machine: driver, cards, permissions, packages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prerequisites() -> tuple[Prerequisite, ...]:
 
 
 def usable_gpus() -> int:
-    """How many GPUs a run could use: 0 where the driver or pycuda is missing."""
+    """Return the number of GPUs that a run could use: 0 where the driver or pycuda is missing."""
     if importlib.util.find_spec("pycuda") is None:
         return 0
     cards = _managed()
@@ -63,7 +63,7 @@ def usable_gpus() -> int:
 
 
 def lack() -> str:
-    """Why no GPU can be used here, and the command that mends it."""
+    """Return the reason why no GPU can be used here, and the command that fixes it."""
     problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
     if problems:
         return f"{problems[0].problem}: {problems[0].mend}; `gpuregress doctor` tells more"
@@ -94,7 +94,7 @@ def architectures() -> dict[str, str]:
 
 
 def explain_import(error: BaseException) -> str:
-    """Why pycuda cannot be imported, and what mends it."""
+    """Return the reason why pycuda cannot be imported, and the fix."""
     if importlib.util.find_spec("pycuda") is None:
         return f"--device cuda needs pycuda, which is not installed: {_INSTALL}"
     if _library() is None or "libcuda.so" in str(error):
@@ -105,7 +105,7 @@ def explain_import(error: BaseException) -> str:
 
 
 def explain_init(text: str) -> str:
-    """Why CUDA does not start, from the driver's own words, and what mends it."""
+    """Return the reason why CUDA does not start, from the driver's message, and the fix."""
     problems = [prerequisite for prerequisite in (_driver(), _permissions()) if prerequisite.problem]
     if problems:
         return f"{problems[0].problem}: {problems[0].mend}"

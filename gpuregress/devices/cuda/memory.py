@@ -39,12 +39,12 @@ class Staging:
         self.done = tuple(api.Event() for _ in range(2))
 
     def start(self, which: int, address: int, size: int) -> None:
-        """Begins to copy from the card into one of the pieces."""
+        """Begin to copy from the card into one of the pieces."""
         self._api.memcpy_dtoh_async(self.pieces[which][:size], address, self.stream)
         self.done[which].record(self.stream)
 
     def send(self, address: int, data: Bytes) -> None:
-        """Copies bytes to the card: one piece is on its way while the next is filled."""
+        """Copy bytes to the card: one piece is on its way while the next is filled."""
         for number, start in enumerate(range(0, data.size, PIECE)):
             which, piece = number % 2, data[start : start + PIECE]
             if number > 1:
@@ -83,7 +83,7 @@ class CudaMemory:
     writes: int = 0
 
     def write(self, data: Bytes, offset: int = 0) -> None:
-        """Copies bytes to the card.
+        """Copy bytes to the card.
 
         Raises:
             DeviceError: they do not fit, or the card refuses.
@@ -99,7 +99,7 @@ class CudaMemory:
                 self._api.memcpy_htod(self.address + offset, np.ascontiguousarray(data))
 
     def read(self, offset: int = 0, size: int | None = None) -> Bytes:
-        """Copies bytes from the card into a new array.
+        """Copy bytes from the card into a new array.
 
         Raises:
             DeviceError: the range is outside, or the card refuses.
@@ -140,7 +140,7 @@ class CudaMemory:
             yield staging.pieces[number % 2][:length]
 
     def fill_zones(self) -> None:
-        """Writes the pattern around the buffer."""
+        """Write the pattern around the buffer."""
         with self._guard(f"writing around {self.name}"):
             self._api.memcpy_htod(self.address - redzone.SIZE, redzone.pattern())
             self._api.memcpy_htod(self.address + self.size, redzone.pattern())
@@ -151,7 +151,7 @@ class CudaMemory:
 
 
 class ZoneReader:
-    """Reads the red zones of all buffers after a launch: all copies under way at once, one wait.
+    """Read the red zones of all buffers after a launch: all copies under way at once, one wait.
 
     Args:
         api: `pycuda.driver`, with a current context.

@@ -19,7 +19,7 @@ _TRAP = re.compile(r"^[ \t]*(?:@!?%\w+[ \t]+)?trap;", re.MULTILINE)
 
 
 class Card(Protocol):
-    """What a module needs of its device."""
+    """The operations of the device that a module uses."""
 
     dead: bool
 
@@ -28,14 +28,14 @@ class Card(Protocol):
         """Its limits."""
 
     def guard(self, doing: str) -> AbstractContextManager[None]:
-        """Turns what the driver raises inside into our errors."""
+        """Convert the driver's exceptions inside into our errors."""
 
     def view(self, name: str, size: int, address: int) -> CudaMemory:
         """Memory at an address."""
 
 
 def load_module(device: Card, api: Any, program: Program) -> CudaModule:
-    """Loads a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
+    """Load a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
 
     Args:
         device: where to.
@@ -82,7 +82,7 @@ class CudaModule(DeviceModule):
         self.prints = b"vprintf" in image or b"__assertfail" in image
 
     def kernel(self, name: str) -> KernelInfo:
-        """What is known of a kernel.
+        """Return the resources of a kernel.
 
         Args:
             name: its mangled name.
@@ -102,7 +102,7 @@ class CudaModule(DeviceModule):
 
     @property
     def is_blind(self) -> bool:
-        """Whether there is no PTX that would tell what its machine code does not."""
+        """Whether there is no PTX of the program."""
         return not self._ptx
 
     @property
@@ -116,7 +116,7 @@ class CudaModule(DeviceModule):
         return {} if found is None else {"occupancy": found.percent, "blocks": found.blocks}
 
     def function(self, name: str) -> tuple[Any, KernelInfo]:
-        """The function's handle of pycuda's, and what is known of it."""
+        """Return pycuda's handle of a kernel, and its resources."""
         if name not in self._entries:
             raise DeviceError(f"no kernel {name} in this program; there are: {', '.join(self._entries) or 'none'}")
         if self._handle is None:
@@ -146,7 +146,7 @@ class CudaModule(DeviceModule):
         return self._device.view(name, int(size), int(address))
 
     def release(self) -> Any:
-        """Gives up the module, which unloads it unless the caller keeps what is returned."""
+        """Release the module, which unloads it unless the caller keeps the returned handle."""
         handle, self._handle = self._handle, None
         self._functions.clear()
         return handle
@@ -165,14 +165,14 @@ class CudaModule(DeviceModule):
 
 
 def _ptx(program: Program) -> str:
-    """The program's PTX, which tells what its machine code does not; "" where there is none."""
+    """The program's PTX, for facts that machine code does not show; "" where there is none."""
     with suppress(OSError):
         return Path(program.ptx).read_text(encoding="utf-8", errors="replace") if program.ptx else ""
     return ""
 
 
 def _image(program: Program) -> bytes:
-    """What to load: the cubin, made now if need be; the PTX where nobody here can make one."""
+    """The image to load: the cubin, assembled now if needed; the PTX where no assembler is installed."""
     try:
         built = toolchain.build_cubin(program)
     except HarnessError:

@@ -1,4 +1,4 @@
-"""What NVIDIA's management library says of the cards: a few calls through ctypes.
+"""NVIDIA's management library (NVML) through ctypes: clocks, temperature and modes of the cards.
 
 It takes some 10 ms where nvidia-smi takes 100. Names and numbers from nvml.h. Nothing here changes a card's state.
 """
@@ -64,7 +64,7 @@ def architectures() -> tuple[str, ...]:
 
 
 def _architecture(library: Any, handle: ctypes.c_void_p) -> str:
-    """One card's, "" where it cannot be told for the card as a whole."""
+    """The architecture of one card; "" where the card does not answer or is divided."""
     major, minor, divided, pending = ctypes.c_int(), ctypes.c_int(), ctypes.c_uint(0), ctypes.c_uint(0)
     if library.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor)) != 0:
         return ""

@@ -1,4 +1,4 @@
-"""What a kernel prints: the driver writes it to the process's own descriptors when a launch is waited for."""
+"""Capture of kernel output, which the driver writes to the process's own descriptors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Printed:
-    """What came out: device printf on stdout, device asserts on stderr."""
+    """Captured output: device printf on stdout, device asserts on stderr."""
 
     stdout: str = ""
     stderr: str = ""
@@ -21,7 +21,7 @@ class Printed:
 
 @contextmanager
 def captured() -> Iterator[Printed]:
-    """Redirects descriptors 1 and 2 into files while the block runs; what they got is in the result afterwards.
+    """Redirect descriptors 1 and 2 into files while the block runs; the result has their text afterwards.
 
     Files, not pipes: a kernel may print more than a pipe holds while nobody can read it.
     """
@@ -48,11 +48,11 @@ def captured() -> Iterator[Printed]:
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Throws away what libraries print while a dead context is cleaned up."""
+    """Discard the output of libraries while a dead context is cleaned up."""
     with captured(), suppress(Exception):
         yield
 
 
 def _flush_c() -> None:
-    """Flushes C's own buffers, which the driver's printf goes through."""
+    """Flush C's own buffers, which the driver's printf goes through."""
     ctypes.CDLL(None).fflush(None)

@@ -44,7 +44,7 @@ class Breach:
 
 
 def check(before: Bytes, after: Bytes, size: int) -> Breach | None:
-    """Compares a buffer's zones with the pattern.
+    """Compare a buffer's zones with the pattern.
 
     Args:
         before: the zone in front of it, SIZE bytes.

@@ -1,4 +1,4 @@
-"""compute-sanitizer: the command that runs a case under it, and its report as findings."""
+"""compute-sanitizer: the command line that runs a case under it, and the parser of its log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NOT_FINDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class SanitizerReport:
-    """One thing that compute-sanitizer found.
+    """One report of compute-sanitizer.
 
     Attributes:
         message: its first line: `Invalid __global__ write of size 4 bytes`.
@@ -61,7 +61,7 @@ class SanitizerReport:
 
     @property
     def kind(self) -> str:
-        """Of `records.FAULT_KINDS`; "" for a warning, or what is no fault of a kernel."""
+        """The kind, of `records.FAULT_KINDS`; "" for a warning, or a report of no kernel fault."""
         if re.match(r"warn", self.message, re.IGNORECASE):
             return ""
         text = "\n".join((self.message, *self.details))
@@ -91,7 +91,7 @@ def command(tool: str, program: Sequence[str], log: Path) -> list[str]:
 
 
 def find() -> str:
-    """Where compute-sanitizer is.
+    """Return the path of compute-sanitizer.
 
     Raises:
         DeviceError: it is not on the PATH.
@@ -106,7 +106,7 @@ def find() -> str:
 
 
 def parse(log: str) -> tuple[SanitizerReport, ...]:
-    """The findings in a report, like ones at one place taken together, in the order of their first.
+    """Return the reports in a log; equal ones at the same source line are counted as one.
 
     Args:
         log: lines that begin with `=========`.

@@ -1,4 +1,4 @@
-"""Texture and surface objects on the card, by the driver's own calls: pycuda knows texture references only.
+"""Texture and surface objects on the card, through the driver API, which pycuda does not offer.
 
 Kernels sample an array, whose elements lie in an order of the card's own; what the case fills and dumps is the buffer.
 So the buffer is copied into the array before a launch where it has been written since, and a surface's array back into
@@ -148,18 +148,18 @@ class CudaTexture:
         self.handle = handle.value
 
     def before_launch(self) -> None:
-        """What was written to the buffer goes into the array."""
+        """Copy the buffer into the array, if it has been written since."""
         if self._array and self._copied != self._memory.writes:
             self._copy(_buffer_end(self._memory, self._description), _array_end(self._array))
             self._copied = self._memory.writes
 
     def after_launch(self) -> None:
-        """What a kernel wrote through a surface goes into the buffer."""
+        """Copy the array that a kernel wrote through a surface into the buffer."""
         if self._surface:
             self._copy(_array_end(self._array), _buffer_end(self._memory, self._description))
 
     def free(self) -> None:
-        """Frees the object and its array."""
+        """Free the object and its array."""
         if self.handle:
             self._call("cuSurfObjectDestroy" if self._surface else "cuTexObjectDestroy", ctypes.c_uint64(self.handle))
             self.handle = 0

@@ -1,4 +1,4 @@
-"""Where a thread's registers are while it waits, and what it has said to the scheduler.
+"""Thread context of a block in IR: saved registers, and the fields that the scheduler reads.
 
 A context is a set of rows, one element for each thread of the block: `LAYOUT` first, then one row for each register
 that lives across a wait.
@@ -32,7 +32,7 @@ def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) ->
 
 
 class Slots:
-    """Gives each register that lives across a wait its own row.
+    """Give each register that lives across a wait its own row.
 
     Args:
         clustered: for a block of a cluster.
@@ -52,13 +52,13 @@ class Slots:
         return self._offsets[name]
 
     def save(self, builder: ir.IRBuilder, context: ir.Value, index: ir.Value, name: str, value: ir.Value) -> None:
-        """Stores a register's value."""
+        """Store a register's value."""
         offset = self.offset(name, value.type)
         stored = builder.zext(value, I8) if width(value.type) == 1 else value
         builder.store(stored, element(builder, at(builder, context, offset), index, stored.type))
 
     def restore(self, builder: ir.IRBuilder, context: ir.Value, index: ir.Value, name: str, type_: ir.Type) -> ir.Value:
-        """Loads a register's value."""
+        """Load a register's value."""
         memory_type = I8 if width(type_) == 1 else type_
         pointer = element(builder, at(builder, context, self.offset(name, type_)), index, memory_type)
         value = builder.load(pointer, typ=memory_type)

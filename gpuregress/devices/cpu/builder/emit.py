@@ -1,4 +1,4 @@
-"""What an opcode's lowering is given: operands in, results out, and the few services that need the whole module.
+"""The Emit protocol, for lowerings that compute: operands, results, LLVM intrinsics, subroutines.
 
 An opcode family is a module with functions `(emit, instruction) -> None` and a `TABLE` from base opcode to function.
 A family never sees registers' homes, the scheduler, or guards: the function builder wraps those around it.
@@ -40,10 +40,10 @@ class Emit(Protocol):
         """
 
     def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
-        """Sets a register; widened by `type_name`'s signedness if the register is wider. A Sink takes anything."""
+        """Set a register; widened by `type_name`'s signedness if the register is wider. A Sink takes anything."""
 
     def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
-        """Calls an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
+        """Call an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
 
     def subroutine(
         self,
@@ -61,7 +61,7 @@ class Emit(Protocol):
         """The thread's carry flag (`.cc`), i1."""
 
     def write_carry(self, value: ir.Value) -> None:
-        """Sets the thread's carry flag, i1."""
+        """Set the thread's carry flag, i1."""
 
 
 Lowering: TypeAlias = Callable[[Emit, Instruction], None]

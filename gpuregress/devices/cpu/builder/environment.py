@@ -1,4 +1,4 @@
-"""The processor's floating-point settings around a launch: round to nearest, nothing flushed; then as they were before.
+"""Floating-point environment of the processor around a launch: round to nearest, no flush to zero.
 
 Some packages leave flush-to-zero on in the threads of a process; a kernel's bits must not depend on that.
 """
@@ -19,7 +19,7 @@ _MXCSR_DEFAULT = 0x1F80
 
 
 def wrap(module: ir.Module, body: ir.Function, symbol: str) -> ir.Function:
-    """Builds `i32 symbol(machine)`, which calls `body(machine)` under the default settings."""
+    """Build `i32 symbol(machine)`, which calls `body(machine)` under the default settings."""
     body.linkage = "internal"
     body.attributes.add("noinline")
     function = ir.Function(module, body.function_type, symbol)

@@ -1,4 +1,4 @@
-"""Where a function's `.param` and `.local` variables are."""
+"""Frame of a function: the layout of its `.param` and `.local` variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpuregress.devices.cpu.ptx.tree import Function, Variable
 
 
 class Frame:
-    """Places for one function.
+    """The frame of one function.
 
     Args:
         function: its syntax tree.
@@ -42,7 +42,7 @@ class Frame:
 
 
 def place(variables: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
-    """Lays variables out one behind the other, each aligned.
+    """Lay variables out one behind the other, each aligned.
 
     Returns:
         name → first byte, and the bytes of all.

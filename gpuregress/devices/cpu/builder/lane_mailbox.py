@@ -1,4 +1,4 @@
-"""How a lane says what it wants of the scheduler, and reads what the scheduler answered."""
+"""Lane mailbox: the values and masks that lanes of a warp exchange through the scheduler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpuregress.devices.cpu.builder.types import I64
 
 
 def post(emitter: Services, operation: int, mask: ir.Value, value: ir.Value) -> None:
-    """Says: this operation, with these lanes, and this value of mine (i64).
+    """Post an operation, the mask of its lanes, and this lane's value (i64).
 
     Lanes meet when their keys are equal: the operation's number in the high half, the mask in the low one.
     """
@@ -21,10 +21,10 @@ def post(emitter: Services, operation: int, mask: ir.Value, value: ir.Value) -> 
 
 
 def received(emitter: Services, name: str) -> ir.Value:
-    """What the scheduler left, i32: `group`, the lanes that met, or `ballot`, those that posted nonzero."""
+    """Return the scheduler's answer, i32: `group`, the lanes that met, or `ballot`, those that posted nonzero."""
     return emitter.exits.fetch(emitter, name)
 
 
 def from_lane(emitter: Services, lane: ir.Value) -> ir.Value:
-    """What lane `lane` (i32) of this warp posted, i64."""
+    """Return the value (i64) that lane `lane` (i32) of this warp posted."""
     return emitter.exits.fetch_lane(emitter, lane)

@@ -1,4 +1,4 @@
-"""What is known of a region before the threads run: its first address, where it lies on the host, its size."""
+"""Bounds of memory regions, loaded once before the threads of a block run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class MachineView:
         return self.field(name, POINTER)
 
     def limit(self, region: RegionBounds, size: int, type_: ir.Type) -> ir.Value:
-        """How many aligned accesses of `size` bytes fit into a region."""
+        """Return the number of aligned accesses of `size` bytes that fit into a region."""
         if isinstance(region.size, ir.Constant):
             return ir.Constant(type_, region.size.constant // size)
         if region.size.parent is not self.entry.block:
@@ -99,7 +99,7 @@ class MachineView:
         return self._parameters[offset]
 
     def table_region(self, builder: ir.IRBuilder, address: ir.Value) -> RegionBounds:
-        """The region that an address points into, looked up where `builder` stands."""
+        """Return the bounds of the region that an address points into, looked up at the builder's position."""
         row = region_row(builder, address, self.pointer("table"), self.field("table_count"))
         host = builder.load(row, typ=POINTER)
         size = builder.load(at(builder, row, 8), typ=I64)

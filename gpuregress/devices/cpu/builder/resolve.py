@@ -1,4 +1,4 @@
-"""The slow way to an address: looks in every region and window, and reports the fault if it is nowhere."""
+"""Address resolution with full checks: from a device address to a host pointer, or a fault."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW
 
 
 def field(builder: ir.IRBuilder, machine: ir.Value, name: str, type_: ir.Type = I64) -> ir.Value:
-    """Loads a field of the machine."""
+    """Load a field of the machine."""
     return builder.load(at(builder, machine, OFFSETS[name]), typ=type_, align=8)
 
 
 def set_field(builder: ir.IRBuilder, machine: ir.Value, name: str, value: ir.Value) -> None:
-    """Stores a 64-bit field of the machine."""
+    """Store a 64-bit field of the machine."""
     builder.store(value, at(builder, machine, OFFSETS[name]), align=8)
 
 
 def region_row(builder: ir.IRBuilder, address: ir.Value, table: ir.Value, count: ir.Value) -> ir.Value:
-    """The table's row of the region in whose slot an address lies; row 0, which is empty, where there is none."""
+    """Return the table row of the region whose slot holds an address; row 0, which is empty, where there is none."""
     slot = builder.lshr(address, i64(REGION_SHIFT))
     number = builder.and_(builder.mul(slot, i64(GATHER)), i64((1 << SLOT_BITS) - 1))
     number = builder.select(builder.icmp_unsigned("<", number, count), number, i64(0))
@@ -45,7 +45,7 @@ def region_row(builder: ir.IRBuilder, address: ir.Value, table: ir.Value, count:
 def build_resolve(
     module: ir.Module, shared: list[tuple[int, int]], dynamic_start: int, *, clustered: bool = False
 ) -> ir.Function:
-    """Builds `resolve(machine, local, address, size, site) → host pointer or null`.
+    """Build `resolve(machine, local, address, size, site) → host pointer or null`.
 
     `address` is generic, `size` a power of two and also the alignment; `local` is the thread's local memory.
 
@@ -75,7 +75,7 @@ def build_resolve(
 
 
 def build_resolve_own(module: ir.Module, resolve: ir.Function) -> ir.Function:
-    """Builds `resolve_own`, which takes what `resolve` takes, for accesses that reach the own block's memory only."""
+    """Build `resolve_own`, with the arguments of `resolve`, for accesses that reach the own block's memory only."""
     function = _declared(module, "resolve_own")
     machine, _, address, _, _ = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -87,7 +87,7 @@ def build_resolve_own(module: ir.Module, resolve: ir.Function) -> ir.Function:
 
 
 def build_resolve_in(module: ir.Module, resolve: ir.Function, space: str) -> ir.Function:
-    """Builds `resolve_SPACE`, which takes what `resolve` takes, for accesses that name their state space.
+    """Build `resolve_SPACE`, with the arguments of `resolve`, for accesses that name their state space.
 
     A GPU does not find shared memory by `ld.global`, nor global memory by `ld.shared`.
     """
@@ -136,12 +136,12 @@ class _Search:
         self._aligned = builder.icmp_unsigned("==", builder.and_(address, ones), i64(0))
 
     def window(self, base: int, start: ir.Value, count: ir.Value, host: ir.Value) -> None:
-        """Returns the host pointer if the access lies within `count` bytes from `start` of a window."""
+        """Return the host pointer if the access lies within `count` bytes from `start` of a window."""
         offset = self._builder.sub(self._address, i64(base))
         self._return_if_inside(self._builder.sub(offset, start), count, at(self._builder, host, offset))
 
     def cluster(self, machine: ir.Value, shared: list[tuple[int, int]], dynamic_start: int) -> None:
-        """Returns the host pointer if the access lies in a shared variable of a block that is there."""
+        """Return the host pointer if the access lies in a shared variable of a block that is there."""
         builder = self._builder
         offset = builder.sub(self._address, i64(SHARED_WINDOW))
         rank = builder.lshr(offset, i64(CLUSTER_SHIFT))
@@ -155,7 +155,7 @@ class _Search:
                     self._return_if_inside(builder.sub(inside, i64(start)), count, at(builder, host, inside))
 
     def table(self, machine: ir.Value) -> None:
-        """Returns the host pointer if the access lies within a region of the table."""
+        """Return the host pointer if the access lies within a region of the table."""
         builder = self._builder
         table = builder.inttoptr(field(builder, machine, "table"), POINTER)
         row = region_row(builder, self._address, table, field(builder, machine, "table_count"))

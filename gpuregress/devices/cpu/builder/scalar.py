@@ -24,14 +24,14 @@ def read_all(emit: Emit, instruction: Instruction, type_name: str, start: int = 
 
 
 def extend(emit: Emit, value: ir.Value, to: ir.IntType, *, signed: bool) -> ir.Value:
-    """Widens an integer, or leaves it as it is where it has that width already."""
+    """Widen an integer, or leaves it as it is where it has that width already."""
     if value.type.width == to.width:
         return value
     return emit.builder.sext(value, to) if signed else emit.builder.zext(value, to)
 
 
 def resize(emit: Emit, value: ir.Value, to: ir.IntType, *, signed: bool) -> ir.Value:
-    """Widens or truncates an integer."""
+    """Widen or truncates an integer."""
     if value.type.width > to.width:
         return emit.builder.trunc(value, to)
     return extend(emit, value, to, signed=signed)

@@ -1,4 +1,4 @@
-"""What lowerings of machine opcodes may ask of their function beyond `Emit`: memory, control, waiting, faults."""
+"""The Services protocol, for lowerings that need more than `Emit`: memory, control flow, waits, faults."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Instruction
 
 
 class Exits(Protocol):
-    """Where a thread goes when it leaves the function, and how it waits."""
+    """The ends of a thread's code in a function: return, exit, fault, wait."""
 
     def finish(self, emitter: Services) -> None:
-        """Ends the block: the thread returns from the function."""
+        """End the block: the thread returns from the function."""
 
     def exit(self, emitter: Services) -> None:
-        """Ends the block: the thread exits."""
+        """End the block: the thread exits."""
 
     def fault(self, emitter: Services) -> None:
-        """Ends the block: a fault has been recorded."""
+        """End the block: a fault has been recorded."""
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Ends the block with a wait, and goes on in a new one when the thread is resumed."""
+        """End the block with a wait, and goes on in a new one when the thread is resumed."""
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Puts a value into the thread's element of a row of its context."""
+        """Put a value into the thread's element of a row of its context."""
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """The thread's element of a row of its context."""
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """What a lane of the thread's warp has posted."""
+        """Return the value that a lane of the thread's warp has posted."""
 
 
 @dataclass(slots=True)
 class Proven:
-    """What is known of the threads for which code is being built, beyond what holds for any.
+    """Facts proven for the threads for which code is being built.
 
     Attributes:
         pointers: (address, bytes) → a host pointer that needs no check.
@@ -94,7 +94,7 @@ class Services(Emit, Protocol):
         """A register of the emitter's own."""
 
     def version(self, name: str) -> int:
-        """Changes whenever a register is set."""
+        """Return a number that changes whenever a register is set."""
 
     def proven_pointer(self, address: Address, count: int) -> ir.Value | None:
         """A host pointer that needs no check."""
@@ -103,10 +103,10 @@ class Services(Emit, Protocol):
         """A host pointer that an access in this block has already checked."""
 
     def remember_pointer(self, key: object, pointer: ir.Value) -> None:
-        """Keeps a checked host pointer for the rest of this block."""
+        """Keep a checked host pointer for the rest of this block."""
 
     def forget_pointers(self) -> None:
-        """Control has come from elsewhere: nothing checked before holds."""
+        """Drop all checked pointers: control has come from elsewhere."""
 
     def array_region(self, address: ir.Value) -> RegionBounds:
         """The region that an address points into, looked up here."""
@@ -116,16 +116,16 @@ class Services(Emit, Protocol):
         """A block that leaves the function with the fault that was recorded."""
 
     def fail(self, kind: int, statement: Instruction | Call) -> None:
-        """Ends the block: records a fault and leaves."""
+        """End the block: records a fault and leaves."""
 
     def guard_value(self, statement: Instruction | Call) -> ir.Value:
         """Whether a guarded statement happens."""
 
     def wait(self, kind: int) -> None:
-        """Waits at the current statement; goes on when the scheduler says so."""
+        """Wait at the current statement until the scheduler resumes the thread."""
 
     def abandon(self) -> None:
-        """What the statement at hand still builds is never reached."""
+        """Mark the rest of the current statement's code as unreachable."""
 
     def edge(self, target: int) -> ir.Block:
         """The LLVM block to branch to for a block of the flow."""

@@ -1,4 +1,4 @@
-"""Loops and branches for code that is written by hand, not translated: a mutable variable, a counted loop."""
+"""Structured control flow for hand-written IR: mutable variables, counted loops, while loops."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Cell:
         return (builder or self._builder).load(self._slot, typ=self._type)
 
     def set(self, value: ir.Value, builder: ir.IRBuilder | None = None) -> None:
-        """Gives it a value."""
+        """Give it a value."""
         (builder or self._builder).store(value, self._slot)
 
     def add(self, value: ir.Value, builder: ir.IRBuilder | None = None) -> None:
-        """Adds to it."""
+        """Add to it."""
         where = builder or self._builder
         self.set(where.add(self.get(where), value), where)
 
     def either(self, value: ir.Value) -> None:
-        """Sets further bits in it."""
+        """Set further bits in it."""
         self.set(self._builder.or_(self.get(), value))
 
 
 def open_function(function: ir.Function) -> ir.IRBuilder:
-    """Starts a function's body: a block for stack slots alone, and the one where the builder stands."""
+    """Start a function's body: a block for stack slots alone, and the entry block of the returned builder."""
     slots, entry = function.append_basic_block("slots"), function.append_basic_block("entry")
     ir.IRBuilder(slots).branch(entry)
     return ir.IRBuilder(entry)
@@ -63,7 +63,7 @@ def entry_alloca(function: ir.Function, type_: ir.Type, *, align: int = 0) -> ir
 
 @contextmanager
 def counted(builder: ir.IRBuilder, end: ir.Value) -> Iterator[ir.Value]:
-    """Runs the body for 0, 1, … up to `end` (exclusive)."""
+    """Run the body for 0, 1, … up to `end` (exclusive)."""
     index = Cell(builder, ir.Constant(end.type, 0))
     head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
     builder.branch(head)
@@ -78,7 +78,7 @@ def counted(builder: ir.IRBuilder, end: ir.Value) -> Iterator[ir.Value]:
 
 @contextmanager
 def while_nonzero(builder: ir.IRBuilder, cell: Cell) -> Iterator[ir.Value]:
-    """Runs the body as long as the variable is not 0."""
+    """Run the body as long as the variable is not 0."""
     head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
     builder.branch(head)
     builder.position_at_end(head)
@@ -101,7 +101,7 @@ def i64(value: int) -> ir.Constant:
 
 
 def at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value | int) -> ir.Value:
-    """A pointer so many bytes behind another."""
+    """Return a pointer `offset` bytes behind another."""
     if isinstance(offset, int):
         if offset == 0:
             return base

@@ -1,4 +1,4 @@
-"""The address that a variable's or function's name stands for, in its own state space."""
+"""Addresses of named variables and functions, in their own state space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who the running thread is: in a kernel the loops' own variables, in a device function what the caller handed down."""
+"""Identity of the running thread in IR: coordinates, local memory, stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COORDINATES = ("tid_x", "tid_y", "tid_z", "ctaid_x", "ctaid_y", "ctaid_z")
 
 
 class Thread(Protocol):
-    """What lowerings ask about the running thread."""
+    """The running thread, as lowerings see it."""
 
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:
         """`tid_x` … `ctaid_z`, i32."""
@@ -75,7 +75,7 @@ class LoopThread:
         self._slot = slot
 
     def become(self, coordinates: dict[str, ir.Value]) -> None:
-        """Sets who runs: `tid_x` … `ctaid_z`, i32."""
+        """Set who runs: `tid_x` … `ctaid_z`, i32."""
         self._coordinates = coordinates
 
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:  # noqa: ARG002 - the protocol's
@@ -88,7 +88,7 @@ class LoopThread:
         return self._slot
 
     def fill_handle(self, builder: ir.IRBuilder, stack: ir.Value) -> None:
-        """Writes the fields that called functions read.
+        """Write the fields that called functions read.
 
         Args:
             builder: where the thread starts or goes on.

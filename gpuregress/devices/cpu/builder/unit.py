@@ -1,4 +1,4 @@
-"""One LLVM module for one PTX module: what all its functions share."""
+"""Translation unit: the LLVM module for one PTX module, and the tables that its functions share."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Unit:
         self.shared_starts |= {key: self.dynamic_start for key, item in self.shared.items() if item.count is None}
 
     def shared_ranges(self) -> list[tuple[int, int]]:
-        """Each static shared variable's (address, bytes), and the reserved memory's where a function asks for it."""
+        """Return (address, bytes) of each static shared variable, and of the reserved memory where it is used."""
         found = [
             (self.shared_starts[key], byte_size(item)) for key, item in self.shared.items() if item.count is not None
         ]
@@ -103,7 +103,7 @@ class Unit:
         return found
 
     def shared_key(self, function: str, name: str) -> tuple[str, str] | None:
-        """The shared variable that a name stands for in a function."""
+        """Return the key of the shared variable that a name refers to in a function."""
         if (function, name) in self.shared:
             return (function, name)
         return ("", name) if ("", name) in self.shared else None
@@ -113,13 +113,13 @@ class Unit:
         return FUNCTION_WINDOW + FUNCTION_STEP * (1 + self.function_numbers[name])
 
     def table_number(self, name: str) -> int:
-        """A special-function table's place among those that the module uses."""
+        """Return the index of a special-function table among those that the module uses."""
         if name not in self.tables:
             self.tables.append(name)
         return self.tables.index(name)
 
     def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
-        """Declares an LLVM intrinsic."""
+        """Declare an LLVM intrinsic."""
         found = self.module.globals.get(name)
         return found if found is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
 

@@ -1,4 +1,4 @@
-"""Checks of ptxas: sizes, targets and operands that it refuses. No kernel passes here that a GPU cannot be given.
+"""Checks of the PTX assembler: sizes, targets and operands that ptxas refuses.
 
 Limits of size, operands out of range, and instructions that the program's own target does not have: PTX ISA manual,
 "Target ISA Notes" of each instruction. The rules were held against nvJitLink 13.5 for every form of the catalog.
@@ -44,7 +44,7 @@ _SIZES = {"ca": (4, 8, 16), "cg": (16,)}
 
 
 def check(tree: Module) -> None:
-    """Refuses a program that no assembler would take, or no sm_90 would load.
+    """Refuse a program that no assembler would take, or no sm_90 would load.
 
     Raises:
         CompileError: what is wrong, as the assembler would say it: every kernel of the program is refused.
@@ -87,7 +87,7 @@ def _sizes(tree: Module) -> Iterator[str]:
 
 
 def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
-    """The shared variables that a kernel mentions, or what it calls, as far as names lead."""
+    """The shared variables that a kernel refers to, or the functions that it calls."""
     functions = {item.name: item for item in tree.functions}
     variables = {item.name: item for item in tree.variables}
     found: list[Variable] = []

@@ -1,4 +1,4 @@
-"""One kernel: `i32 kernel(machine)` runs its blocks, one after the other, and in each the threads.
+"""Compilation of one kernel to `i32 kernel(machine)`, which runs its blocks and their threads.
 
 Where threads never wait for each other, or always all at the same place, `lockstep` builds plain loops over the block's
 threads. Otherwise `passes` keeps track of where each thread stands.
@@ -38,7 +38,7 @@ _POISON = 0xFF
 
 
 def build_kernel(unit: Unit, function: Function, symbol: str) -> KernelFacts:
-    """Lowers one kernel into the unit's module."""
+    """Lower one kernel into the unit's module."""
     return _KernelBuilder(unit, function, symbol).build()
 
 
@@ -127,7 +127,7 @@ class _KernelBuilder:
         ir.IRBuilder(end).ret(i32(0))
 
     def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
-        """The first block's place in the grid. Later ones are counted up: LLVM would divide again in every thread."""
+        """The first block's coordinates. Later ones are counted up: LLVM would divide again in every thread."""
         number = self.view.field("first_block")
         wide = {name: b.zext(dimension(self.view, name), I64) for name in ("grid_x", "grid_y")}
         rest = b.udiv(number, wide["grid_x"])
@@ -146,7 +146,7 @@ class _KernelBuilder:
                 axes["ctaid_z"].add(i32(1), b)
 
     def _poison_shared(self, b: ir.IRBuilder) -> None:
-        """Shared memory starts with a pattern that is no number, so that reading what nobody wrote shows."""
+        """Fill shared memory with a NaN pattern, so that reads of uninitialized memory show."""
         for key in self._shared_keys():
             variable = self.unit.shared[key]
             size = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
@@ -160,7 +160,7 @@ class _KernelBuilder:
             b.call(fill, (self.view.pointer("shared"), ir.Constant(I8, 0), i64(SHARED_START), no))
 
     def _poison_local(self, b: ir.IRBuilder) -> None:
-        """Where blocks may run on several cores, what a thread finds in local memory must not be another block's."""
+        """Fill local memory where blocks may run on several cores: a thread must not see another block's values."""
         if self.footprint is None or not self.body.local_bytes:
             return
         fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
@@ -185,7 +185,7 @@ class _KernelBuilder:
         self.steps.finish(emitter)
 
     def fault(self, emitter: Services) -> None:
-        """Says which thread it was, and ends the launch."""
+        """Record the thread, and end the launch."""
         b = emitter.builder
         for name in COORDINATES:
             value = b.load(self.body.cells[name], typ=I32)
@@ -193,11 +193,11 @@ class _KernelBuilder:
         b.ret(i32(1))
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Saves what lives, and goes on where the thread is resumed."""
+        """Save the live registers, and continue where the thread is resumed."""
         self.steps.wait(emitter, kind, registers)
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Puts a value into the thread's element of a row of its context."""
+        """Put a value into the thread's element of a row of its context."""
         self.steps.store(emitter, name, value)
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
@@ -205,11 +205,11 @@ class _KernelBuilder:
         return self.steps.fetch(emitter, name)
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """What a lane of the thread's warp has posted."""
+        """Return the value that a lane of the thread's warp has posted."""
         return self.steps.fetch_lane(emitter, lane)
 
     def _steps(self) -> Passes | Lockstep:
-        """How the block's threads take turns."""
+        """The schedule of the block's threads."""
         if self.body.clustered:
             return Passes(self.body)
         if not self.emitter.flow.needs_scheduler:

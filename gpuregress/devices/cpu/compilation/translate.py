@@ -1,4 +1,4 @@
-"""A PTX text and the kernels that are wanted → object code and what the device must know of it."""
+"""Translation of a PTX module: parsing, checks, LLVM IR, object code, launch facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpuregress.errors import DeviceError, UnsupportedError
 def translate(
     tree: Module, kernels: Sequence[str], schedule: Schedule | None = None
 ) -> tuple[Unit, dict[str, KernelFacts]]:
-    """Translates kernels, and what they call, into LLVM IR: `str(unit.module)`.
+    """Translate kernels, and what they call, into LLVM IR: `str(unit.module)`.
 
     Args:
         tree: the PTX.
@@ -68,7 +68,7 @@ def entries(tree: Module) -> list[str]:
 
 
 def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
-    """Compiles a PTX text; see `object_cache.compiled`."""
+    """Compile a PTX text; see `object_cache.compiled`."""
     tree = parse(text)
     check(tree)
     wanted = list(kernels or entries(tree))
@@ -99,7 +99,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:
-    """The kernels that cannot be translated, and why."""
+    """Return the kernels that cannot be translated, each with the message."""
     found: dict[str, str] = {}
     for name in kernels:
         try:

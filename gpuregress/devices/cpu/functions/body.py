@@ -1,4 +1,4 @@
-"""A kernel's body while it is built: the LLVM function, its registers, and which thread of which block runs."""
+"""Body of a kernel under construction: the LLVM function, its registers, the running thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STACK_BYTES = 64 * 1024
 
 
 class Body:
-    """What those who build a kernel's loops share.
+    """The parts of a kernel that all builders of its loops share.
 
     Args:
         unit: the module.
@@ -49,7 +49,7 @@ class Body:
         """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
 
     def start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value], number: ir.Value | None) -> None:
-        """Says who runs from here on.
+        """Set the thread that runs from here on.
 
         Args:
             b: where the thread starts, or goes on.

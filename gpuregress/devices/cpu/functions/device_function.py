@@ -1,4 +1,4 @@
-"""Device functions that are called, not inlined: recursive ones, long ones, and those reached through a pointer."""
+"""Device functions that are called, not inlined: recursive, long, or reached through a pointer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from gpuregress.errors import UnsupportedError
 
 
 class FunctionExits:
-    """How a thread leaves a device function: by the status it returns."""
+    """The ends of a thread's code in a device function: each returns a status."""
 
     def finish(self, emitter: Services) -> None:
-        """Returns to the caller, whose stack and depth come back."""
+        """Return to the caller, with its stack and depth restored."""
         b, handle = emitter.builder, emitter.thread.handle
         depth = at(b, handle, THREAD_FIELDS["depth"])
         b.store(b.sub(b.load(depth, typ=I64), i64(1)), depth)
@@ -65,7 +65,7 @@ class FunctionExits:
 
 
 def build_device_function(unit: Unit, name: str) -> None:
-    """Lowers a device function that something calls."""
+    """Lower a device function that something calls."""
     tree: Function = unit.functions[name]
     function = unit.device_function(name)
     function.attributes.add("nounwind")
@@ -84,7 +84,7 @@ def build_device_function(unit: Unit, name: str) -> None:
 
 
 def _enter(emitter: FunctionEmitter, b: ir.IRBuilder) -> None:
-    """Takes a frame on the thread's stack; too many calls or bytes are a fault."""
+    """Allocate a frame on the thread's stack; too many calls or bytes are a fault."""
     handle, machine = emitter.thread.handle, emitter.view.machine
     depth = at(b, handle, THREAD_FIELDS["depth"])
     deeper = b.add(b.load(depth, typ=I64), i64(1))

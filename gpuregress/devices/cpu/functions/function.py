@@ -1,4 +1,4 @@
-"""Lowers the statements of one function: keeps the registers, wraps guards around instructions, joins the blocks."""
+"""Lowering of one function: registers, guards, basic blocks, waits."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class FunctionEmitter:
         return Register(name)
 
     def clear_registers(self, builder: ir.IRBuilder) -> None:
-        """Sets all registers to 0: a thread must not see what the one before it left."""
+        """Set all registers to 0: a thread must not see the values of the one before it."""
         for statement in self.flow.statements:
             for name in effects.sets(statement):
                 self.home(name)
@@ -117,7 +117,7 @@ class FunctionEmitter:
             builder.store(ir.Constant(type_, 0) if isinstance(type_, ir.IntType) else ir.Constant(type_, 0.0), slot)
 
     def version(self, name: str) -> int:
-        """Changes whenever a register is set."""
+        """Return a number that changes whenever a register is set."""
         return self._versions.get(name, 0)
 
     def read(self, operand: Operand, type_name: str) -> ir.Value:
@@ -140,7 +140,7 @@ class FunctionEmitter:
         return special_register(self, name)
 
     def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
-        """Sets a register."""
+        """Set a register."""
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
@@ -154,13 +154,13 @@ class FunctionEmitter:
         return self._register(CARRY)
 
     def write_carry(self, value: ir.Value) -> None:
-        """Sets the thread's carry flag."""
+        """Set the thread's carry flag."""
         self.builder.store(value, self.home(CARRY)[0])
 
     # --- the module's services ----------------------------------------------------------------------------------------
 
     def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
-        """Calls an LLVM intrinsic by its full name."""
+        """Call an LLVM intrinsic by its full name."""
         function = self.unit.intrinsic(name, result, tuple(item.type for item in arguments))
         return self.builder.call(function, arguments)
 
@@ -190,12 +190,12 @@ class FunctionEmitter:
         return self._pointers.get(key)
 
     def remember_pointer(self, key: object, pointer: ir.Value) -> None:
-        """Keeps a checked host pointer for the rest of this block, unless only some threads come here."""
+        """Keep a checked host pointer for the rest of this block, unless only some threads come here."""
         if not self._guarded:
             self._pointers[key] = pointer
 
     def forget_pointers(self) -> None:
-        """Control has come from elsewhere: nothing checked before holds."""
+        """Drop all checked pointers: control has come from elsewhere."""
         self._pointers.clear()
 
     def array_region(self, address: ir.Value) -> RegionBounds:
@@ -215,7 +215,7 @@ class FunctionEmitter:
         return self._fault_block
 
     def fail(self, kind: int, statement: Instruction | Call) -> None:
-        """Ends the block: records a fault and leaves."""
+        """End the block: records a fault and leaves."""
         machine = self.view.machine
         set_field(self.builder, machine, "fault_kind", i64(kind))
         set_field(self.builder, machine, "fault_site", i64(self.unit.site(statement)))
@@ -224,13 +224,13 @@ class FunctionEmitter:
     # --- control ------------------------------------------------------------------------------------------------------
 
     def lower(self, start: ir.IRBuilder) -> None:
-        """Lowers the body, from where `start` stands."""
+        """Lower the body, from the position of `start`."""
         self._blocks.clear()
         start.branch(self._block(0))
         self._lower_pending()
 
     def resume(self, index: int) -> None:
-        """Lowers once more what follows the wait at statement `index`; `exits.wait` says where it goes."""
+        """Lower the code behind the wait at statement `index` once more; `exits.wait` sets its position."""
         self._blocks.clear()
         self.block_number = self.flow.block_at(index)
         self.forget_pointers()
@@ -242,7 +242,7 @@ class FunctionEmitter:
         self._lower_pending()
 
     def abandon(self) -> None:
-        """The thread has left: what the statement at hand still builds goes to a block that is never entered."""
+        """Put the rest of the current statement's code into a block that is never entered: the thread has left."""
         self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("never"))
         self._abandoned = True
 
@@ -322,7 +322,7 @@ class FunctionEmitter:
         function(self, statement)
 
     def wait(self, kind: int) -> None:
-        """Waits at the current statement; goes on when the scheduler says so."""
+        """Wait at the current statement until the scheduler resumes the thread."""
         index, liveness = self.index, self.flow.liveness
         assert liveness is not None
         needed = liveness.needed_after[index] | frozenset(effects.reads(self.flow.statements[index]))

@@ -1,4 +1,4 @@
-"""Puts device functions into the place of their calls: so they may wait, and addresses are followed into them.
+"""Inlining of device functions, so that they may wait and pointers can be followed into them.
 
 Recursive functions and long ones that never wait stay functions.
 """
@@ -142,7 +142,7 @@ class _Copy:
             self._names[name] = f"{'%' if name.startswith('%') else ''}{prefix}.{name.lstrip('%')}"
 
     def name(self, name: str) -> str:
-        """What a name of the callee is called in the caller."""
+        """Return the caller's name for a name of the callee."""
         return self._names.get(name, name)
 
     def registers(self) -> list[RegisterDeclaration]:

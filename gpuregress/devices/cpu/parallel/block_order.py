@@ -1,4 +1,4 @@
-"""The order in which the blocks of a launch run, and the threads of a block: a case's runs differ in it."""
+"""Order of a launch's blocks, and of a block's threads; the runs of a case differ in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Order:
 
 
 def of_run(number: int) -> Order:
-    """The order of a case's run, from 0: the usual one, all reversed, then blocks at random with threads both ways."""
+    """Return the order of a run, from 0: the usual one, all reversed, then random blocks with threads both ways."""
     if number == 0:
         return Order(os.environ.get(VARIABLE, ""))
     if number == 1:
@@ -48,7 +48,7 @@ def of_run(number: int) -> Order:
 
 
 def sequence(total: int, blocks: str) -> Sequence[int] | None:
-    """The blocks' linear numbers in the order in which they run; None for the usual one.
+    """Return the blocks' linear numbers in the order in which they run; None for the usual one.
 
     Args:
         total: blocks of the launch.
@@ -69,7 +69,7 @@ def sequence(total: int, blocks: str) -> Sequence[int] | None:
 
 
 def run(function: Callable[[int], int], machine: Machine, numbers: Sequence[int]) -> tuple[int, Machine]:
-    """Runs one block after another.
+    """Run one block after another.
 
     Args:
         function: the compiled kernel.

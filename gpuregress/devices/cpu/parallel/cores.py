@@ -1,4 +1,4 @@
-"""How many cores one launch may use."""
+"""Number of cores that one launch may use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def available() -> int:
 
 
 def for_one_launch() -> int:
-    """How many cores one launch may use."""
+    """Number of cores that one launch may use."""
     wanted = os.environ.get(VARIABLE, "")
     return int(wanted) if wanted.isdigit() and int(wanted) > 0 else available()
 
 
 def share(workers: int) -> dict[str, str]:
-    """What is added to each worker's environment, so that so many share the cores; what the user has set stands."""
+    """Return the environment variables that divide the cores among workers; a user's setting is kept."""
     return {} if VARIABLE in os.environ else {VARIABLE: str(max(1, available() // workers))}

@@ -43,7 +43,7 @@ class AddressMap:
 
 @dataclass(frozen=True, slots=True)
 class KernelLaunch:
-    """One launch, with what decides about its parts.
+    """One launch: grid, block, arguments, and the kernel's footprint.
 
     Attributes:
         footprint: of the kernel; None where the order of its blocks may matter.

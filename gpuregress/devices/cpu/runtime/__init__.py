@@ -1,1 +1,1 @@
-"""What compiled kernels run in: device memory, faults, printf, system calls, textures."""
+"""Runtime of compiled kernels: device memory, faults, printf, system calls, textures."""

@@ -1,4 +1,4 @@
-"""Memory that launches use one after the other: parameters, shared and local memory, the threads' context."""
+"""Memory of one block, reused by later launches: parameters, shared, local, thread context."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ WARP = 32
 
 
 class Arena:
-    """Grows as launches need it."""
+    """Memory of one block, which grows as launches need it."""
 
     def __init__(self) -> None:
         self.release()
 
     def release(self) -> None:
-        """Gives all of it back."""
+        """Give all of it back."""
         self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
         self.alone = np.zeros(1, np.uint64)
         """Where the shared memories are of a cluster of this one block."""
 
     def prepare(self, parameters: bytes, shared_bytes: int, facts: KernelFacts, threads: int) -> None:
-        """Makes room for one launch.
+        """Make room for one launch.
 
         Args:
             parameters: the kernel's parameter space.

@@ -1,4 +1,4 @@
-"""Blocks that wait for each other, the whole grid's or a cluster's: all of them are there at once, and take turns."""
+"""Co-resident blocks of a cooperative grid or a cluster: all are in memory at once, and take turns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORKSPACE_BYTES = 256
 
 @dataclass(slots=True, eq=False)
 class CoResidentBlock:
-    """One block on its way.
+    """One of several co-resident blocks.
 
     Attributes:
         number: its linear number in the grid.
@@ -40,7 +40,7 @@ class CoResidentBlock:
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """The blocks that see each other's shared memory; one block, where a kernel asks for no clusters.
+    """The blocks that share their shared memory; a single block where a kernel has no clusters.
 
     Attributes:
         blocks: by rank.
@@ -61,7 +61,7 @@ class Cluster:
         return all(block.done for block in self.blocks)
 
     def open_barrier(self, threads: int) -> bool:
-        """Opens the barrier if every thread that has not exited has come to it; whether a block can go on.
+        """Open the barrier if every thread that has not exited has arrived; return whether a block can continue.
 
         Args:
             threads: of a block.
@@ -110,7 +110,7 @@ class CoResidentGrid:
         self._current = Cluster([])
 
     def run(self, call: Callable[[], int]) -> int:
-        """Lets the blocks take turns until all are done; gives the status that is not 0, if there is one.
+        """Run the blocks in turns until all are done; return the status of a fault, or 0.
 
         Args:
             call: runs the block that the machine names.
@@ -159,7 +159,7 @@ class CoResidentGrid:
         return 0
 
     def _round(self, cluster: Cluster, call: Callable[[], int]) -> int:
-        """Lets each block go on that can; gives the status of a fault, or 0."""
+        """Run each block that can continue; return the status of a fault, or 0."""
         self._current = cluster
         for rank, block in enumerate(cluster.blocks):
             if not block.done and not block.held:
@@ -172,7 +172,7 @@ class CoResidentGrid:
         return 1
 
     def _turn(self, cluster: Cluster, rank: int, call: Callable[[], int]) -> int:
-        """Lets one block go on as far as it can; gives the status of a fault, or 0."""
+        """Run one block until it waits for others or is done; return the status of a fault, or 0."""
         block = cluster.blocks[rank]
         self._enter(cluster, rank)
         status = call()
@@ -200,13 +200,13 @@ class CoResidentGrid:
 
 
 def _place(number: int, sides: Sequence[int]) -> Dim3:
-    """The place along x, y, z of what has a linear number."""
+    """The coordinates along x, y, z of a linear number."""
     rest, x = divmod(number, sides[0])
     z, y = divmod(rest, sides[1])
     return (x, y, z)
 
 
 def _number(first: Dim3, own: Dim3, grid: Dim3) -> int:
-    """The linear number in the grid of the block at a place of a cluster."""
+    """The linear number, in the grid, of a block of a cluster."""
     x, y, z = (a + b for a, b in zip(first, own, strict=True))
     return x + grid[0] * (y + grid[1] * z)

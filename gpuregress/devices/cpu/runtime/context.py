@@ -1,4 +1,4 @@
-"""The rows of a thread context that compiled code and Python both know: one element for each thread of the block."""
+"""Layout of a block's thread context: rows with one element for each thread."""
 
 from __future__ import annotations
 

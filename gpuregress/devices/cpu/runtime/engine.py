@@ -1,4 +1,4 @@
-"""LLVM: IR text → optimised object code → functions in memory. Object code is kept on disk by content."""
+"""LLVM back-end: IR text to optimised object code, and object code to callable functions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def description() -> str:
 
 
 def optimise(text: str) -> Any:
-    """Parses and optimises IR; gives an llvmlite module."""
+    """Parse and optimises IR; gives an llvmlite module."""
     machine = _target_machine()
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_default_triple()
@@ -104,5 +104,5 @@ class LoadedCode:
         return found
 
     def close(self) -> None:
-        """Frees the code; its addresses must not be used any more."""
+        """Free the code; its addresses must not be used any more."""
         self._engine.close()

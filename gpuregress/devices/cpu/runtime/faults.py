@@ -1,4 +1,4 @@
-"""What a kernel did wrong, in words: from the numbers that compiled code left in the machine."""
+"""Messages for kernel faults, from the numbers that compiled code leaves in the machine record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a fault happened: what is needed to name things.
+    """The launch in which a fault happened, with what its message names.
 
     Attributes:
         compiled: the program.
@@ -66,7 +66,7 @@ class Scene:
 
 
 def explain(machine: Machine, scene: Scene) -> KernelFault:
-    """The fault that the machine holds."""
+    """Return the fault that the machine record holds."""
     kind = machine.fault_kind
     if kind == layout.FAULT_DEADLOCK:
         return _deadlock(machine, scene)
@@ -140,7 +140,7 @@ def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
 
 
 def _absent(scene: Scene, rank: int) -> tuple[str, str] | None:
-    """Why a block's shared memory is not there: the fault's kind, and words; None where it is."""
+    """The fault of an access to shared memory of an absent block: kind, reason; None where it is present."""
     count = max(1, len(scene.cluster))
     if rank >= count:
         return "out-of-bounds", f": the cluster has {count} block{'s' if count > 1 else ''}"
@@ -188,7 +188,7 @@ def _window(address: int) -> int:
 
 
 def _beyond_its_space(scene: Scene, site: Site, address: int) -> str:
-    """What an address is in whose state space is not the one that the access names; "" where it may be."""
+    """Description of an address outside the state space that the access names; "" where it is inside."""
     windows = {layout.SHARED_WINDOW: "shared", layout.LOCAL_WINDOW: "local", layout.PARAM_WINDOW: "parameter"}
     there = windows.get(_window(address), "") if site.space in ("global", "const") else ""
     for window, space in windows.items():
@@ -226,7 +226,7 @@ def _shared(scene: Scene, site: Site, offset: int) -> _Place | None:
 
 
 def _in_cluster(offset: int) -> tuple[int, int]:
-    """The rank and the offset in that block's memory; what lies a little before a block's memory is meant for it."""
+    """The rank and the offset in that block's memory; an address a little before it belongs to it, too."""
     step = 1 << layout.CLUSTER_SHIFT
     rank, inside = divmod(offset + step // 2, step)
     return rank % layout.MOST_RANKS, inside - step // 2

@@ -146,7 +146,7 @@ Conditions: TypeAlias = tuple[Condition, ...]
 
 @dataclass(frozen=True, slots=True)
 class LoopConditions:
-    """What decides about a loop's iterations.
+    """Conditions on the iterations of a loop.
 
     Attributes:
         repeat: hold at the end of an iteration that another one follows.

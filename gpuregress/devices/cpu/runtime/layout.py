@@ -1,4 +1,4 @@
-"""How addresses look, and the one structure that compiled code and Python share.
+"""Layout of addresses, and the `Machine` record that compiled code and Python share.
 
 An address is 64 bits: a slot from bit 40 up, and an offset that starts at `MIDDLE`, so that a negative index stays in
 its own region's slot. Regions are scattered over 2^22 slots by multiplicative hashing (Knuth, The Art of Computer
@@ -74,7 +74,7 @@ SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctyp
 
 
 class Machine(ctypes.Structure):
-    """What a launch gives to compiled code; every field has 8 bytes.
+    """The argument of a compiled kernel: the launch's numbers, and host pointers. Every field has 8 bytes.
 
     `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of
     the module's variables, `tables` one pointer for each special-function table that the module uses, `textures` a row
@@ -148,13 +148,13 @@ def region_address(number: int) -> int:
 
 
 def region_of(address: int) -> int:
-    """The number of the region in whose slot an address lies, whether or not there is one; -1 beyond all slots."""
+    """Return the number of the region whose slot holds an address, existing or not; -1 beyond all slots."""
     slot = (address & (1 << 64) - 1) >> REGION_SHIFT
     return -1 if slot >> SLOT_BITS else (slot * GATHER) % (1 << SLOT_BITS)
 
 
 def place_shared(sizes: list[tuple[int, int]]) -> tuple[list[int], int]:
-    """Lays out shared variables with gaps between.
+    """Lay out shared variables with gaps between.
 
     Args:
         sizes: each variable's (bytes, alignment).

@@ -13,7 +13,7 @@ _ALIGNMENT = 256
 
 
 class Region:
-    """A stretch of device memory: a buffer, a module's variable, or what a kernel allocated.
+    """A region of device memory: a buffer, a module's variable, or memory from a kernel's malloc.
 
     Args:
         number: its place in the table.
@@ -35,13 +35,13 @@ class Region:
         self.host = int(block.ctypes.data) + start
 
     def write(self, data: Bytes, offset: int = 0) -> None:
-        """Copies bytes (one dimension, uint8) to the region."""
+        """Copy bytes (one dimension, uint8) to the region."""
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._check(offset, flat.size)
         self.data[offset : offset + flat.size] = flat
 
     def read(self, offset: int = 0, size: int | None = None) -> Bytes:
-        """Copies bytes from the region into a new array; all from `offset` on where no size is given."""
+        """Copy bytes from the region into a new array; all from `offset` on where no size is given."""
         count = self.size - offset if size is None else size
         self._check(offset, count)
         return self.data[offset : offset + count].copy()
@@ -80,7 +80,7 @@ class AddressSpace:
         return region
 
     def free(self, address: int) -> bool:
-        """Frees the region that starts at an address; False where none does."""
+        """Free the region that starts at an address; False where none does."""
         region = self._regions.get(region_of(address))
         if region is None or region.address != address:
             return False
@@ -90,7 +90,7 @@ class AddressSpace:
         return True
 
     def find(self, address: int) -> Region | None:
-        """The region whose number an address carries, whether or not it is inside."""
+        """Return the region whose slot holds an address, inside the region or not."""
         return self._regions.get(region_of(address))
 
     def named(self, name: str) -> Region | None:
@@ -98,7 +98,7 @@ class AddressSpace:
         return next((region for region in self._regions.values() if region.name == name), None)
 
     def clear(self) -> None:
-        """Frees all."""
+        """Free all."""
         self._regions.clear()
         self._free.clear()
         self._next = FIRST_REGION

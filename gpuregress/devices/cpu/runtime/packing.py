@@ -1,4 +1,4 @@
-"""How the package holds a special-function table: small, exact, and unpacked in a few milliseconds.
+"""Compression of the special-function tables that the package contains.
 
 Neighbouring entries differ by little, and the same few runs of differences come again and again. A packed table is one
 zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 places (i32), then for each
@@ -76,7 +76,7 @@ def measured(path: Path) -> Table:
 
 
 def main(folder: Path) -> None:
-    """Packs each `NAME.xz` of a folder into the package's data."""
+    """Pack each `NAME.xz` of a folder into the package's data."""
     for path in sorted(folder.glob("*.xz")):
         (DATA / path.stem).with_suffix(SUFFIX).write_bytes(pack(measured(path)))
 

@@ -1,4 +1,4 @@
-"""CUDA's printf: a format string and packed arguments to text. CUDA C++ Programming Guide, "Formatted Output".
+"""CUDA's printf, from a format string and packed arguments to text.
 
 As there, a precision is digits and never `*`: a card prints such a conversion as it stands, and so does this. (The
 sizes C has beyond h, l and ll are not in the guide either, and what a card prints for them is no number of the
@@ -37,7 +37,7 @@ class _Arguments:
 def render(
     form: bytes, address: int, read: Callable[[int, int], bytes], read_string: Callable[[int], bytes]
 ) -> tuple[bytes, int]:
-    """Renders one call.
+    """Render one call.
 
     Args:
         form: the format string.

@@ -11,7 +11,7 @@ from gpuregress.records import Dim3
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How the threads of a block are run: part of what decides the object code.
+    """The order and the checks with which the threads of a block run.
 
     Attributes:
         last_first: whether a block's threads take turns from the last to the first.

@@ -1,4 +1,4 @@
-"""What kernels ask of the device itself: vprintf, __assertfail, malloc and free. Called from compiled code."""
+"""System calls of kernels: vprintf, __assertfail, malloc and free, called from compiled code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Syscalls:
 
     @property
     def output(self) -> str:
-        """What was printed; says so where something was lost."""
+        """The printed text, with a note where some of it was dropped."""
         text = self._output.decode("utf-8", errors="replace")
         return f"{text}\n[{self._lost} bytes more were printed and not kept]\n" if self._lost else text
 

@@ -1,4 +1,4 @@
-"""Texture and surface objects: handles, and the table in which compiled code finds what they stand for."""
+"""Texture and surface objects: handles, and the table in which compiled code looks them up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS = {
 def key(
     axes: int, *, surface: bool = False, linear_memory: bool = False, layered: bool = False, cube: bool = False
 ) -> int:
-    """What an instruction needs an object to be, as one number."""
+    """Return the properties that an instruction needs an object to have, as one number."""
     kind = surface * SURFACE_KEY | linear_memory * LINEAR_MEMORY_KEY
     return axes | kind | layered * LAYERED_KEY | cube * CUBE_KEY
 
@@ -59,7 +59,7 @@ class Textures:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Forget all."""
         self.objects: list[TextureObject] = []
         self.table = np.zeros((16, TEXTURE_WORDS), np.uint64)
 
@@ -74,7 +74,7 @@ class Textures:
         return TEXTURE_WINDOW + number + 1
 
     def find(self, handle: int) -> TextureObject | None:
-        """What a handle stands for; None if nothing."""
+        """Return the object of a handle; None if there is none."""
         number = handle - TEXTURE_WINDOW - 1
         return self.objects[number] if 0 <= number < len(self.objects) else None
 

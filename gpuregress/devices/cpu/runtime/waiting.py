@@ -1,4 +1,4 @@
-"""Who waits where, read from the threads' context."""
+"""Descriptions of waiting threads, read from a block's thread context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_RANGES = 6
 def describe_waiting(
     context: np.ndarray[Any, np.dtype[np.uint8]], places: Sequence[int], sites: Sequence[Site], block: Dim3
 ) -> list[str]:
-    """One line for each place: `threads 0-30 wait at bar.sync, reduce.cu:12`; and how many have exited.
+    """Return one line for each instruction, `threads 0-30 wait at bar.sync, reduce.cu:12`, and for exited threads.
 
     Args:
         context: the block's context, bytes.

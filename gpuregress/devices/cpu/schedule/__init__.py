@@ -1,1 +1,1 @@
-"""How the threads of a block take turns: lockstep, passes, vectorised rows."""
+"""Schedules of a block's threads: lockstep, passes, vectorised rows."""

@@ -1,4 +1,4 @@
-"""The threads of a block in lockstep, for kernels whose threads always wait together, or never (`uniform` proves it).
+"""Lockstep schedule, for kernels whose threads always wait together, or never.
 
 What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
 waits is built once for each of them, so that nobody need remember where a thread stands. Registers that vary from
@@ -27,7 +27,7 @@ from gpuregress.devices.cpu.schedule.rows import ProvenRow, plan
 
 @dataclass(slots=True)
 class _Region:
-    """What the threads do from one wait, or from the start, to the next waits.
+    """The code from one wait, or from the start, to the next waits.
 
     Attributes:
         number: 1, 2, …; 0 stands for the end of the block.
@@ -67,7 +67,7 @@ class Lockstep:
         self.wait_sites: tuple[int, ...] = ()
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
-        """Builds the regions from `b` on; control goes to `after` when all threads have exited."""
+        """Build the regions from `b` on; control goes to `after` when all threads have exited."""
         x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
         self._count = self.view.entry.mul(x, self.view.entry.mul(y, z))
         self._next = Cell(b, i32(0))
@@ -107,7 +107,7 @@ class Lockstep:
         self._go_on(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
 
     def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
-        """Loops over z and y; gives the next thread's number, y and z, and where the loops begin."""
+        """Loop over z and y; gives the next thread's number, y and z, and where the loops begin."""
         number = Cell(b, i32(0))
         number.set(i32(0))
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
@@ -140,7 +140,7 @@ class Lockstep:
     def _threads(
         self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None
     ) -> None:
-        """Loops over a row's threads; under what is proven of them, if anything is."""
+        """Build the loop over a row's threads, with the facts that are proven for them."""
         emitter, body = self.body.emitter, self.body
         tid = {name: cell.get(b) for name, cell in cells.items()}
         first = self._first_of_row(b, tid) if self.unit.schedule.last_first else number.get(b)
@@ -212,7 +212,7 @@ class Lockstep:
         return b.load(self._shared_slot(name), typ=self.body.emitter.home(name)[1])
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Keeps what lives and goes to the next thread; or, in the region behind the wait, brings it back."""
+        """Save live registers and go to the next thread; in the region behind the wait, restore them."""
         if self._resuming:
             self._resuming = False
             emitter.builder.unreachable()
@@ -247,7 +247,7 @@ class Lockstep:
     # --- what the threads tell each other -----------------------------------------------------------------------------
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Puts a value into the thread's element of a row; what it waits for need not be said."""
+        """Store a value in the thread's element of a row; the key is not needed, as all threads wait alike."""
         if name != "key":
             emitter.builder.store(value, row(emitter.builder, self.view.pointer("context"), name, self._index))
 
@@ -261,7 +261,7 @@ class Lockstep:
         return b.load(row(b, self.view.pointer("context"), name, self._index), typ=LAYOUT[name][1])
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """What a lane of the thread's warp has posted."""
+        """Return the value that a lane of the thread's warp has posted."""
         b = emitter.builder
         thread = b.or_(b.and_(self._index, i32(~31)), lane)
         return b.load(row(b, self.view.pointer("context"), "snap", thread), typ=I64)
@@ -273,7 +273,7 @@ class Lockstep:
         return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
 
     def _meet(self, b: ir.IRBuilder, region: _Region) -> None:
-        """What happens between the threads when all of them have come to the wait."""
+        """Build the exchange between the threads when all of them have arrived at the wait."""
         if region.index < 0 or region.kind >= PLAIN_BARRIER:
             return
         context = self.view.pointer("context")

@@ -1,4 +1,4 @@
-"""The passes over a block's threads, for kernels whose threads may wait at different places.
+"""Pass schedule, for kernels whose threads may wait at different instructions.
 
 In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
 whole block, the next pass begins at once; otherwise the scheduler decides who may go on.
@@ -39,7 +39,7 @@ class Passes:
         self.recipes = Recipes(body.emitter)
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
-        """Builds the passes from `b` on; control goes to `after` when all threads have exited."""
+        """Build the passes from `b` on; control goes to `after` when all threads have exited."""
         view = self.view
         x, y, z = (dimension(view, name) for name in ("block_x", "block_y", "block_z"))
         self.count = view.entry.mul(x, view.entry.mul(y, z))
@@ -185,7 +185,7 @@ class Passes:
         b.ret(i32(DEADLOCK))
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Saves what lives and has changed, leaves the pass, and goes on in a new block with what is needed there."""
+        """Save the registers that live and have changed, leave the pass, and continue in a new block."""
         body, b = self.body, emitter.builder
         place = len(self.resumes) + 1
         for name in sorted(registers.live & registers.dirty):
@@ -214,7 +214,7 @@ class Passes:
         emitter.builder.branch(self.finish_block)
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Puts a value into the thread's element of a row of its context."""
+        """Put a value into the thread's element of a row of its context."""
         emitter.builder.store(value, row(emitter.builder, self.context, name, self.index))
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
@@ -222,7 +222,7 @@ class Passes:
         return emitter.builder.load(row(emitter.builder, self.context, name, self.index), typ=LAYOUT[name][1])
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """What a lane of the thread's warp has posted."""
+        """Return the value that a lane of the thread's warp has posted."""
         b = emitter.builder
         thread = b.or_(b.and_(self.index, i32(~31)), lane)
         return b.load(row(b, self.context, "snap", thread), typ=I64)

@@ -1,4 +1,4 @@
-"""Values cheaper to work out again than to keep while a thread waits: parameters, thread numbers, addresses."""
+"""Rematerialization of registers behind a wait: values that are cheaper to compute than to save."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_VARYING = 3
 
 
 class Recipes:
-    """The registers of a kernel that can be made again, and how.
+    """The registers of a kernel that can be rematerialized.
 
     Args:
         emitter: the kernel's.
@@ -36,17 +36,17 @@ class Recipes:
         return cost is not None and cost <= _MOST_VARYING
 
     def make(self, emitter: Services, live: frozenset[str]) -> None:
-        """Works the live ones out again where the emitter stands."""
+        """Compute the live ones again at the emitter's position."""
         self.make_all(emitter, [name for name in sorted(live) if name in self])
 
     def make_all(self, emitter: Services, names: Iterable[str]) -> None:
-        """Works registers of `all_definitions` out where the emitter stands, however long that takes."""
+        """Compute registers of `all_definitions` at the emitter's position, at any cost."""
         made: set[str] = set()
         for name in names:
             self._make(emitter, name, made)
 
     def all_definitions(self) -> dict[str, Instruction]:
-        """What sets the registers that can be made again, cheap or not."""
+        """Return the definitions of all registers that can be recomputed, cheap or not."""
         return {name: item for name, item in self.single_definitions.items() if self._cost(name) is not None}
 
     def _make(self, emitter: Services, name: str, made: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Rows of threads, side by side along x, for which no access need be checked.
+"""Vectorised rows: threads side by side along x whose accesses need no checks.
 
 Where a region has no loop and each of its addresses grows by a constant from thread to thread, the accesses of a row's
 first and last thread say whether all in between are inside. Where they are, and each guard that compares such a value
@@ -43,7 +43,7 @@ class _Access:
 
 @dataclass(frozen=True, slots=True)
 class ProvenRow:
-    """What `Rows.prove` finds.
+    """The result of `Rows.prove`.
 
     Attributes:
         holds: whether nothing need be checked in this row, i1.
@@ -56,7 +56,7 @@ class ProvenRow:
     branches: dict[int, bool]
 
     def of_thread(self, b: ir.IRBuilder, tid_x: ir.Value) -> Proven:
-        """What holds of one of the row's threads; `tid_x` is an i64."""
+        """Return the facts proven for one of the row's threads; `tid_x` is an i64."""
         pointers = {
             (item.address, item.count): at(b, first, b.mul(tid_x, i64(item.step))) if item.step else first
             for item, first in self.accesses
@@ -66,7 +66,7 @@ class ProvenRow:
 
 @dataclass(slots=True)
 class Rows:
-    """What must hold in a row of one region; made by `plan`."""
+    """The conditions under which the rows of one region need no checks; see `plan`."""
 
     emitter: Services
     recipes: Recipes
@@ -173,7 +173,7 @@ class Rows:
         return total
 
     def _is_even(self, name: str) -> bool:
-        """Whether a predicate changes at most once along a row, so far as what it compares goes."""
+        """Whether a predicate compares values that change monotonically along a row."""
         instruction = self.predicates.get(name)
         if instruction is None:
             return False
@@ -202,7 +202,7 @@ class Rows:
     # --- what is checked when the kernel runs -------------------------------------------------------------------------
 
     def prove(self, b: ir.IRBuilder, become: Callable[[ir.IRBuilder, ir.Value], None]) -> ProvenRow:
-        """Builds the checks for one row; `become(builder, tid_x)` makes the emitter speak for one of its threads."""
+        """Build the checks for one row; `become(builder, tid_x)` makes the emitter speak for one of its threads."""
         emitter = self.emitter
         before, emitter.builder = emitter.builder, b
         length = dimension(emitter.view, "block_x")
@@ -247,7 +247,7 @@ class Rows:
         return compare(">=" if stride.step > 0 else "<=", last, first)
 
     def _values(self) -> dict[object, ir.Value]:
-        """What one thread computes: of widened registers, comparisons and addresses."""
+        """The values of one thread: widened registers, comparisons and addresses."""
         emitter = self.emitter
         compared = [item for leaf in self.leaves.values() for item in leaf.operands[1:]]
         named = [name for name, _ in sorted(self.widened)]
@@ -300,7 +300,7 @@ def _is_access(statement: Statement) -> bool:
 
 
 def plan(emitter: Services, recipes: Recipes, index: int) -> Rows | None:
-    """What must hold in a row of the region that starts behind statement `index` (-1: at the start).
+    """Return the conditions for a row of the region that starts behind statement `index` (-1: at the start).
 
     Returns:
         None where no row of it can be proven.

@@ -25,7 +25,7 @@ GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER = range(4)
 
 
 def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Function:
-    """The module's `schedule(context, kinds, threads) → GO_ON …`; `kinds` has a byte for each place.
+    """Build the module's `schedule(context, kinds, threads) → GO_ON …`; `kinds` has a byte for each wait.
 
     Args:
         module: where it is built, once.
