@@ -11,7 +11,7 @@ from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.effects import waits
 from gpuregress.devices.cpu.analysis.names import uses_reserved_shared
 from gpuregress.devices.cpu.builder.resolve import build_resolve, build_resolve_in, build_resolve_own
-from gpuregress.devices.cpu.builder.types import I32, POINTER
+from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size
 from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
@@ -122,6 +122,12 @@ class Unit:
         """Declare an LLVM intrinsic."""
         found = self.module.globals.get(name)
         return found if found is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+
+    def fill(self, builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
+        """Fill memory with a byte."""
+        is_volatile = ir.Constant(I1, 0)
+        memset = self.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, I1))
+        builder.call(memset, (start, ir.Constant(I8, byte), count, is_volatile))
 
     def subroutine(
         self,

@@ -12,15 +12,12 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
 from gpuregress.devices.cpu.analysis.footprint import footprint
-from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.names import knows_its_grid, names_used, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.environment import wrap
-from gpuregress.devices.cpu.builder.resolve import set_field
-from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
-from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
-from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
+from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.builder.unit import Unit, byte_size
 from gpuregress.devices.cpu.functions.body import Body
 from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
@@ -28,6 +25,7 @@ from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
+from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
 from gpuregress.devices.cpu.schedule.passes import Passes
 from gpuregress.records import SM_90, Dim3
@@ -58,9 +56,9 @@ def _required_block(function: Function) -> Dim3 | None:
 class _KernelBuilder:
     def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
         self.unit, self.function, self.symbol = unit, function, symbol
-        self.body = Body(unit, function, symbol, self)
+        self.body = Body(unit, function, symbol)
         self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
-        self.steps = self._steps()
+        self.schedule = self._schedule()
         self.footprint = self._footprint()
 
     def build(self) -> KernelFacts:
@@ -75,7 +73,7 @@ class _KernelBuilder:
             self.body.local_bytes,
             self.body.slots.size if waits else 0,
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),
-            tuple(self.steps.wait_sites),
+            tuple(self.schedule.wait_sites),
             _max_threads(self.function),
             _required_block(self.function),
             knows_its_grid(self.function),
@@ -87,7 +85,7 @@ class _KernelBuilder:
         flow = self.emitter.flow
         if self.body.has_calls or self.body.takes_turns:
             return None
-        if isinstance(self.steps, Passes) and any(
+        if isinstance(self.schedule, Passes) and any(
             isinstance(item, Instruction) and info(item).exchange is Exchange.MATRICES for item in flow.statements
         ):
             return None  # The part of a matrix that a lane which has left showed last is another block's.
@@ -119,7 +117,7 @@ class _KernelBuilder:
             self._poison_shared(b)
         self._poison_local(b)
         next_block = self.llvm.append_basic_block("next_block")
-        self.steps.build(b, next_block)
+        self.schedule.build(b, next_block)
         b = ir.IRBuilder(next_block)
         block.add(i64(1), b)
         self._advance_block(b, axes)
@@ -151,19 +149,15 @@ class _KernelBuilder:
             variable = self.unit.shared[key]
             size = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
             start = at(b, self.view.pointer("shared"), self.unit.shared_starts[key])
-            fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
-            b.call(fill, (start, ir.Constant(I8, _POISON), size, ir.Constant(ir.IntType(1), 0)))
+            self.unit.fill(b, start, _POISON, size)
         if any(uses_reserved_shared(function) for function in self.unit.functions.values()):
             # cooperative_groups does not set its barriers to 0: they are, at a block's start.
-            fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
-            no = ir.Constant(ir.IntType(1), 0)
-            b.call(fill, (self.view.pointer("shared"), ir.Constant(I8, 0), i64(SHARED_START), no))
+            self.unit.fill(b, self.view.pointer("shared"), 0, i64(SHARED_START))
 
     def _poison_local(self, b: ir.IRBuilder) -> None:
         """Fill local memory where blocks may run on several cores: a thread must not see another block's values."""
         if self.footprint is None or not self.body.local_bytes:
             return
-        fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
         first = at(b, self.view.pointer("local"), LOCAL_START)
         count, stride = i64(self.body.local_bytes), i64(local_stride(self.body.local_bytes))
         threads = i32(1)
@@ -172,43 +166,9 @@ class _KernelBuilder:
             threads = b.mul(x, b.mul(y, z))
         with counted(b, threads) as number:
             start = at(b, first, b.mul(b.zext(number, I64), stride))
-            b.call(fill, (start, ir.Constant(I8, _POISON), count, ir.Constant(ir.IntType(1), 0)))
+            self.unit.fill(b, start, _POISON, count)
 
-    # --- how a thread leaves ------------------------------------------------------------------------------------------
-
-    def finish(self, emitter: Services) -> None:
-        """The thread is done."""
-        self.steps.finish(emitter)
-
-    def exit(self, emitter: Services) -> None:
-        """The thread is done."""
-        self.steps.finish(emitter)
-
-    def fault(self, emitter: Services) -> None:
-        """Record the thread, and end the launch."""
-        b = emitter.builder
-        for name in COORDINATES:
-            value = b.load(self.body.cells[name], typ=I32)
-            set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))
-        b.ret(i32(1))
-
-    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Save the live registers, and continue where the thread is resumed."""
-        self.steps.wait(emitter, kind, registers)
-
-    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Put a value into the thread's element of a row of its context."""
-        self.steps.store(emitter, name, value)
-
-    def fetch(self, emitter: Services, name: str) -> ir.Value:
-        """The thread's element of a row of its context."""
-        return self.steps.fetch(emitter, name)
-
-    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """Return the value that a lane of the thread's warp has posted."""
-        return self.steps.fetch_lane(emitter, lane)
-
-    def _steps(self) -> Passes | Lockstep:
+    def _schedule(self) -> BlockSchedule:
         """The schedule of the block's threads."""
         if self.body.clustered:
             return Passes(self.body)

@@ -8,7 +8,6 @@ from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.names import knows_its_grid
 from gpuregress.devices.cpu.builder.context import Slots
 from gpuregress.devices.cpu.builder.regions import MachineView
-from gpuregress.devices.cpu.builder.services import Exits
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
 from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
@@ -28,10 +27,9 @@ class Body:
         unit: the module.
         function: the kernel's syntax tree.
         symbol: its name in the object code.
-        exits: where its threads go.
     """
 
-    def __init__(self, unit: Unit, function: Function, symbol: str, exits: Exits) -> None:
+    def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
         self.unit, self.symbol = unit, symbol
         self.llvm = ir.Function(unit.module, ir.FunctionType(I32, (POINTER,)), f"{symbol}.body")
         self.llvm.attributes.add("nounwind")
@@ -40,7 +38,7 @@ class Body:
         self.view = MachineView(unit, self.llvm.args[0], self.entry, clustered=self.clustered)
         self.cells = {name: entry_alloca(self.llvm, I32) for name in COORDINATES}
         self.thread = LoopThread({}, self.view.pointer("local"), i64(LOCAL_START), entry_alloca(self.llvm, THREAD_TYPE))
-        self.emitter = FunctionEmitter(unit, function, self.view, self.thread, exits)
+        self.emitter = FunctionEmitter(unit, function, self.view, self.thread)
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)

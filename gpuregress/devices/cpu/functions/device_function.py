@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
@@ -39,29 +41,31 @@ class FunctionExits:
         emitter.builder.ret(i32(FAULTED))
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Functions that wait are inlined into their kernels; this one could not be."""
+        """Refuse: functions that wait are inlined into their kernels; this one could not be."""
         del kind, registers
-        raise UnsupportedError(
-            f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
-            "not supported by the cpu device"
-        )
+        _refuse(emitter)
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """See `wait`."""
+        """Refuse; see `wait`."""
         del name, value
-        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
+        _refuse(emitter)
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
-        """See `wait`."""
+        """Refuse; see `wait`."""
         del name
-        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
-        raise AssertionError
+        _refuse(emitter)
 
     def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """See `wait`."""
+        """Refuse; see `wait`."""
         del lane
-        self.wait(emitter, 0, AtWait(frozenset(), frozenset(), frozenset()))
-        raise AssertionError
+        _refuse(emitter)
+
+
+def _refuse(emitter: Services) -> NoReturn:
+    raise UnsupportedError(
+        f"{emitter.function.name} waits for other threads and is called recursively or through a pointer: "
+        "not supported by the cpu device"
+    )
 
 
 def build_device_function(unit: Unit, name: str) -> None:
@@ -70,11 +74,12 @@ def build_device_function(unit: Unit, name: str) -> None:
     function = unit.device_function(name)
     function.attributes.add("nounwind")
     entry = open_function(function)
-    machine, handle, *places = function.args
+    machine, handle, *memory = function.args
     names = [item.name for item in (*tree.results, *tree.parameters)]
     view = MachineView(unit, machine, entry, clustered=unit.clustered)
     thread = CalledThread(handle, entry)
-    emitter = FunctionEmitter(unit, tree, view, thread, FunctionExits(), dict(zip(names, places, strict=True)))
+    emitter = FunctionEmitter(unit, tree, view, thread, dict(zip(names, memory, strict=True)))
+    emitter.exits = FunctionExits()
     first = function.append_basic_block("start")
     start = ir.IRBuilder(first)
     _enter(emitter, start)

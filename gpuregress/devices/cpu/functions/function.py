@@ -53,9 +53,13 @@ class FunctionEmitter:
         function: its syntax tree.
         view: the machine, as this LLVM function sees it.
         thread: who runs.
-        exits: where threads go.
         memory: where results and parameters (by name) are, for a device function.
+
+    Attributes:
+        exits: the ends of its threads' code; set before the body is lowered.
     """
+
+    exits: Exits
 
     def __init__(
         self,
@@ -63,14 +67,12 @@ class FunctionEmitter:
         function: Function,
         view: MachineView,
         thread: Thread,
-        exits: Exits,
         memory: dict[str, ir.Value] | None = None,
     ) -> None:
         self.unit = unit
         self.function = function
         self.view = view
         self.thread = thread
-        self.exits = exits
         self.flow = Flow(function)
         self.frame = Frame(function, view.entry.function, memory)
         self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
-from gpuregress.devices.cpu.builder.context import BARRIER, LAYOUT, PLAIN_BARRIER, row
+from gpuregress.devices.cpu.builder.context import BARRIER, PLAIN_BARRIER, row
 from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
 from gpuregress.devices.cpu.builder.threads import dimension
@@ -21,7 +21,7 @@ from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.functions.body import Body
 from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
-from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
 from gpuregress.devices.cpu.schedule.rows import ProvenRow, plan
 
 
@@ -46,7 +46,7 @@ class _Region:
     shared: dict[str, ir.Value] = field(default_factory=dict)
 
 
-class Lockstep:
+class Lockstep(BlockSchedule):
     """The regions of one kernel.
 
     Args:
@@ -55,21 +55,17 @@ class Lockstep:
     """
 
     def __init__(self, body: Body, uniformity: Uniformity | None) -> None:
-        self.body = body
-        self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
+        super().__init__(body)
         self._varying = frozenset() if uniformity is None else frozenset(uniformity.varying)
         self._waits = uniformity is not None
-        self._recipes = Recipes(body.emitter)
         self._shared: dict[str, ir.Value] = {}
         self._regions: dict[int, _Region] = {}
         self._pending: list[_Region] = []
         self._resuming = False
-        self.wait_sites: tuple[int, ...] = ()
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
         """Build the regions from `b` on; control goes to `after` when all threads have exited."""
-        x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
-        self._count = self.view.entry.mul(x, self.view.entry.mul(y, z))
+        self._count = self.thread_count()
         self._next = Cell(b, i32(0))
         b.branch(self._region(-1, 0).head)
         while self._pending:
@@ -94,7 +90,7 @@ class Lockstep:
             region.shared = {name: self._load_shared(b, name) for name in self._kept(live) if name not in self._varying}
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
-        rows = plan(self.body.emitter, self._recipes, region.index) if self.unit.schedule.proven_rows else None
+        rows = plan(self.body.emitter, self.recipes, region.index) if self.unit.schedule.proven_rows else None
         if rows is None:
             self._threads(b, number, cells, done)
         else:
@@ -153,15 +149,15 @@ class Lockstep:
         width = b.zext(dimension(self.view, "block_x"), I64)
         wide = b.sub(b.sub(width, i64(1)), step) if self.unit.schedule.last_first else step
         tid_x = b.trunc(wide, I32)
-        self._index = b.add(first, tid_x, flags=("nuw", "nsw"))
-        body.start_thread(b, tid | {"tid_x": tid_x}, self._index if self._waits else None)
+        self.index = b.add(first, tid_x, flags=("nuw", "nsw"))
+        body.start_thread(b, tid | {"tid_x": tid_x}, self.index if self._waits else None)
         emitter.proven = Proven() if row is None else row.of_thread(b, wide)
         self._lower_thread(b)
         b = ir.IRBuilder(self._end)
         following = b.add(step, i64(1), flags=("nuw", "nsw"))
         x.set(following, b)
         if not self.unit.schedule.last_first:
-            number.set(b.add(self._index, i32(1), flags=("nuw", "nsw")), b)
+            number.set(b.add(self.index, i32(1), flags=("nuw", "nsw")), b)
         b.cbranch(b.icmp_unsigned("<", following, width), head, done)
 
     def _first_of_row(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> ir.Value:
@@ -201,7 +197,7 @@ class Lockstep:
     # --- registers across a wait --------------------------------------------------------------------------------------
 
     def _kept(self, live: frozenset[str]) -> list[str]:
-        return sorted(name for name in live if name not in self._recipes)
+        return sorted(name for name in live if name not in self.recipes)
 
     def _shared_slot(self, name: str) -> ir.Value:
         if name not in self._shared:
@@ -230,26 +226,26 @@ class Lockstep:
         slot, type_ = emitter.home(name)
         value = b.load(slot, typ=type_)
         if name in self._varying:
-            self.body.slots.save(b, self.view.pointer("context"), self._index, name, value)
+            self.body.slots.save(b, self.context, self.index, name, value)
         else:
             b.store(value, self._shared_slot(name))
 
     def _restore(self, emitter: Services, live: frozenset[str]) -> None:
-        b, context = emitter.builder, self.view.pointer("context")
+        b, context = emitter.builder, self.context
         for name in self._kept(live):
             slot, type_ = emitter.home(name)
             value = self._current.shared.get(name)
             if value is None:
-                value = self.body.slots.restore(b, context, self._index, name, type_)
+                value = self.body.slots.restore(b, context, self.index, name, type_)
             b.store(value, slot)
-        self._recipes.make(emitter, live)
+        self.recipes.make(emitter, live)
 
     # --- what the threads tell each other -----------------------------------------------------------------------------
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
         """Store a value in the thread's element of a row; the key is not needed, as all threads wait alike."""
         if name != "key":
-            emitter.builder.store(value, row(emitter.builder, self.view.pointer("context"), name, self._index))
+            super().store(emitter, name, value)
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """`group`: the lanes (or number of threads) that met; `ballot`: those (or how many) that posted nonzero."""
@@ -258,17 +254,11 @@ class Lockstep:
             return self._count if self._current.kind == BARRIER else self._lanes(b)
         if self._current.kind == BARRIER:
             return self._votes.get(b)
-        return b.load(row(b, self.view.pointer("context"), name, self._index), typ=LAYOUT[name][1])
-
-    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """Return the value that a lane of the thread's warp has posted."""
-        b = emitter.builder
-        thread = b.or_(b.and_(self._index, i32(~31)), lane)
-        return b.load(row(b, self.view.pointer("context"), "snap", thread), typ=I64)
+        return super().fetch(emitter, name)
 
     def _lanes(self, b: ir.IRBuilder) -> ir.Value:
         """The lanes that the thread's warp has, as bits."""
-        left = b.sub(self._count, b.and_(self._index, i32(~31)))
+        left = b.sub(self._count, b.and_(self.index, i32(~31)))
         some = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
         return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
 
@@ -276,7 +266,7 @@ class Lockstep:
         """Build the exchange between the threads when all of them have arrived at the wait."""
         if region.index < 0 or region.kind >= PLAIN_BARRIER:
             return
-        context = self.view.pointer("context")
+        context = self.context
         statement = self.body.emitter.flow.statements[region.index]
         exchange = info(statement).exchange if isinstance(statement, Instruction) else Exchange.NONE
         if region.kind == BARRIER:
@@ -292,7 +282,7 @@ class Lockstep:
         self._votes = Cell(b, i32(0))
         self._votes.set(i32(0), b)
         with counted(b, self._count) as thread:
-            posted = b.load(row(b, self.view.pointer("context"), "post", thread), typ=I64)
+            posted = b.load(row(b, self.context, "post", thread), typ=I64)
             self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
 
     def _ballots(self) -> ir.Function:

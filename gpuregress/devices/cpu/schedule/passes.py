@@ -14,15 +14,15 @@ from gpuregress.devices.cpu.builder.resolve import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
-from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
+from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.functions.body import Body
 from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, DONE, FIXED_BYTES
 from gpuregress.devices.cpu.runtime.layout import FAULT_DEADLOCK, HELD, SUSPENDED
-from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
 from gpuregress.devices.cpu.schedule.scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 
 
-class Passes:
+class Passes(BlockSchedule):
     """The passes over a block's threads, for kernels in which threads wait.
 
     Args:
@@ -30,19 +30,14 @@ class Passes:
     """
 
     def __init__(self, body: Body) -> None:
-        self.body = body
-        self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
-        self.context = body.view.pointer("context")
-        self.wait_sites: list[int] = []
+        body.view.pointer("context")  # loaded first of all
+        super().__init__(body)
         self.kinds: list[int] = []
         self.resumes: list[ir.Block] = []
-        self.recipes = Recipes(body.emitter)
 
     def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
         """Build the passes from `b` on; control goes to `after` when all threads have exited."""
-        view = self.view
-        x, y, z = (dimension(view, name) for name in ("block_x", "block_y", "block_z"))
-        self.count = view.entry.mul(x, view.entry.mul(y, z))
+        self.count = self.thread_count()
         self.live = Cell(b, self.count)
         if self.body.takes_turns:
             self._reset_or_resume(b)
@@ -67,16 +62,14 @@ class Passes:
         return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)
 
     def _reset(self, b: ir.IRBuilder) -> None:
-        fill = self.unit.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, ir.IntType(1)))
-        no = ir.Constant(ir.IntType(1), 0)
         states = b.shl(b.zext(self.count, I64), i64(2))
-        b.call(fill, (self.context, ir.Constant(I8, 0), states, no))
+        self.unit.fill(b, self.context, 0, states)
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
-        b.call(fill, (at(b, self.context, counters), ir.Constant(I8, 0), i64(end - counters), no))
+        self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
         # What a lane posted last in another block is nothing to this one: which one ran before may be open.
         snaps = b.shl(b.zext(self.count, I64), i64(3))
-        b.call(fill, (row(b, self.context, "snap", i32(0)), ir.Constant(I8, 0), snaps, no))
+        self.unit.fill(b, row(b, self.context, "snap", i32(0)), 0, snaps)
 
     def _reset_or_resume(self, b: ir.IRBuilder) -> None:
         self.turns = Cell(b, i64(0))
@@ -212,17 +205,3 @@ class Passes:
     def finish(self, emitter: Services) -> None:
         """The thread is done."""
         emitter.builder.branch(self.finish_block)
-
-    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Put a value into the thread's element of a row of its context."""
-        emitter.builder.store(value, row(emitter.builder, self.context, name, self.index))
-
-    def fetch(self, emitter: Services, name: str) -> ir.Value:
-        """The thread's element of a row of its context."""
-        return emitter.builder.load(row(emitter.builder, self.context, name, self.index), typ=LAYOUT[name][1])
-
-    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
-        """Return the value that a lane of the thread's warp has posted."""
-        b = emitter.builder
-        thread = b.or_(b.and_(self.index, i32(~31)), lane)
-        return b.load(row(b, self.context, "snap", thread), typ=I64)

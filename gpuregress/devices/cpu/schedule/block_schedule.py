@@ -1,0 +1,86 @@
+"""Common part of the schedules of a block's threads: exits, faults, and the thread context."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.builder.context import LAYOUT, row
+from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import i32
+from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
+from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+
+
+class BlockSchedule(ABC):
+    """The `Exits` of a kernel's threads; a subclass builds the loops over the threads of a block.
+
+    Args:
+        body: of the kernel.
+
+    Attributes:
+        index: number of the running thread in its block, i32.
+        wait_sites: number of the site of each wait.
+    """
+
+    index: ir.Value
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
+        self.recipes = Recipes(body.emitter)
+        self.wait_sites: list[int] = []
+        body.emitter.exits = self
+
+    @abstractmethod
+    def build(self, b: ir.IRBuilder, after: ir.Block) -> None:
+        """Build the code of all threads from `b` on; control goes to `after` when all threads have exited."""
+
+    @abstractmethod
+    def finish(self, emitter: Services) -> None:
+        """End the block: the thread is done."""
+
+    @abstractmethod
+    def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
+        """End the block with a wait, and continue in a new one when the thread is resumed."""
+
+    @property
+    def context(self) -> ir.Value:
+        """Pointer to the thread context of the block."""
+        return self.view.pointer("context")
+
+    def exit(self, emitter: Services) -> None:
+        """End the block: the thread is done."""
+        self.finish(emitter)
+
+    def fault(self, emitter: Services) -> None:
+        """Record the thread, and end the launch."""
+        b = emitter.builder
+        for name in COORDINATES:
+            value = b.load(self.body.cells[name], typ=I32)
+            set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))
+        b.ret(i32(1))
+
+    def store(self, emitter: Services, name: str, value: ir.Value) -> None:
+        """Store a value in the thread's element of a row of its context."""
+        emitter.builder.store(value, row(emitter.builder, self.context, name, self.index))
+
+    def fetch(self, emitter: Services, name: str) -> ir.Value:
+        """Return the thread's element of a row of its context."""
+        return emitter.builder.load(row(emitter.builder, self.context, name, self.index), typ=LAYOUT[name][1])
+
+    def fetch_lane(self, emitter: Services, lane: ir.Value) -> ir.Value:
+        """Return the value that a lane of the thread's warp has posted."""
+        b = emitter.builder
+        thread = b.or_(b.and_(self.index, i32(~31)), lane)
+        return b.load(row(b, self.context, "snap", thread), typ=I64)
+
+    def thread_count(self) -> ir.Value:
+        """Return the number of threads of a block, computed in the first block of the function."""
+        x, y, z = (dimension(self.view, name) for name in ("block_x", "block_y", "block_z"))
+        return self.view.entry.mul(x, self.view.entry.mul(y, z))
