@@ -19,12 +19,11 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]*[^;:]*;", re.MULTILIN
 _COMPILE = """
 import sys, time
 from pathlib import Path
-from gpuregress.devices.cpu import compiled, engine
-from gpuregress.devices.cpu.lower import translate
+from gpuregress.devices.cpu.compilation import object_cache, translate
 text = Path(sys.argv[1]).read_text()
 translate.compile_module(Path(sys.argv[2]).read_text(), ())
 start, cpu = time.perf_counter(), time.process_time()
-compiled.compiled(text, ())
+object_cache.compiled(text, ())
 print(1000 * (time.perf_counter() - start), 1000 * (time.process_time() - cpu))
 """
 _SMALL = """.version 8.0

@@ -132,7 +132,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
 
 def taken(program: Program, count: int, repeats: int) -> tuple[Taken, dict[str, bytes]]:
     """A program's best run on so many cores, and what its buffers hold then."""
-    whole = partition.run
+    whole = partition.run_parallel
     longest: list[float] = []
 
     def timed(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
@@ -150,7 +150,7 @@ def taken(program: Program, count: int, repeats: int) -> tuple[Taken, dict[str, 
         assert is_first or len(parts) == count, f"{program.source.stem} was cut into {len(parts)} parts"
         return found
 
-    with mock.patch.object(partition, "run", timed):
+    with mock.patch.object(partition, "run_parallel", timed):
         result = virtual_gpu.time(program, repeats, count)
     launches = len(program.launches)
     runs = [sum(longest[start : start + launches]) for start in range(0, len(longest), launches)]

@@ -99,7 +99,7 @@ def _reader(hint: Any) -> Reader:
     if origin is tuple:
         return _tuple(arguments)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _mapping(arguments[0], _reader(arguments[1]))
+        return _mapping(_reader(arguments[1]))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return lambda value: from_json(hint, value)
     if hint is float:
@@ -150,11 +150,11 @@ def _list(value: Any) -> Any:
     return value
 
 
-def _mapping(key_type: Callable[[str], Any], each: Reader) -> Reader:
+def _mapping(each: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise _mismatch("object", value)
-        return {key_type(key): each(item) for key, item in value.items()}
+        return {key: each(item) for key, item in value.items()}
 
     return read
 

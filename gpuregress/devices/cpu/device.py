@@ -19,7 +19,7 @@ from gpuregress.devices import base, occupancy
 from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
-from gpuregress.devices.cpu.parallel.dependence import AddressMap, KernelLaunch
+from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime import engine, faults, layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.co_resident_blocks import CoResidentGrid
@@ -52,15 +52,15 @@ class CpuModule(base.DeviceModule):
 
     def __init__(self, program: Program, built: CompiledModule, space: AddressSpace) -> None:
         self.program = program
-        self.compiled = built
+        self.module_facts = built.facts
         self._loaded = engine.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
-        self.variables = place_variables(built, space)
+        self.variables = place_variables(built.facts, space)
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
-        self._tables = [table(name) for name in built.tables]
+        self._tables = [table(name) for name in built.facts.tables]
         self.tables = np.array([item.ctypes.data for item in self._tables] or [0], np.uint64)
 
     def kernel(self, name: str) -> KernelInfo:
@@ -82,12 +82,12 @@ class CpuModule(base.DeviceModule):
 
     def facts(self, name: str) -> KernelFacts:
         """Return the launch facts of a kernel."""
-        if name in self.compiled.refused:
-            raise UnsupportedError(self.compiled.refused[name])
-        if name not in self.compiled.kernels:
-            there = ", ".join(self.compiled.kernels) or "none"
+        if name in self.module_facts.refused:
+            raise UnsupportedError(self.module_facts.refused[name])
+        if name not in self.module_facts.kernels:
+            there = ", ".join(self.module_facts.kernels) or "none"
             raise DeviceError(f"no kernel {name} in this program; there are: {there}")
-        return self.compiled.kernels[name]
+        return self.module_facts.kernels[name]
 
     def symbol(self, name: str) -> Region:
         """A `__constant__` or `__device__` variable by its mangled or plain name.
@@ -216,47 +216,43 @@ class CpuDevice(base.Device):
         resident = occupancy.of_launch(self.info.limits, info, block, shared) if facts.cooperative else None
         if resident is not None:
             check_cooperative(self.info, info, grid, resident.blocks)
-        parameters = module.pack(kernel, args)
-        sequence = block_order.sequence(grid[0] * grid[1] * grid[2] // math.prod(facts.cluster), self._order.blocks)
-        most = cores.for_one_launch() if sequence is None else 1
         addresses = AddressMap(self._space, self._textures, module.addresses)
-        kernel_launch = KernelLaunch(facts.footprint, grid, block, parameters, addresses)
-        parts = self._partitions.partition(f"{id(module)} {kernel}", kernel_launch, most)
+        launch = KernelLaunch(facts.footprint, grid, block, module.pack(kernel, args), addresses)
+        sequence = block_order.sequence(launch.blocks // math.prod(facts.cluster), self._order.blocks)
+        most = cores.for_one_launch() if sequence is None else 1
+        parts = self._partitions.partition(f"{id(module)} {kernel}", launch, most)
         self._arenas += [Arena() for _ in range(len(parts) - len(self._arenas))]
         machines = []
         for (first, end), arena in zip(parts, self._arenas, strict=False):
-            machine = self._machine(module, facts, arena, grid, block, shared, parameters)
+            machine = self._machine(module, facts, arena, launch, shared)
             machine.first_block, machine.end_block = first, end
             machines.append(machine)
-        scene = faults.Scene(
-            module.compiled,
+        scene = faults.FaultContext(
+            module.module_facts,
             facts,
             kernel,
             self._space,
             shared,
             block,
-            parameters,
+            launch.parameters,
             self._arenas[0].context,
             self._textures,
         )
-        return self._run(module, facts, machines, scene, sequence)
+        return self._run(module.function(facts), machines, scene, sequence)
 
     def _machine(
-        self,
-        module: CpuModule,
-        facts: KernelFacts,
-        arena: Arena,
-        grid: Dim3,
-        block: Dim3,
-        shared: int,
-        parameters: bytes,
+        self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
     ) -> Machine:
-        threads = block[0] * block[1] * block[2]
-        shared_bytes = module.compiled.dynamic_start + shared + layout.SHARED_GAP
-        arena.prepare(parameters, shared_bytes, facts, threads)
+        shared_bytes = module.module_facts.dynamic_start + shared + layout.SHARED_GAP
+        arena.prepare(launch.parameters, shared_bytes, facts, math.prod(launch.block))
+        coordinates = {
+            f"{name}_{axis}": count
+            for name, size in (("grid", launch.grid), ("block", launch.block), ("cluster", facts.cluster))
+            for axis, count in zip("xyz", size, strict=True)
+        }
         return Machine(
             params=arena.parameters.ctypes.data,
-            params_size=len(parameters),
+            params_size=len(launch.parameters),
             table=self._space.table.ctypes.data,
             table_count=len(self._space.table),
             symbols=module.symbols.ctypes.data,
@@ -266,34 +262,24 @@ class CpuDevice(base.Device):
             local=arena.local.ctypes.data,
             local_size=facts.local_bytes,
             context=arena.context.ctypes.data,
-            grid_x=grid[0],
-            grid_y=grid[1],
-            grid_z=grid[2],
-            block_x=block[0],
-            block_y=block[1],
-            block_z=block[2],
             textures=self._textures.table.ctypes.data,
             texture_count=len(self._textures.objects),
-            cluster_x=facts.cluster[0],
-            cluster_y=facts.cluster[1],
-            cluster_z=facts.cluster[2],
             cluster_count=1,
             cluster_shared=arena.alone.ctypes.data,
+            **coordinates,
         )
 
     def _run(
         self,
-        module: CpuModule,
-        facts: KernelFacts,
+        function: Callable[[int], int],
         machines: list[Machine],
-        scene: faults.Scene,
+        scene: faults.FaultContext,
         sequence: Sequence[int] | None,
     ) -> LaunchReport:
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
-        machine = machines[0]
+        machine, facts = machines[0], scene.kernel
         calls = Syscalls(machine, self._space, facts.local_bytes, self._heap)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
-        function = module.function(facts)
         start = time.perf_counter_ns()
         if facts.cooperative or facts.cluster != (1, 1, 1):
             # A grid that waits for itself keeps its order.
@@ -302,18 +288,18 @@ class CpuDevice(base.Device):
             status = grid.run(lambda: function(ctypes.addressof(machine)))
             scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.neighbours())
         elif sequence is not None:
-            status, machine = block_order.run(function, machine, sequence)
+            status, machine = block_order.run_in_order(function, machine, sequence)
         else:
-            status, machine = partition.run(function, machines)
+            status, machine = partition.run_parallel(function, machines)
             scene = dataclasses.replace(scene, context=self._arenas[machines.index(machine)].context)
-        elapsed = (time.perf_counter_ns() - start) / 1e6
+        elapsed_ms = (time.perf_counter_ns() - start) / 1e6
         if status:
             raise self._fault(machine, scene, calls)
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
-        return LaunchReport(elapsed, calls.output, counters)
+        return LaunchReport(elapsed_ms, calls.output, counters)
 
-    def _fault(self, machine: Machine, scene: faults.Scene, calls: Syscalls) -> KernelFault:
+    def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:
             kind, message = calls.failure
             fault = KernelFault(kind, f"{message}, {faults.thread_of(machine)}")

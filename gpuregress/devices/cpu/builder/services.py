@@ -1,4 +1,4 @@
-"""The Services protocol, for lowerings that need more than `Emit`: memory, control flow, waits, faults."""
+"""The Services protocol, for lowerings that need memory, control flow, waits or faults."""
 
 from __future__ import annotations
 

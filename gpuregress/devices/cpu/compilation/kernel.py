@@ -6,6 +6,7 @@ threads. Otherwise `passes` keeps track of where each thread stands.
 
 from __future__ import annotations
 
+import json
 import math
 
 from llvmlite import ir
@@ -22,9 +23,9 @@ from gpuregress.devices.cpu.builder.unit import Unit, byte_size
 from gpuregress.devices.cpu.functions.body import Body
 from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
-from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride
-from gpuregress.devices.cpu.runtime.program import KernelFacts
+from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
+from gpuregress.devices.cpu.runtime.record_codec import encode
 from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
 from gpuregress.devices.cpu.schedule.passes import Passes
@@ -81,7 +82,7 @@ class _KernelBuilder:
             cluster_size(self.function),
         )
 
-    def _footprint(self) -> Footprint | None:
+    def _footprint(self) -> StoredFootprint | None:
         flow = self.emitter.flow
         if self.body.has_calls or self.body.takes_turns:
             return None
@@ -89,7 +90,8 @@ class _KernelBuilder:
             isinstance(item, Instruction) and info(item).exchange is Exchange.MATRICES for item in flow.statements
         ):
             return None  # The part of a matrix that a lane which has left showed last is another block's.
-        return footprint(flow, self.emitter.frame.parameter_offsets)
+        expressed = footprint(flow, self.emitter.frame.parameter_offsets)
+        return None if expressed is None else StoredFootprint(expressed.has_loops, json.dumps(encode(expressed)))
 
     def _shared_keys(self) -> list[tuple[str, str]]:
         used = names_used(self.function)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.devices.cpu.runtime import engine
-from gpuregress.devices.cpu.runtime.program import CompiledModule, Schedule
+from gpuregress.devices.cpu.runtime.program import CLASSES, CompiledModule, ModuleFacts, Schedule
+from gpuregress.devices.cpu.runtime.record_codec import decode, encode
 from gpuregress.errors import StorageError
-from gpuregress.records import from_json, to_json
 from gpuregress.toolchain import cache
 
 
@@ -34,10 +34,8 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
     from gpuregress.devices.cpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
 
     module = compile_module(text, kernels, schedule)
-    record = to_json(module)
-    del record["code"]
     try:
-        cache.store(key, record, {".o": module.code})
+        cache.store(key, encode(module.facts), {".o": module.code})
     except StorageError:
         # A cache that cannot be written costs time and nothing else.
         return module
@@ -47,11 +45,14 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
 def _load(key: str) -> CompiledModule | None:
     """The cached module; None where there is none, or none that can be used."""
     record = cache.load(key)
+    if record is None:
+        return None
     try:
-        if record is None:
-            return None
-        return from_json(CompiledModule, record | {"code": cache.file_path(key, ".o").read_bytes()})
-    except (OSError, TypeError, ValueError):
+        facts = decode(record, CLASSES)
+        return (
+            CompiledModule(cache.file_path(key, ".o").read_bytes(), facts) if isinstance(facts, ModuleFacts) else None
+        )
+    except (OSError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.isa.warp.aligned import meeting
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Module
 from gpuregress.devices.cpu.runtime import engine
-from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule, SharedVariable
+from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, ModuleFacts, Schedule, SharedVariable
 from gpuregress.errors import DeviceError, UnsupportedError
 
 
@@ -85,8 +85,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         SharedVariable(key[1], unit.shared_starts[key], -1 if item.count is None else byte_size(item))
         for key, item in unit.shared.items()
     )
-    return CompiledModule(
-        engine.compile_object(str(unit.module)),
+    module_facts = ModuleFacts(
         facts,
         tuple(unit.sites),
         tuple(variable_facts(unit.variables[name]) for name in unit.symbols),
@@ -96,6 +95,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         unit.dynamic_start,
         refused,
     )
+    return CompiledModule(engine.compile_object(str(unit.module)), module_facts)
 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from gpuregress.devices.cpu.parallel.affine_expressions import ZERO, Affine, NotAffineError
-from gpuregress.devices.cpu.parallel.constraints import ConstraintSystem, Range
+from gpuregress.devices.cpu.parallel.constraints import ConstraintSystem
+from gpuregress.devices.cpu.parallel.launch import Range
 from gpuregress.devices.cpu.runtime.footprint_ir import Operation
 
 

@@ -68,7 +68,7 @@ def sequence(total: int, blocks: str) -> Sequence[int] | None:
     return numbers
 
 
-def run(function: Callable[[int], int], machine: Machine, numbers: Sequence[int]) -> tuple[int, Machine]:
+def run_in_order(function: Callable[[int], int], machine: Machine, numbers: Sequence[int]) -> tuple[int, Machine]:
     """Run one block after another.
 
     Args:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 
 from gpuregress.devices.cpu.parallel.affine_expressions import ZERO, Affine
+from gpuregress.devices.cpu.parallel.launch import Range
 
-Range = tuple[int, int]
-"""Least and greatest value, both included."""
 UNBOUNDED = 1 << 200
 """An upper bound that stands for none."""
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

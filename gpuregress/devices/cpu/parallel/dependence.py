@@ -1,6 +1,6 @@
-"""Dependence test between parts of a launch. Two parts conflict if both may touch a byte and one of them writes it.
+"""Dependence test between parts of a launch.
 
-The bytes that an access may touch in a part lie between a least and a greatest address. Where these intervals overlap
+Two parts conflict if both may touch a byte and one of them writes it. The bytes that an access may touch in a part lie between a least and a greatest address. Where these intervals overlap
 because all parts go through a buffer in strides (a grid-stride loop, a transposition), they are compared modulo the
 stride: two accesses whose addresses differ by a multiple of it other than 0, and by less than it besides, are disjoint.
 """
@@ -8,72 +8,18 @@ stride: two accesses whose addresses differ by a multiple of it other than 0, an
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
 from gpuregress.devices.cpu.parallel.affine_expressions import Affine, NotAffineError
 from gpuregress.devices.cpu.parallel.affine_operations import xor_range
-from gpuregress.devices.cpu.parallel.constraints import ConstraintSystem, Range
+from gpuregress.devices.cpu.parallel.constraints import ConstraintSystem
 from gpuregress.devices.cpu.parallel.footprint_evaluation import Instance, LaunchValues, instances
+from gpuregress.devices.cpu.parallel.launch import Box, KernelLaunch, Range
 from gpuregress.devices.cpu.runtime.footprint_ir import Conditions, Footprint, Read, SurfaceWrite, TextureRead, Write
 from gpuregress.devices.cpu.runtime.layout import region_of
-from gpuregress.devices.cpu.runtime.memory import AddressSpace
-from gpuregress.devices.cpu.runtime.textures import TextureObject, Textures
-from gpuregress.records import Dim3
-
-Box = Mapping[str, Range]
-"""Least and greatest value of each coordinate of some blocks."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddressMap:
-    """The memory that addresses, handles and names refer to.
-
-    Attributes:
-        space: where the buffers are.
-        textures: of textures and surfaces.
-        symbols: addresses of the program's variables.
-    """
-
-    space: AddressSpace
-    textures: Textures
-    symbols: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
-    """One launch: grid, block, arguments, and the kernel's footprint.
-
-    Attributes:
-        footprint: of the kernel; None where the order of its blocks may matter.
-        grid: blocks along x, y, z.
-        block: threads along x, y, z.
-        parameters: the argument bytes.
-        addresses: the memory that they refer to.
-    """
-
-    footprint: Footprint | None
-    grid: Dim3
-    block: Dim3
-    parameters: bytes
-    addresses: AddressMap
-
-    @property
-    def blocks(self) -> int:
-        """The number of blocks."""
-        return self.grid[0] * self.grid[1] * self.grid[2]
-
-    @property
-    def box(self) -> Box:
-        """Ranges of all coordinates in the whole launch."""
-        ranges = {}
-        for axis, name in enumerate("xyz"):
-            ranges[f"tid.{name}"] = 0, self.block[axis] - 1
-            ranges[f"ctaid.{name}"] = 0, self.grid[axis] - 1
-            ranges[f"ntid.{name}"] = self.block[axis], self.block[axis]
-            ranges[f"nctaid.{name}"] = self.grid[axis], self.grid[axis]
-        return ranges
+from gpuregress.devices.cpu.runtime.textures import TextureObject
 
 
 @dataclass(frozen=True, slots=True)

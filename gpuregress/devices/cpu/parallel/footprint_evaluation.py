@@ -17,12 +17,12 @@ from gpuregress.devices.cpu.parallel.constraints import (
     NEGATED,
     UNBOUNDED,
     ConstraintSystem,
-    Range,
     decide,
     iteration_limit,
     nonpositive,
     nonpositive_before_zero,
 )
+from gpuregress.devices.cpu.parallel.launch import Range
 from gpuregress.devices.cpu.runtime.footprint_ir import (
     Condition,
     Conditions,

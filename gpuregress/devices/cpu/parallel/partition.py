@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
-from gpuregress.devices.cpu.parallel.affine_expressions import NotAffineError
-from gpuregress.devices.cpu.parallel.constraints import Range
-from gpuregress.devices.cpu.parallel.dependence import DependenceTest, KernelLaunch
+from gpuregress.devices.cpu.parallel.launch import KernelLaunch, Range
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.records import Dim3
 
@@ -42,11 +40,14 @@ def partition(launch: KernelLaunch, most: int) -> Partition:
     Returns:
         one part where the order of the blocks may matter.
     """
-    footprint, total = launch.footprint, launch.blocks
-    if footprint is None or min(most, total) < 2 or not _is_worthwhile(launch):
+    total = launch.blocks
+    if launch.footprint is None or min(most, total) < 2 or not _is_worthwhile(launch):
         return [(0, total)]
+    from gpuregress.devices.cpu.parallel.affine_expressions import NotAffineError  # noqa: PLC0415 - seldom needed
+    from gpuregress.devices.cpu.parallel.dependence import DependenceTest  # noqa: PLC0415 - seldom needed
+
     try:
-        test = DependenceTest(footprint, launch)
+        test = DependenceTest(launch.footprint.footprint, launch)
     except (NotAffineError, RecursionError):
         return [(0, total)]
     for count in _counts(min(most, total)):
@@ -139,7 +140,7 @@ def _counts(most: int) -> list[int]:
     return sorted({most, 1 << most.bit_length() - 1, 2}, reverse=True)
 
 
-def run(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
+def run_parallel(function: Callable[[int], int], machines: Sequence[Machine]) -> tuple[int, Machine]:
     """Run a kernel on several cores, the first part on this one; ctypes releases the interpreter's lock meanwhile.
 
     The threads of the other cores are kept from launch to launch: to wake one takes 20 µs, to start one 50.

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime.context import DONE, ROWS
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
-from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Site
+from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
-from gpuregress.devices.cpu.runtime.waiting import describe_waiting
 from gpuregress.errors import KernelFault
 from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.demangle import demangle
 
+_MOST_RANGES = 6
 _NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
 _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
 
@@ -37,11 +40,11 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class FaultContext:
     """The launch in which a fault happened, with what its message names.
 
     Attributes:
-        compiled: the program.
+        module: the facts of the program.
         kernel: the kernel's facts.
         name: the kernel's name.
         space: all regions.
@@ -53,7 +56,7 @@ class Scene:
         cluster: the blocks of the cluster, by rank, for a kernel that asks for clusters.
     """
 
-    compiled: CompiledModule
+    module: ModuleFacts
     kernel: KernelFacts
     name: str
     space: AddressSpace
@@ -65,14 +68,14 @@ class Scene:
     cluster: tuple[Neighbour, ...] = ()
 
 
-def explain(machine: Machine, scene: Scene) -> KernelFault:
+def explain(machine: Machine, scene: FaultContext) -> KernelFault:
     """Return the fault that the machine record holds."""
     kind = machine.fault_kind
     if kind == layout.FAULT_DEADLOCK:
         return _deadlock(machine, scene)
     if kind == layout.FAULT_STUCK:
         return _stuck(scene)
-    site = scene.compiled.sites[machine.fault_site]
+    site = scene.module.sites[machine.fault_site]
     if kind in (layout.FAULT_ACCESS, layout.FAULT_FAR):
         return _access(machine, scene, site)
     if kind == layout.FAULT_TEXTURE:
@@ -118,7 +121,7 @@ class _Place:
     rank: int | None = None
 
 
-def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     address = int(machine.fault_address)
     what = f"{site.action} of {site.size} byte{'s' if site.size != 1 else ''}"
     tail = f"{thread_of(machine)}, {site.where}"
@@ -139,7 +142,7 @@ def _access(machine: Machine, scene: Scene, site: Site) -> KernelFault:
     return KernelFault(kind, f"{kind} {what} at {_element(place)}{whose} ({place.name} has {count}{only}), {tail}")
 
 
-def _absent(scene: Scene, rank: int) -> tuple[str, str] | None:
+def _absent(scene: FaultContext, rank: int) -> tuple[str, str] | None:
     """The fault of an access to shared memory of an absent block: kind, reason; None where it is present."""
     count = max(1, len(scene.cluster))
     if rank >= count:
@@ -168,7 +171,7 @@ def _element(place: _Place) -> str:
     return f"{place.name}[{index}] + {rest} byte{'s' if rest != 1 else ''}" if rest else f"{place.name}[{index}]"
 
 
-def _place(scene: Scene, site: Site, address: int) -> _Place | None:
+def _place(scene: FaultContext, site: Site, address: int) -> _Place | None:
     window = _window(address)
     if window == layout.SHARED_WINDOW or site.space == "shared":
         return _shared(scene, site, address - layout.SHARED_WINDOW)
@@ -187,7 +190,7 @@ def _window(address: int) -> int:
     return address >> layout.REGION_SHIFT << layout.REGION_SHIFT
 
 
-def _beyond_its_space(scene: Scene, site: Site, address: int) -> str:
+def _beyond_its_space(scene: FaultContext, site: Site, address: int) -> str:
     """Description of an address outside the state space that the access names; "" where it is inside."""
     windows = {layout.SHARED_WINDOW: "shared", layout.LOCAL_WINDOW: "local", layout.PARAM_WINDOW: "parameter"}
     there = windows.get(_window(address), "") if site.space in ("global", "const") else ""
@@ -198,7 +201,7 @@ def _beyond_its_space(scene: Scene, site: Site, address: int) -> str:
     return there and f"address {hex(address)}: {there} memory, which {site.mnemonic} does not reach"
 
 
-def _guessed(scene: Scene, site: Site, address: int) -> Region | None:
+def _guessed(scene: FaultContext, site: Site, address: int) -> Region | None:
     """The buffer that the pointer came from, where the address itself does not tell: an index of many terabytes."""
     kind, _, which = site.origin.partition(" ")
     if kind == "symbol":
@@ -209,10 +212,10 @@ def _guessed(scene: Scene, site: Site, address: int) -> Region | None:
     return scene.space.find(pointer)
 
 
-def _shared(scene: Scene, site: Site, offset: int) -> _Place | None:
+def _shared(scene: FaultContext, site: Site, offset: int) -> _Place | None:
     kind, _, which = site.origin.partition(" ")
     ranges = [
-        (item.name, item.address, scene.dynamic_size if item.size < 0 else item.size) for item in scene.compiled.shared
+        (item.name, item.address, scene.dynamic_size if item.size < 0 else item.size) for item in scene.module.shared
     ]
     named = [item for item in ranges if kind == "symbol" and item[0] == which]
     if not ranges:
@@ -249,14 +252,14 @@ def plain(name: str) -> str:
 # --- textures and surfaces --------------------------------------------------------------------------------------------
 
 
-def _no_texture(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+def _no_texture(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     handle = int(machine.fault_address)
     found = scene.textures.find(handle)
     is_what = f"{plain(found.region.name)}, {found.what}" if found else f"{hex(handle)}, no texture or surface"
     return KernelFault("illegal-access", f"{site.mnemonic} of {is_what}, {thread_of(machine)}, {site.where}")
 
 
-def _surface(machine: Machine, scene: Scene, site: Site) -> KernelFault:
+def _surface(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     found = scene.textures.find(int(machine.fault_address))
     assert found is not None
     description = found.description
@@ -284,13 +287,13 @@ def _signed(value: int) -> int:
 # --- threads that wait for ever ---------------------------------------------------------------------------------------
 
 
-def _deadlock(machine: Machine, scene: Scene) -> KernelFault:
-    lines = describe_waiting(scene.context, scene.kernel.wait_sites, scene.compiled.sites, scene.block)
+def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
+    lines = _describe_waiting(scene.context, scene.kernel.wait_sites, scene.module.sites, scene.block)
     message = f"no thread of {_block(machine)} can go on: {'; '.join(lines)}"
     return KernelFault("deadlock", message, details=tuple(lines))
 
 
-def _stuck(scene: Scene) -> KernelFault:
+def _stuck(scene: FaultContext) -> KernelFault:
     blocks = [
         f"block ({','.join(map(str, block.place))}): {'; '.join(_waiting(scene, block))}" for block in scene.cluster
     ]
@@ -298,6 +301,41 @@ def _stuck(scene: Scene) -> KernelFault:
     return KernelFault("deadlock", message, details=tuple(blocks))
 
 
-def _waiting(scene: Scene, block: Neighbour) -> list[str]:
+def _waiting(scene: FaultContext, block: Neighbour) -> list[str]:
     assert block.context is not None
-    return describe_waiting(block.context, scene.kernel.wait_sites, scene.compiled.sites, scene.block)
+    return _describe_waiting(block.context, scene.kernel.wait_sites, scene.module.sites, scene.block)
+
+
+def _describe_waiting(
+    context: np.ndarray[Any, np.dtype[np.uint8]], places: Sequence[int], sites: Sequence[Site], block: Dim3
+) -> list[str]:
+    """Return one line for each instruction, `threads 0-30 wait at bar.sync, reduce.cu:12`, and for exited threads.
+
+    Args:
+        context: the block's context, bytes.
+        places: site numbers of the places where threads wait.
+        sites: all sites of the program.
+        block: threads along x, y, z.
+    """
+    count = block[0] * block[1] * block[2]
+    offset = ROWS["state"][0]
+    states = context[offset : offset + 4 * count].view(np.int32)
+    lines: list[str] = []
+    for state in np.unique(states):
+        threads = np.flatnonzero(states == state)
+        verb = "wait" if len(threads) > 1 else "waits"
+        if state == DONE:
+            lines.append(f"{_thread_ranges(threads)} {'have' if len(threads) > 1 else 'has'} exited")
+        else:
+            # A state below 0 is the complement of the place's number, counted from 1.
+            site = sites[places[(int(~state) if state < 0 else int(state)) - 1]]
+            lines.append(f"{_thread_ranges(threads)} {verb} at {site.mnemonic}, {site.where}")
+    return lines
+
+
+def _thread_ranges(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> str:
+    breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
+    ranges = [(int(part[0]), int(part[-1])) for part in np.split(numbers, breaks)]
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in ranges[:_MOST_RANGES]]
+    more = " …" if len(ranges) > _MOST_RANGES else ""
+    return f"thread{'s' if len(numbers) > 1 else ''} {', '.join(words)}{more}"

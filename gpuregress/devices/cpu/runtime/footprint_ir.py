@@ -1,4 +1,4 @@
-"""Intermediate representation of a kernel's memory footprint: expressions in static single assignment form.
+"""Intermediate representation of memory footprints, in static single assignment form.
 
 `analysis.footprint` builds it from PTX; `parallel.footprint_evaluation` evaluates it for the numbers of one launch.
 Operands are indices into `Footprint.nodes`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
@@ -227,3 +227,7 @@ class Footprint:
     joins: Mapping[int, Mapping[int, Conditions]]
     accesses: tuple[Access, ...]
     has_loops: bool
+
+
+CLASSES = {item.__name__: item for item in (*get_args(Node), *get_args(Access), Condition, LoopConditions, Footprint)}
+"""Name of each class of records here -> the class; for `record_codec.decode`."""

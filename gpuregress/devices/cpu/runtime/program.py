@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
+from gpuregress.devices.cpu.runtime.record_codec import decode
 from gpuregress.records import Dim3
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,28 @@ class Site:
     origin: str = ""
 
 
+@dataclass(frozen=True)
+class StoredFootprint:
+    """A kernel's footprint as JSON, decoded when a launch is partitioned: most launches are too small for that.
+
+    Attributes:
+        has_loops: whether the kernel has any loop.
+        data: JSON text of `record_codec.encode`.
+    """
+
+    has_loops: bool
+    data: str
+
+    @cached_property
+    def footprint(self) -> Footprint:
+        """The footprint itself."""
+        from gpuregress.devices.cpu.runtime import footprint_ir  # noqa: PLC0415 - its many records take 5 ms
+
+        footprint = decode(json.loads(self.data), footprint_ir.CLASSES)
+        assert isinstance(footprint, footprint_ir.Footprint)
+        return footprint
+
+
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
     """The facts of a compiled kernel.
@@ -71,7 +99,7 @@ class KernelFacts:
     max_threads: int
     required_block: Dim3 | None
     cooperative: bool
-    footprint: Footprint | None
+    footprint: StoredFootprint | None
     cluster: Dim3
 
 
@@ -123,11 +151,10 @@ class SharedVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledModule:
-    """A compiled PTX module.
+class ModuleFacts:
+    """The facts of a compiled PTX module.
 
     Attributes:
-        code: object code.
         kernels: name -> facts.
         sites: the instructions that faults can name.
         variables: the module's, in the order of the machine's `symbols`.
@@ -138,7 +165,6 @@ class CompiledModule:
         refused: kernel that needs an unsupported instruction -> the message.
     """
 
-    code: bytes
     kernels: Mapping[str, KernelFacts]
     sites: tuple[Site, ...]
     variables: tuple[VariableFacts, ...]
@@ -147,3 +173,18 @@ class CompiledModule:
     functions: Mapping[str, int]
     dynamic_start: int
     refused: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledModule:
+    """A compiled PTX module: object code, and the facts that launches and messages need."""
+
+    code: bytes
+    facts: ModuleFacts
+
+
+CLASSES = {
+    item.__name__: item
+    for item in (Site, StoredFootprint, KernelFacts, Relocation, VariableFacts, SharedVariable, ModuleFacts)
+}
+"""Name of each class of facts -> the class; for `record_codec.decode`."""

@@ -1,4 +1,4 @@
-"""Decides which waiting threads of a block may go on: barriers, warp operations. Built as LLVM code, one for a module.
+"""Scheduler of waiting threads: barriers and warp operations, as an LLVM function of the module.
 
 It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.13):
 
@@ -6,7 +6,7 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
   that many have come, where the exited lanes of a warp that takes part count as come.
 * A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
   mask.
-* A cluster's barrier opens when every thread of its blocks that has not exited has come (`devices.cpu.turns` knows).
+* A cluster's barrier opens when every thread of its blocks that has not exited has come (see `runtime.co_resident_blocks`).
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 """
 

@@ -9,8 +9,8 @@ import pytest
 
 from gpuregress.devices.cpu.compilation import object_cache
 from gpuregress.devices.cpu.compilation.translate import compile_module
-from gpuregress.devices.cpu.runtime.program import CompiledModule
-from gpuregress.records import from_json, to_json
+from gpuregress.devices.cpu.runtime.program import CLASSES
+from gpuregress.devices.cpu.runtime.record_codec import decode, encode
 from gpuregress.toolchain import cache
 from tests.devices.cpu.running import Running
 
@@ -36,12 +36,11 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_module_survives_its_way_through_json(text: str) -> None:
     module = compile_module(text, ())
-    footprint = module.kernels["k"].footprint
+    footprint = module.facts.kernels["k"].footprint
     assert footprint is not None
-    assert footprint.loops
-    assert [item.relocations[0].symbol for item in module.variables if item.relocations] == ["box"]
-    record = json.loads(json.dumps({**to_json(module), "code": ""}))
-    assert from_json(CompiledModule, record | {"code": module.code}) == module
+    assert footprint.footprint.loops
+    assert [item.relocations[0].symbol for item in module.facts.variables if item.relocations] == ["box"]
+    assert decode(json.loads(json.dumps(encode(module.facts))), CLASSES) == module.facts
 
 
 def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,5 +48,5 @@ def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypat
     module = object_cache.compiled(text, ())
     assert object_cache.compiled(text, ()) == module
     for path in tmp_path.rglob("*.json"):
-        path.write_text(json.dumps({**json.loads(path.read_text()), "kernels": {"k": {}}}))
+        path.write_text(path.read_text().replace("KernelFacts", "Site"))
     assert object_cache.compiled(text, ()) == module

@@ -58,7 +58,7 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition, "MIN_THREADS", 1)
         patch.setattr(partition.PartitionCache, "partition", watch)
-        patch.setattr(partition, "run", backwards)
+        patch.setattr(partition, "run_parallel", backwards)
         patch.setenv(cores.VARIABLE, str(count))
         with registry.open_device("cpu") as device:
             log = LaunchLog(Path(folder) / "launch.log")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.parallel import partition
 from gpuregress.devices.cpu.parallel.affine_expressions import NotAffineError
-from gpuregress.devices.cpu.parallel.dependence import AddressMap, DependenceTest, KernelLaunch
+from gpuregress.devices.cpu.parallel.dependence import DependenceTest
+from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime.footprint_ir import (
     Condition,
     Conditions,
@@ -213,7 +214,7 @@ def test_a_counter_that_wraps_bounds_no_iterations(step: int, end: int, independ
 def _is_independent(
     footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts: list[int], space: AddressSpace
 ) -> bool:
-    launch = KernelLaunch(footprint, grid, block, parameters, AddressMap(space, Textures(), {}))
+    launch = KernelLaunch(None, grid, block, parameters, AddressMap(space, Textures(), {}))
     try:
         test = DependenceTest(footprint, launch)
     except NotAffineError:

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.parallel import cores, partition
-from gpuregress.devices.cpu.parallel.dependence import AddressMap, KernelLaunch
-from gpuregress.devices.cpu.runtime.footprint_ir import Footprint
+from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
+from gpuregress.devices.cpu.runtime.program import StoredFootprint
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
@@ -311,7 +311,7 @@ def test_after_an_interrupt_no_part_runs_on() -> None:
         return 0
 
     with pytest.raises(KeyboardInterrupt):
-        partition.run(function, machines)
+        partition.run_parallel(function, machines)
     assert ended == [ctypes.addressof(machines[1])]
 
 
@@ -342,7 +342,7 @@ def test_a_launch_that_is_not_large_is_cut_the_second_time(monkeypatch: pytest.M
     kept, addresses = partition.PartitionCache(), AddressMap(AddressSpace(), Textures(), {})
 
     def parts(grid: Dim3, *, has_loops: bool = False) -> int:
-        footprint = Footprint((), {}, {}, (), has_loops)
+        footprint = StoredFootprint(has_loops, "")
         return len(kept.partition("k", KernelLaunch(footprint, grid, (128, 1, 1), b"", addresses), 2))
 
     smallest = partition.MIN_THREADS // 128

@@ -27,7 +27,7 @@ extern "C" __global__ void touch(int *y, long long i) {
 def test_large_variables_take_no_more_than_what_is_given_and_touched(tmp_path: Path) -> None:
     running = Running(tmp_path, SOURCE)
     text = Path(running.program.ptx).read_text()
-    facts = {item.name: item for item in compile_module(text, ()).variables}
+    facts = {item.name: item for item in compile_module(text, ()).facts.variables}
     assert {name: item.size for name, item in facts.items()} == {
         "big": 2_000_000_000, "table": 200_000_000, "taps": 64, "pointers": 8000
     }  # fmt: skip
