@@ -1,8 +1,9 @@
 """Dependence test between parts of a launch.
 
-Two parts conflict if both may touch a byte and one of them writes it. The bytes that an access may touch in a part lie between a least and a greatest address. Where these intervals overlap
-because all parts go through a buffer in strides (a grid-stride loop, a transposition), they are compared modulo the
-stride: two accesses whose addresses differ by a multiple of it other than 0, and by less than it besides, are disjoint.
+Two parts conflict if both may touch a byte and one of them writes it. The bytes that an access may touch in a part lie
+between a least and a greatest address. Where these intervals overlap because all parts go through a buffer in strides
+(a grid-stride loop, a transposition), they are compared modulo the stride: two accesses whose addresses differ by a
+multiple of it other than 0, and by less than it besides, are disjoint.
 """
 
 from __future__ import annotations

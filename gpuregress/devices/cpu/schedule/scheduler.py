@@ -6,7 +6,8 @@ It runs when no thread of the block is left to step. Rules (PTX ISA manual, 9.7.
   that many have come, where the exited lanes of a warp that takes part count as come.
 * A warp operation happens when every lane in its mask that has not exited stands at the same operation with the same
   mask.
-* A cluster's barrier opens when every thread of its blocks that has not exited has come (see `runtime.co_resident_blocks`).
+* A cluster's barrier opens when every thread of its blocks that has not exited has come: `runtime.co_resident_blocks`
+  decides that.
 * `activemask` and its like answer when no lane of the warp can go on otherwise: the lanes that stand there together.
 """
 
