@@ -29,22 +29,22 @@ from gpuregress.tolerances import loose
 
 SETTINGS_FILE = "gpuregress.yaml"
 KEYS: dict[str, tuple[str, str, str]] = {
-    "folders.configs": ("a folder", "`configs`", "the jobs, also in folders below"),
+    "folders.configs": ("a folder", "`configs`", "the jobs, including subfolders"),
     "folders.baselines": ("a folder", "`baselines`", "the accepted dumps"),
-    "folders.runs": ("a folder", "`runs`", "one folder a run"),
+    "folders.runs": ("a folder", "`runs`", "the runs, one folder each"),
     "compare.DTYPE.rtol": (
         "a number",
         "`0`",
-        "of buffers of this dtype whose job has no rule: relative tolerance",
+        "relative tolerance of buffers of this dtype without a rule",
     ),
-    "compare.DTYPE.atol": ("a number", "`0`", "the same: absolute tolerance"),
-    "limits.timeout": ("seconds, or a time as 2min", "`30`", "of cases whose job says nothing"),
+    "compare.DTYPE.atol": ("a number", "`0`", "absolute tolerance of buffers of this dtype without a rule"),
+    "limits.timeout": ("seconds, or a time such as 2min", "`30`", "for cases whose job sets none"),
     "limits.memory": (
-        "bytes, or a size as 4GiB",
+        "bytes, or a size such as 4GiB",
         "half of this machine's",
-        "of cases whose job says nothing",
+        "for cases whose job sets none",
     ),
-    "retention.runs": ("a whole number", "`30`", "how many runs are kept"),
+    "retention.runs": ("a whole number", "`30`", "the number of runs that are kept"),
 }
 """Every setting: what it takes, its default, its meaning."""
 

@@ -33,21 +33,21 @@ class ArangeSpec(Spec):
 
 
 class UniformSpec(Spec):
-    """Floats, evenly spread."""
+    """Uniformly distributed floats."""
 
     low: Expr = Field(0.0, description="the smallest value")
     high: Expr = Field(1.0, description="above every value")
 
 
 class NormalSpec(Spec):
-    """Floats, normally distributed."""
+    """Normally distributed floats."""
 
     mean: Expr = Field(0.0, description="the mean")
     std: Expr = Field(1.0, description="the standard deviation")
 
 
 class IntegersSpec(Spec):
-    """Whole numbers, each as likely as the others."""
+    """Uniformly distributed integers."""
 
     low: Expr = Field(description="the smallest value")
     high: Expr = Field(description="one above the largest value, as in Python's range")
@@ -63,17 +63,17 @@ FILL_WORDS = ("zeros", "ones", "arange", "permutation")
 
 
 class FillSpec(OneOfSpec):
-    """What a buffer holds before the first launch: one of these."""
+    """Contents of a buffer before the first launch: one of these."""
 
     zeros: Literal[True] | None = None
     ones: Literal[True] | None = None
     permutation: Literal[True] | None = None
     arange: ArangeSpec | None = None
-    value: LiteralValues | None = Field(None, description="one value everywhere; a list: one for each part")
+    value: LiteralValues | None = Field(None, description="one value everywhere; a list: one value for each part")
     uniform: UniformSpec | None = None
     normal: NormalSpec | None = None
     integers: IntegersSpec | None = None
-    choice: Annotated[list[LiteralValue], Field(min_length=1)] | None = Field(None, description="one of these each")
+    choice: Annotated[list[LiteralValue], Field(min_length=1)] | None = Field(None, description="possible elements")
     park_miller: ParkMillerSpec | None = None
     file: Text | None = Field(None, description="a dump, .npy, or .bin, relative to the job")
     python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
@@ -143,17 +143,17 @@ Dtype = Annotated[str, PlainValidator(_dtype), WithJsonSchema(_DTYPE_SCHEMA)]
 
 
 class BufferSpec(Spec):
-    """A stretch of device memory."""
+    """An array in device memory."""
 
-    dtype: Dtype = Field(description="numpy's names, bfloat16, CUDA's vectors (float4), or a record")
+    dtype: Dtype = Field(description="a numpy name, bfloat16, a CUDA vector (float4) or a record")
     shape: Annotated[list[Expr], Field(min_length=1, max_length=32)] = Field(
         description="elements along each axis, slowest first"
     )
-    fill: FillSpec | None = Field(None, description="its contents before the first launch; none: an output, poisoned")
+    fill: FillSpec | None = Field(None, description="contents before the first launch; without it: an output, poisoned")
     symbol: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
         None, description="the __constant__ or __device__ variable that this buffer is"
     )
-    texture: TextureSpec | None = Field(None, description="kernels are given a texture object, and sample it so")
+    texture: TextureSpec | None = Field(None, description="pass a texture object (cudaTextureObject_t)")
     surface: Surface = Field(
-        False, description="true: kernels are given a surface object (cudaSurfaceObject_t); layered: one with layers"
+        False, description="true: pass a surface object (cudaSurfaceObject_t); layered: one with layers"
     )

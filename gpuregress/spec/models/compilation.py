@@ -16,7 +16,7 @@ from gpuregress.toolchain import architectures
 class PlainTextSpec(Spec):
     """Text that is no expression."""
 
-    text: str = Field(description="handed to the compiler as it stands")
+    text: str = Field(description="passed to the compiler unchanged")
 
 
 def _define(value: Any) -> int | float | str | PlainTextSpec:
@@ -68,13 +68,13 @@ def _arch(text: str) -> str:
 
 
 class CompileSpec(Spec):
-    """How the source is compiled."""
+    """Compilation of the source."""
 
-    options: list[Text] = Field([], description="options for NVRTC, as -lineinfo")
+    options: list[Text] = Field([], description="options for NVRTC, for example -lineinfo")
     include: list[Text] = Field([], description="include folders, relative to the job")
     defines: dict[Name, Define] = Field({}, description="macro → its value, an expression: -DTILE=128")
     contract: Literal["pinned", "native"] = Field(
-        "pinned", description="pinned: a*b+c is never fused behind your back; native: ptxas may"
+        "pinned", description="pinned: ptxas never fuses a*b+c; native: it may"
     )
     arch: Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)] = Field(
         "sm_90", description="the architecture to compile for"

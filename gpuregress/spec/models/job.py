@@ -35,34 +35,34 @@ from gpuregress.spec.models.values import (
 
 
 class LimitsSpec(Spec):
-    """What a case may use."""
+    """Limits of a case."""
 
     timeout: Seconds | None = Field(None, description="seconds, or 30s, 2min")
     memory: Size | None = Field(None, description="bytes of device memory, or 4GiB")
 
 
 class ExpectSpec(Spec):
-    """The fault that makes the case pass: one in a launch, never in a fill, a reference or a repeat."""
+    """The expected fault of a case. It must happen in a launch, not in a fill, a reference or a repeat."""
 
     fault: Literal[tuple(FAULT_KINDS)] = Field(description="the kind of fault")  # type: ignore[valid-type] # from the one list
     kernel: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
-        None, description="the kernel that it must be in, as launches: names it"
+        None, description="the kernel that must fault, as in launches"
     )
-    launch: Expr | None = Field(None, description="the entry of launches: that it must be in, from 1")
+    launch: Expr | None = Field(None, description="the entry of launches that must fault, from 1")
 
 
 class TimingSpec(Spec):
-    """How often the launches are timed."""
+    """Number of timed runs of the launches."""
 
     warmup: Expr = Field(3, description="runs before the first sample")
     samples: Expr = Field(30, description="samples that are kept")
 
 
 class ResourcesSpec(Spec):
-    """What the compiled kernels may use."""
+    """Limits of the resources of compiled kernels."""
 
-    registers: Expr | None = Field(None, description="of a thread, at most")
-    spills: Expr | None = Field(None, description="bytes spilt to local memory, at most")
+    registers: Expr | None = Field(None, description="the largest number per thread")
+    spills: Expr | None = Field(None, description="the largest number of bytes spilt to local memory")
 
 
 def _dump(value: Any) -> Any:
@@ -89,42 +89,42 @@ def _not_empty(value: T, info: ValidationInfo) -> T:
 
 
 class JobSpec(Spec):
-    """A kernel source, its buffers, its launches, and what correct means."""
+    """A kernel source, its buffers, its launches, and the criteria of a correct result."""
 
-    job: Text | None = Field(None, description="its name; default: the file's name without .yaml")
-    source: Text = Field(description="relative to this file; .cu is compiled, .ptx and .cubin are taken as they are")
+    job: Text | None = Field(None, description="the job's name; default: the file's name without .yaml")
+    source: Text = Field(description=".cu and .cuh are compiled, .ptx and .cubin are loaded; relative to the job")
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
     compile: CompileSpec = CompileSpec.model_validate({})
-    seed: Expr = Field(0, description="every random fill derives from it and the buffer's name")
+    seed: Expr = Field(0, description="random fills derive from it and the buffer's name")
     parameters: dict[ParameterName, Annotated[list[Expr], Field(min_length=1)]] = Field(
         {}, description="every combination is a case"
     )
-    where: list[Expr] = Field([], description="conditions on the combinations to keep")
+    where: list[Expr] = Field([], description="conditions that select combinations")
     buffers: Annotated[dict[Name, BufferSpec], AfterValidator(_not_empty)] = Field(
-        description="by name", json_schema_extra={"minProperties": 1}
+        description="the buffers by name", json_schema_extra={"minProperties": 1}
     )
     launches: Annotated[list[LaunchSpec], AfterValidator(_not_empty)] = Field(
-        description="in order", json_schema_extra={"minItems": 1}
+        description="the launches, in order", json_schema_extra={"minItems": 1}
     )
     dump: Dump | None = Field(
         None, description="buffers to dump; default: those without a fill, and those compared, checked or referenced"
     )
-    compare: dict[Name, RuleSpec] = Field({}, description="buffer → rule")
+    compare: dict[Name, RuleSpec] = Field({}, description="buffer → comparison rule")
     checks: dict[Name, Annotated[list[CheckSpec], Field(min_length=1)]] = Field({}, description="buffer → checks")
     status: Name | None = Field(None, description="the buffer in which the kernel reports its own errors")
     reference: dict[Name, ReferenceSpec] = Field(
-        {}, description="buffer → a gold standard: module.py:function, or more"
+        {}, description="buffer → gold standard: module.py:function or a mapping"
     )
-    verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function, your own comparison")
-    repeat: Expr = Field(1, description="run the case so often and compare the runs with each other")
+    verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function that compares it")
+    repeat: Expr = Field(1, description="the number of runs, which are compared with each other")
     limits: LimitsSpec = LimitsSpec.model_validate({})
     devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
-        ["cpu", "cuda"], description="where it can run"
+        ["cpu", "cuda"], description="the devices that can run it"
     )
-    tags: list[Text] = Field([], description="for --tag")
+    tags: list[Text] = Field([], description="labels that --tag selects")
     expect: ExpectSpec | None = None
     inputs: Literal["unchanged"] | None = Field(
-        None, description="unchanged: every filled buffer that is not dumped must still hold its fill after the case"
+        None, description="unchanged: every filled buffer that is not dumped must hold its fill after the case"
     )
     timing: TimingSpec | None = None
     resources: ResourcesSpec | None = None

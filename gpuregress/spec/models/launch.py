@@ -154,7 +154,7 @@ class LaunchSpec(Spec):
     block: Extents = Field(description="threads along x, y, z")
     shared: Expr = Field(0, description="dynamic shared memory, bytes")
     args: list[ArgumentSpec] = Field([], description="in the kernel's order")
-    repeat: Expr = Field(1, description="how often; `step` counts 0, 1, … in expressions")
+    repeat: Expr = Field(1, description="the number of repetitions; `step` counts 0, 1, … in expressions")
     swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
         [], description="pairs of buffers that exchange their memory after each step"
     )

@@ -15,13 +15,13 @@ from gpuregress.spec.models.values import FunctionPath, Text
 
 
 class ReferenceSpec(Spec):
-    """A gold standard: a function of the inputs, or trusted kernels that are launched on the same inputs."""
+    """A gold standard: a Python function of the inputs, or trusted kernels on the same inputs."""
 
     python: FunctionPath | None = Field(None, description="module.py:function, f(inputs, case), relative to the job")
-    source: Text | None = Field(None, description="of the launches' kernels; default: the job's own source")
-    compile: CompileSpec | None = Field(None, description="how the source is compiled; default: as the job's own")
+    source: Text | None = Field(None, description="source of the kernels; default: the job's own")
+    compile: CompileSpec | None = Field(None, description="compilation of the source; default: the job's own")
     launches: Annotated[list[LaunchSpec], Field(min_length=1)] | None = Field(
-        None, description="run on freshly filled buffers; what the buffer then holds is the gold standard"
+        None, description="launches on freshly filled buffers; the buffer then holds the gold standard"
     )
     compare: RuleSpec | None = Field(None, description="the rule for this comparison; default: the buffer's own")
 

@@ -12,7 +12,7 @@ from gpuregress.spec.models.values import NUMBER_SCHEMA, Expr, FunctionPath, Lit
 
 
 class OutliersSpec(Spec):
-    """So many elements may miss the first bound, none this second one."""
+    """Elements that may exceed the first bound. All must keep this second bound."""
 
     fraction: Expr = Field(description="the share of the elements, 0 to 1")
     rtol: Expr = Field(0.0, description="the second bound, relative")
@@ -20,7 +20,7 @@ class OutliersSpec(Spec):
 
 
 class MetricSpec(Spec):
-    """Bounds of the whole buffer."""
+    """Error norms of the whole buffer, and their bounds."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -31,13 +31,13 @@ class MetricSpec(Spec):
 
 
 class SigmasSpec(Spec):
-    """How many standard errors a statistic may be off."""
+    """Largest deviation of a statistic, in standard errors."""
 
     sigmas: Expr = Field(description="standard errors")
 
 
 class StatisticsSpec(Spec):
-    """For results that are random by design."""
+    """Statistical tests, for results that are random by design."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -47,19 +47,19 @@ class StatisticsSpec(Spec):
 
 
 class RuleSpec(Spec):
-    """When a buffer is the same as its baseline; nothing said: every bit equal, in order."""
+    """Comparison rule of a buffer. Without one, every bit must be equal, in order."""
 
-    rtol: Expr | None = Field(None, description="|actual - baseline| <= atol + rtol * |baseline|")
-    atol: Expr | None = Field(None, description="see rtol; one given means that the other is 0")
-    ulp: Expr | None = Field(None, description="steps between floats of the dtype")
-    nan: Literal["equal", "never"] = Field("equal", description="is a NaN the same as a NaN")
-    signed_zero: Literal["distinct", "equal"] = Field("distinct", description="is -0 the same as 0")
+    rtol: Expr | None = Field(None, description="|actual - expected| <= atol + rtol * |expected|")
+    atol: Expr | None = Field(None, description="see rtol; if only one is given, the other is 0")
+    ulp: Expr | None = Field(None, description="the largest number of steps between floats of the dtype")
+    nan: Literal["equal", "never"] = Field("equal", description="equal: NaN equals NaN; never: NaN fails")
+    signed_zero: Literal["distinct", "equal"] = Field("distinct", description="equal: -0 counts as 0")
     outliers: OutliersSpec | None = None
     metric: MetricSpec | None = None
-    order: Literal["indexed", "any"] = Field("indexed", description="any: the values as a multiset")
-    key: list[Text] = Field([], description="a record's columns that find its partner")
+    order: Literal["indexed", "any"] = Field("indexed", description="any: compare the values as a multiset")
+    key: list[Text] = Field([], description="the columns that identify a record")
     statistics: StatisticsSpec | None = None
-    verify: FunctionPath | None = Field(None, description="your own f(expected, actual, case), in place of all this")
+    verify: FunctionPath | None = Field(None, description="your f(expected, actual, case), instead of all other rules")
 
 
 class SumSpec(Spec):
@@ -92,16 +92,18 @@ class CheckSpec(OneOfSpec):
     words: ClassVar[tuple[str, ...]] = tuple(_ALONE)
 
     finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
-    nonzero: Expr | None = Field(None, description="at least so many elements are not 0")
+    nonzero: Expr | None = Field(None, description="the smallest number of elements that are not 0")
     range: Annotated[list[LiteralValue], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="[low, high]"
+        None, description="all elements are in [low, high]"
     )
-    sum: SumSpec | None = Field(None, description="what all elements add up to: a number, or one with a tolerance")
-    unique: Literal[True] | None = Field(None, description="no value stands twice")
-    sorted: Literal["ascending", "descending"] | None = Field(None, description="equal neighbours are right")
-    monotone: Literal["increasing", "decreasing"] | None = Field(None, description="strictly")
-    all_equal: LiteralValue | None = Field(None, description="every element is the same; or this very value")
-    equals: Text | None = Field(None, description="the same as this buffer was before the first launch")
+    sum: SumSpec | None = Field(None, description="the sum of all elements: a number, or one with a tolerance")
+    unique: Literal[True] | None = Field(None, description="no two elements are equal")
+    sorted: Literal["ascending", "descending"] | None = Field(
+        None, description="the order; equal neighbours are allowed"
+    )
+    monotone: Literal["increasing", "decreasing"] | None = Field(None, description="the strict order")
+    all_equal: LiteralValue | None = Field(None, description="all elements are equal, or equal this value")
+    equals: Text | None = Field(None, description="equal to this buffer before the first launch")
     permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
     python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
 

@@ -46,10 +46,10 @@ Surface = Annotated[bool | str, PlainValidator(_surface), WithJsonSchema({"enum"
 
 
 class TextureSpec(Spec):
-    """How kernels sample the buffer: they are given a cudaTextureObject_t in place of a pointer."""
+    """Texture object of a buffer. Kernels get a cudaTextureObject_t in place of a pointer."""
 
-    filter: Literal["point", "linear"] = Field("point", description="linear mixes the nearest elements, as floats")
-    address: Modes = Field(["clamp"], description="what a coordinate outside stands for; a list: along x, y, z")
+    filter: Literal["point", "linear"] = Field("point", description="linear interpolates between the nearest elements")
+    address: Modes = Field(["clamp"], description="mode for coordinates outside; a list: along x, y, z")
     normalized: Flag = Field(False, description="coordinates go from 0 to 1 (wrap and mirror need it)")
     read: Literal["element", "normalized_float"] = Field(
         "element", description="normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"
