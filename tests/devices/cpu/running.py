@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,27 +12,42 @@ from gpuregress import toolchain
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.devices.cpu.runtime.memory import Region
-from gpuregress.records import Dim3, Source
+from gpuregress.records import Dim3, Program, Source
 
 Array = npt.NDArray[np.generic]
 Argument = Region | np.generic | bytes
+
+
+def compile_text(folder: Path, text: str, *kernels: str) -> Program:
+    """Compile CUDA C++, or PTX if it starts with `.version`, after writing it into a folder.
+
+    Args:
+        folder: where the source is written.
+        text: the source.
+        kernels: the C++ names; none: those declared `extern "C"`.
+    """
+    suffix = "ptx" if text.lstrip().startswith(".version") else "cu"
+    path = folder / f"k.{suffix}"
+    path.write_text(text)
+    return toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels))
+
+
+def ptx_of(text: str) -> str:
+    """The PTX of CUDA C++."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Path(compile_text(Path(folder), text).ptx).read_text()
 
 
 class Running:
     """A device with one program on it.
 
     Args:
-        folder: where the source is written.
-        text: CUDA C++, or PTX if it starts with `.version`.
-        kernels: the C++ names; none: those declared `extern "C"`.
+        folder, text, kernels: see `compile_text`.
     """
 
     def __init__(self, folder: Path, text: str, *kernels: str) -> None:
-        suffix = "ptx" if text.lstrip().startswith(".version") else "cu"
-        path = folder / f"k.{suffix}"
-        path.write_text(text)
         self.device = CpuDevice()
-        self.program = toolchain.compile(Source(str(path), options=("-lineinfo",), kernels=kernels))
+        self.program = compile_text(folder, text, *kernels)
         self.module = self.device.load(self.program)
 
     def put(self, name: str, array: Array) -> Region:

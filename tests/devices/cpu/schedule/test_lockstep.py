@@ -17,9 +17,10 @@ from gpuregress.devices.cpu.analysis.control_flow import Flow
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.compilation import kernel, translate
 from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.runtime import engine
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
-from tests.devices.cpu.running import Running
+from tests.devices.cpu.running import Running, ptx_of
 
 HEAD = """
 extern "C" __global__ void k(int* y, const int* x, int n) {
@@ -34,9 +35,11 @@ TAIL = "  y[blockIdx.x * threads + t] = v + 7 * u + pair[v & 3];\n}"
 
 @contextmanager
 def _built(*, lockstep: bool) -> Iterator[None]:
+    """Compile with or without lockstep; what is compared with is not optimised, which takes a third of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "LOCKSTEP", lockstep)
         patch.setattr(device, "compiled", translate.compile_module)
+        patch.setattr(engine, "OPTIMISATION", 2 if lockstep else 0)
         yield
 
 
@@ -55,9 +58,7 @@ def _outcome(text: str, block: Dim3, *, lockstep: bool) -> str | bytes:
 
 
 def _is_lockstep(body: str) -> bool:
-    with tempfile.TemporaryDirectory() as folder, _built(lockstep=True):
-        running = Running(Path(folder), HEAD + body + TAIL)
-        (function,) = parse(Path(running.program.ptx or "").read_text()).functions
+    (function,) = parse(ptx_of(HEAD + body + TAIL)).functions
     return Uniformity(Flow(function), {item.name for item in function.parameters}).lockstep
 
 
