@@ -1,9 +1,8 @@
-"""Compiling without running: every program that the cases need, into the cache."""
+"""Compilation without a run: the programs of all cases go into the cache."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,15 @@ from pathlib import Path
 from gpuregress import plan
 from gpuregress.errors import GpuregressError, UsageError
 from gpuregress.project import Project
-from gpuregress.records import Source, to_json
+from gpuregress.records import Source
 from gpuregress.session.compilation import sources
+from gpuregress.session.compilation.builder import source_key
 from gpuregress.toolchain import architectures, cache
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """What a build made: where, how many programs, what did not compile, and the exit code of that."""
+class BuildResult:
+    """The folder of the programs, their number, the errors of the others, and the exit code."""
 
     folder: Path
     programs: int
@@ -26,12 +26,12 @@ class Built:
     exit_code: int
 
 
-def build(project: Project, selectors: Sequence[str], *, arch: str | None = None, cubins: bool = True) -> Built:
-    """Compiles every distinct source of the cases.
+def build(project: Project, selectors: Sequence[str], *, arch: str | None = None, cubins: bool = True) -> BuildResult:
+    """Compile every distinct source of the cases.
 
     Args:
         project: whose jobs.
-        selectors: which; none: all.
+        selectors: of the cases; none: all.
         arch: in place of the jobs' own.
         cubins: link to machine code, too.
 
@@ -48,8 +48,8 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     distinct: dict[str, Source] = {}
     for case in plan.make(project, selectors).cases:
         source = dataclasses.replace(case.source, arch=arch) if arch else case.source
-        distinct[json.dumps(to_json(source), sort_keys=True)] = source
+        distinct[source_key(source)] = source
     results = sources.compile_sources(list(distinct.values()), cubins=cubins)
     failures = [result for result in results if isinstance(result, GpuregressError)]
     code = max((error.exit_code for error in failures), default=0)
-    return Built(cache.folder(), len(results) - len(failures), tuple(str(error) for error in failures), code)
+    return BuildResult(cache.folder(), len(results) - len(failures), tuple(str(error) for error in failures), code)

@@ -1,10 +1,10 @@
-"""How tight a job's rules can be: its cases run again and again, on every device that is here, and what that shows."""
+"""Calibration of a job's rules: its cases run many times on every device, and the results are compared."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from gpuregress.devices import registry
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted, UsageError
 from gpuregress.operations import rule_fitting
-from gpuregress.operations.rule_fitting import Fit
+from gpuregress.operations.rule_fitting import RuleFit
 from gpuregress.project import Project
 from gpuregress.records import Outcome, Rule, Verdict
 from gpuregress.session import session
@@ -24,7 +24,7 @@ from gpuregress.session.request import Machinery, RunRequest
 
 Array = npt.NDArray[np.generic]
 MOST_DISTINCT = 24
-"""Distinct results of one buffer that are held against one another."""
+"""Distinct results of one buffer that are compared with one another."""
 
 CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
 """The orders of blocks in which a case also runs on the CPU device: `devices.cpu.order`."""
@@ -53,14 +53,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What came of it.
+    """The proposed rules of a job.
 
     Attributes:
         job: the job.
         cases: its cases.
         runs: of each case on each device.
-        devices: where.
-        baselines: accepted results that the rules hold against, too.
+        devices: where they ran.
+        baselines: the number of accepted results that the rules hold against, too.
         proposals: a rule for each buffer.
         doubtful: cases whose runs agree with each other, and not with what another source gave and was accepted.
     """
@@ -97,6 +97,80 @@ class Calibration:
             yield f"{rule}{results}: {proposal.evidence}"
 
 
+@dataclass(slots=True)
+class _BufferResults:
+    """The distinct results of one buffer of one case: digest → a dump of it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    dumps: dict[str, Path] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """The results of all runs.
+
+    Attributes:
+        jobs: case → its job.
+        buffers: case and buffer → its results.
+        devices: those on which cases ran.
+        changed: cases whose source is not that of their baseline.
+    """
+
+    jobs: dict[str, str] = field(default_factory=dict)
+    buffers: dict[tuple[str, str], _BufferResults] = field(default_factory=dict)
+    devices: list[str] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+
+    def add(self, verdict: Verdict) -> None:
+        """Add the dumps of a case, and of its repeats.
+
+        Raises:
+            HarnessError: the case did not run to its end.
+        """
+        outcome = verdict.outcome
+        if outcome is None or outcome.state != "done":
+            raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.status}: {verdict.reason}")
+        self.jobs[verdict.case] = verdict.job
+        self.changed |= {verdict.case} if "source changed" in verdict.changes else set()
+        for dump in outcome.dumps:
+            results = self.buffers.setdefault((verdict.case, dump.buffer), _BufferResults(dump.dtype, dump.shape))
+            results.dumps.setdefault(dump.digest, Path(dump.path))
+            for digest, path in _repeats(outcome, dump.buffer):
+                results.dumps.setdefault(digest, path)
+
+    def add_baselines(self, store: BaselineStore) -> int:
+        """Add the accepted results: a rule must hold against them, too; return their number."""
+        added = 0
+        for case in self.jobs:
+            try:
+                accepted = store.load(case)
+            except GpuregressError:
+                continue  # a damaged baseline is no evidence; `run` reports it
+            for buffer, dump in accepted.dumps.items() if accepted else ():
+                results = self.buffers.get((case, buffer))
+                if results is not None and (results.dtype, results.shape) == (dump.dtype, dump.shape):
+                    results.dumps.setdefault(dump.digest, Path(dump.path))
+                    added += 1
+        return added
+
+    def doubtful(self) -> tuple[str, ...]:
+        """The changed cases whose runs agree with each other."""
+        return tuple(
+            case
+            for case in sorted(self.changed)
+            if all(len(results.dumps) == 1 for (of, _), results in self.buffers.items() if of == case)
+        )
+
+    def proposals(self) -> Iterator[Proposal]:
+        """A rule for each buffer: the loosest of those that its cases need."""
+        for buffer in dict.fromkeys(buffer for _, buffer in self.buffers):
+            of_buffer = [results for (_, name), results in self.buffers.items() if name == buffer]
+            worst = max(map(_fit, of_buffer), key=_looseness)
+            most = max(len(results.dumps) for results in of_buffer)
+            yield Proposal(buffer, worst.text, worst.rule is not None, most, worst.evidence)
+
+
 def calibrate(
     project: Project,
     selector: str,
@@ -105,71 +179,49 @@ def calibrate(
     devices: Sequence[str] = (),
     machinery: Machinery | None = None,
 ) -> Calibration:
-    """Runs a case, or all cases of a job, and proposes the tightest rules.
+    """Run a case, or all cases of a job, many times, and propose the tightest rules.
 
     Args:
         project: whose; nothing is left in its runs.
         selector: a case's name or a job's.
         repeat: runs of each case on each device.
-        devices: which; none: all that are here and that the job runs on.
+        devices: where; none: all devices of this machine that the job runs on.
         machinery: for tests.
 
     Raises:
         UsageError: the selector means cases of several jobs.
         HarnessError: a case did not run to its end.
-        Interrupted: ^C: what was seen until then is no evidence.
-        GpuregressError: whatever `session.run` raises.
+        Interrupted: ^C: half of the runs are no evidence.
+        GpuregressError: the errors of `session.run`.
     """
-    found: dict[tuple[str, str], dict[str, Path]] = {}
-    types: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {}
-    used, names, changed = [], dict[str, str](), set[str]()
+    evidence = _Evidence()
     with storage.scratch(project.runs) as scratch:
-        for number, (device, order) in enumerate(_ways(devices or registry.available())):
-            place = dataclasses.replace(project, runs=scratch / str(number))
+        for number, (device, order) in enumerate(_block_orders(devices or registry.available())):
+            temporary = dataclasses.replace(project, runs=scratch / str(number))
             request = RunRequest((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
-            summary = session.run(place, request, machinery=machinery)
+            summary = session.run(temporary, request, machinery=machinery)
             if summary.interrupted:
                 raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
             verdicts = [one for one in summary.verdicts if one.status != "skip"]
             for verdict in verdicts:
-                names[verdict.case] = verdict.job
-                _gather(verdict, found, types)
-                changed |= {verdict.case} if "source changed" in verdict.changes else set()
-            used += [device] if verdicts and not order else []
-        if len(set(names.values())) != 1:
-            jobs = ", ".join(dict.fromkeys(names.values())) or "none that runs here"
-            raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({jobs})")
-        agreeing = {case for case in changed if all(len(found[key]) == 1 for key in found if key[0] == case)}
-        accepted = _add_baselines(BaselineStore(project.baselines), found, types)
-        proposals = tuple(_proposals(found, types))
-    return Calibration(
-        next(iter(names.values())), tuple(names), repeat, tuple(used), accepted, proposals, tuple(sorted(agreeing))
-    )
+                evidence.add(verdict)
+            evidence.devices += [device] if verdicts and not order else []
+        jobs = tuple(dict.fromkeys(evidence.jobs.values()))
+        if len(jobs) != 1:
+            names = ", ".join(jobs) or "none that runs here"
+            raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({names})")
+        doubtful = evidence.doubtful()
+        accepted = evidence.add_baselines(BaselineStore(project.baselines))
+        proposals = tuple(evidence.proposals())
+    return Calibration(jobs[0], tuple(evidence.jobs), repeat, tuple(evidence.devices), accepted, proposals, doubtful)
 
 
-def _ways(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each device with the orders of blocks to run in: blocks at random say more than repeats do."""
+def _block_orders(devices: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each device with the orders of blocks to run in: random orders show more than repeats."""
     for device in devices:
         yield device, ""
         if device == "cpu":
             yield from ((device, order) for order in CPU_ORDERS)
-
-
-def _gather(
-    verdict: Verdict,
-    found: dict[tuple[str, str], dict[str, Path]],
-    types: dict[tuple[str, str], tuple[str, tuple[int, ...]]],
-) -> None:
-    outcome = verdict.outcome
-    if outcome is None or outcome.state != "done":
-        raise HarnessError(f"{verdict.case} cannot be calibrated, it ended with {verdict.status}: {verdict.reason}")
-    for dump in outcome.dumps:
-        key = (verdict.case, dump.buffer)
-        types.setdefault(key, (dump.dtype, dump.shape))
-        results = found.setdefault(key, {})
-        results.setdefault(dump.digest, Path(dump.path))
-        for digest, path in _repeats(outcome, dump.buffer):
-            results.setdefault(digest, path)
 
 
 def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
@@ -178,44 +230,13 @@ def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
         yield outcome.repeats[buffer][int(number) - 2], Path(path)
 
 
-def _add_baselines(
-    store: BaselineStore,
-    found: dict[tuple[str, str], dict[str, Path]],
-    types: Mapping[tuple[str, str], tuple[str, tuple[int, ...]]],
-) -> int:
-    """The accepted results too, where there are any: a rule must hold against them."""
-    added = 0
-    for case in dict.fromkeys(case for case, _ in found):
-        try:
-            accepted = store.load(case)
-        except GpuregressError:
-            continue  # a damaged baseline is no evidence; `run` says what is wrong with it
-        for buffer, dump in accepted.dumps.items() if accepted else ():
-            if types.get((case, buffer)) == (dump.dtype, dump.shape):
-                found[case, buffer].setdefault(dump.digest, Path(dump.path))
-                added += 1
-    return added
+def _fit(results: _BufferResults) -> RuleFit:
+    arrays: list[Array] = [reader.read(path).array for path in list(results.dumps.values())[:MOST_DISTINCT]]
+    return rule_fitting.fit(dtypes.parse(results.dtype), results.shape, arrays)
 
 
-def _proposals(
-    found: Mapping[tuple[str, str], Mapping[str, Path]],
-    types: Mapping[tuple[str, str], tuple[str, tuple[int, ...]]],
-) -> Iterator[Proposal]:
-    for buffer in dict.fromkeys(buffer for _, buffer in found):
-        fits = []
-        most = 0
-        for (case, name), results in found.items():
-            if name == buffer:
-                dtype, shape = types[case, name]
-                arrays: list[Array] = [reader.read(path).array for path in list(results.values())[:MOST_DISTINCT]]
-                fits.append(rule_fitting.fit(dtypes.parse(dtype), shape, arrays))
-                most = max(most, len(results))
-        worst = max(fits, key=_looseness)
-        yield Proposal(buffer, worst.text, worst.rule is not None, most, worst.evidence)
-
-
-def _looseness(fit: Fit) -> tuple[int, float]:
-    """Orders rules of one buffer: every bit, any order, steps, relative, absolute, none."""
+def _looseness(fit: RuleFit) -> tuple[int, float]:
+    """Sort key of the rules of one buffer: every bit, any order, ULPs, relative, absolute, none."""
     rule = fit.rule
     if rule is None:
         return 5, 0.0

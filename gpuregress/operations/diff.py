@@ -1,4 +1,4 @@
-"""Two revisions' dumps, wherever they are kept, held against each other."""
+"""Comparison of the dumps of two revisions, from the baselines or from runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gpuregress.session.runs import run_folders
 
 BASELINE = "baseline"
 WIDTH = 78
-"""Signs in a line of a picture, where no screen says otherwise."""
+"""Characters in a line of an error map, unless the screen has another width."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What a diff found: a verdict for each case that has dumps of both revisions, and notes on those that have not."""
+    """Verdicts on the cases that have dumps of both revisions, and notes on the others."""
 
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...]
@@ -37,15 +37,15 @@ class Differences:
 def compare_revisions(
     project: Project, before: str, after: str, selectors: Sequence[str] = (), *, raw: bool = False, width: int = WIDTH
 ) -> Differences:
-    """Compares the dumps of two revisions.
+    """Compare the dumps of two revisions.
 
     Args:
         project: whose baselines and runs are searched, the newest run first.
-        before: the revision that is taken as the reference; `baseline` is what is accepted.
-        after: the other one.
-        selectors: which cases; none: all.
+        before: the expected revision; `baseline` is the accepted one.
+        after: the actual revision.
+        selectors: of the cases; none: all.
         raw: every bit counts, whatever the jobs' rules say.
-        width: bins of the pictures.
+        width: bins of an error map.
 
     Raises:
         NothingToDo: no case has dumps of both.
@@ -53,33 +53,33 @@ def compare_revisions(
         DumpError: a dump does not hold what its header says.
     """
     cases = plan.make(project, selectors).cases
-    found, notes = [], []
+    verdicts, notes = [], []
     for case in cases:
-        old, new = _dumps(project, case, before), _dumps(project, case, after)
-        shared = [name for name in case.buffers if name in old and name in new]
+        expected, actual = _dumps(project, case, before), _dumps(project, case, after)
+        shared = [name for name in case.buffers if name in expected and name in actual]
         notes += [
-            f"{case.name}: {name} has no dump of revision {after if name in old else before}"
+            f"{case.name}: {name} has no dump of revision {after if name in expected else before}"
             for name in case.buffers
-            if (name in old) != (name in new)
+            if (name in expected) != (name in actual)
         ]
         if shared:
-            buffers = tuple(_buffer(case, name, old[name], new[name], raw=raw, width=width) for name in shared)
-            found.append(_verdict(case, buffers, before, after))
-    if not found:
-        there = sorted({revision for case in cases for revision in _revisions(project, case)})
+            buffers = tuple(_buffer(case, name, expected[name], actual[name], raw=raw, width=width) for name in shared)
+            verdicts.append(_verdict(case, buffers, before, after))
+    if not verdicts:
+        existing = sorted({revision for case in cases for revision in _revisions(project, case)})
         raise NothingToDo(
-            f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(there) or 'none'}"
+            f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(existing) or 'none'}"
         )
-    return Differences(tuple(found), tuple(notes))
+    return Differences(tuple(verdicts), tuple(notes))
 
 
 def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differences:
-    """Compares two dump files, every bit.
+    """Compare two dump files, every bit.
 
     Args:
-        before: the one that is taken as the reference.
-        after: the other one.
-        width: bins of the pictures.
+        before: the expected one.
+        after: the actual one.
+        width: bins of an error map.
 
     Raises:
         DumpError: one does not hold what its header says.
@@ -92,7 +92,7 @@ def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differenc
 
 
 def record(buffer: str, path: Path) -> Dump:
-    """A dump file as a record; its digest is the text's, so that equal digests mean equal files.
+    """The record of a dump file; its digest is that of the text, so that equal digests mean equal files.
 
     Raises:
         DumpError: it has no header.
@@ -123,13 +123,13 @@ def _dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:
     if revision == BASELINE:
         accepted = store.load(case.name)
         return {name: Path(dump.path) for name, dump in accepted.dumps.items()} if accepted else {}
-    found: dict[str, Path] = {}
+    dumps: dict[str, Path] = {}
     for folder in _folders(project, case):
         for name in case.buffers:
             path = folder / paths.dump_name(name, revision)
-            if name not in found and path.is_file():
-                found[name] = path
-    return {**found, **store.find(case.name, revision)}
+            if name not in dumps and path.is_file():
+                dumps[name] = path
+    return {**dumps, **store.find(case.name, revision)}
 
 
 def _revisions(project: Project, case: Case) -> Iterator[str]:

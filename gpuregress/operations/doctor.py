@@ -1,4 +1,4 @@
-"""What this machine can run, piece by piece, and the command that mends each lack."""
+"""Health of this machine: each thing that a run needs, and the command that repairs it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _REINSTALL = "pip install --force-reinstall gpuregress"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """One thing that was looked at.
+class HealthCheck:
+    """One thing that was examined.
 
     Attributes:
-        device: `cpu`, `cuda` or `both`: who needs it.
-        name: what it is.
-        state: what was found: a version, a path, or what is wrong.
+        device: `cpu`, `cuda` or `both`: the devices that need it.
+        name: of the thing.
+        state: a version, a path, or what is wrong.
         well: whether it is as it should be.
         needed: whether the device cannot work without it.
-        mend: the command that mends it, "" where nothing is wrong.
+        mend: the command that repairs it, "" where nothing is wrong.
     """
 
     device: str
@@ -46,14 +46,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """All pieces, and the devices that can be used."""
+    """The result of all checks, and the devices that can be used."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[HealthCheck, ...]
     devices: tuple[str, ...]
 
 
 def examine() -> Health:
-    """Looks at everything; changes nothing but the caches."""
+    """Examine everything; nothing but the caches is changed."""
     pieces = (*_base(), _compiler(), *_gpu())
     broken = {piece.device for piece in pieces if piece.needed and not piece.well}
     devices = (
@@ -62,19 +62,21 @@ def examine() -> Health:
     return Health(pieces, devices)
 
 
-def _base() -> Iterator[Piece]:
-    yield Piece("both", "python", f"{platform.python_version()} ({sys.executable})", well=True)
+def _base() -> Iterator[HealthCheck]:
+    yield HealthCheck("both", "python", f"{platform.python_version()} ({sys.executable})", well=True)
     machine = f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores"
-    yield Piece("both", "machine", machine, well=platform.system() == "Linux", mend="use Linux on x86-64 or arm64")
+    yield HealthCheck(
+        "both", "machine", machine, well=platform.system() == "Linux", mend="use Linux on x86-64 or arm64"
+    )
     for package in _PACKAGES:
         try:
-            yield Piece("both", package, metadata.version(package), well=True)
+            yield HealthCheck("both", package, metadata.version(package), well=True)
         except metadata.PackageNotFoundError:
-            yield Piece("both", package, "not installed", well=False, mend=_REINSTALL)
+            yield HealthCheck("both", package, "not installed", well=False, mend=_REINSTALL)
     yield _cache()
 
 
-def _cache() -> Piece:
+def _cache() -> HealthCheck:
     folder = cache.folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,11 +84,11 @@ def _cache() -> Piece:
             pass
     except OSError as error:
         mend = "export GPUREGRESS_CACHE=/a/folder/you/can/write"
-        return Piece("both", "cache", f"{folder}: {error.strerror}", well=False, mend=mend)
-    return Piece("both", "cache", str(folder), well=True)
+        return HealthCheck("both", "cache", f"{folder}: {error.strerror}", well=False, mend=mend)
+    return HealthCheck("both", "cache", str(folder), well=True)
 
 
-def _compiler() -> Piece:
+def _compiler() -> HealthCheck:
     with storage.scratch() as folder:
         path = folder / "doctor.cu"
         path.write_text(_KERNEL, encoding="utf-8")
@@ -95,11 +97,13 @@ def _compiler() -> Piece:
         except Interrupted:
             raise
         except GpuregressError as error:
-            return Piece("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
-    return Piece("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)
+            return HealthCheck("both", "compiler", str(error).splitlines()[0], well=False, mend=_REINSTALL)
+    return HealthCheck("both", "compiler", f"{toolchain.compiler_version()} compiles", well=True)
 
 
-def _gpu() -> Iterator[Piece]:
+def _gpu() -> Iterator[HealthCheck]:
     for finding in host.prerequisites():
         state = finding.problem or "found"
-        yield Piece("cuda", finding.piece, state, well=not finding.problem, needed=finding.needed, mend=finding.mend)
+        yield HealthCheck(
+            "cuda", finding.piece, state, well=not finding.problem, needed=finding.needed, mend=finding.mend
+        )

@@ -1,4 +1,4 @@
-"""A first job for a kernel, written out of its own signature."""
+"""Draft of a job for a kernel, derived from its signature."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct)\b|[*&
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A job that was written: its file, the kernel it launches, and the source's other kernels."""
+    """A written job: its file, the kernel it launches, and the source's other kernels."""
 
     path: Path
     kernel: str
@@ -70,12 +70,12 @@ class Draft:
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
-    """Writes a job for a kernel.
+    """Write a job for a kernel.
 
     Args:
-        project: where the job goes, into its configs.
+        project: whose folder of jobs gets it.
         source: the `.cu` file.
-        kernel: which of its kernels; the first where not given.
+        kernel: the name of one of its kernels; None: the first.
         target: the job's file, in place of configs/NAME.yaml.
 
     Raises:
@@ -120,8 +120,7 @@ class _Writer:
         self._source = os.path.relpath(source.absolute(), target.absolute().parent)
         self._entry, self._accesses = _compiled(source, self._kernel)
         self._named = [(one.name or f"arg{number}", one) for number, one in enumerate(declaration.parameters)]
-        found = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)]
-        self._extents = found or ["n"]
+        self._extents = [name for name, one in self._named if not one.pointer and self._is_extent(name, one)] or ["n"]
         self._is_flat = len(self._extents) != 2
 
     def lines(self, others: Sequence[str]) -> Iterator[str]:
@@ -170,25 +169,25 @@ class _Writer:
             yield f"  {name}: {{dtype: {dtype}, shape: [{shape}]{fill}}}{unknown or comment}"
 
     def _role(self, name: str) -> tuple[str, str]:
-        """Whether a buffer is to be filled (`fill`, `zeros`) or is an output (""), and a comment that says why."""
+        """The role of a buffer, `fill`, `zeros` or "" for an output, and a comment with the reason."""
         number = next(at for at, (known, _) in enumerate(self._named) if known == name)
-        is_const, found = self._named[number][1].const, self._accesses
-        if found is None:
+        is_const, accesses = self._named[number][1].const, self._accesses
+        if accesses is None:
             comment = "       # an output; give it a fill if the kernel also reads it"
             return ("fill", "") if is_const else ("", comment)
         read, read_first, written, updated = (
-            found.of_parameter(number, 8, places)
-            for places in (found.read, found.read_first, found.written, found.updated)
+            accesses.of_parameter(number, 8, addresses)
+            for addresses in (accesses.read, accesses.read_first, accesses.written, accesses.updated)
         )
         if updated and not is_const:
             return "zeros", "       # updated by atomic operations: what it starts from is a guess"
         if written and read_first:
             return "fill", "       # the kernel reads it before it writes it"
-        if found.reads_anywhere and not is_const:
+        if accesses.reads_anywhere and not is_const:
             return "fill", "       # the kernel may read it first: without a fill if it is an output"
         if written:
             return "", ""
-        if found.writes_anywhere and not is_const:
+        if accesses.writes_anywhere and not is_const:
             return "fill", "       # the kernel may write it: without a fill if it is an output"
         return ("fill", "") if read or is_const else ("", "       # not used by the compiled kernel")
 
@@ -202,8 +201,8 @@ class _Writer:
     def _is_written(self, name: str) -> bool:
         """Whether the compiled kernel may write to a buffer."""
         number = next(at for at, (known, _) in enumerate(self._named) if known == name)
-        found = self._accesses
-        return found is None or found.writes_anywhere or found.of_parameter(number, 8, found.written)
+        accesses = self._accesses
+        return accesses is None or accesses.writes_anywhere or accesses.of_parameter(number, 8, accesses.written)
 
     def _geometry(self) -> Iterator[str]:
         if self._is_flat:
@@ -250,7 +249,7 @@ def _fill(dtype: str) -> str:
 
 
 def _compiled(source: Path, kernel: str) -> tuple[Entry | None, Accesses | None]:
-    """What the compiled code tells of a kernel: its parameters, and what it reads and writes; None where unknown."""
+    """The parameters of the compiled kernel, and its buffer accesses; None where it does not compile."""
     from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings
 
     try:

@@ -1,4 +1,4 @@
-"""The nightly run: one at a time, and nothing may vanish unsaid."""
+"""Nightly run: one at a time; a case that vanished since the last one is a failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOCK = ".nightly.lock"
 
 
 def run(project: Project, request: RunRequest, machinery: Machinery | None = None) -> RunSummary:
-    """Runs under the project's lock and compares the cases with those of the last nightly run.
+    """Run under the project's lock, and compare the cases with those of the last nightly run.
 
     A job that is wrong is an `error`, and the others run.
 
@@ -27,7 +27,7 @@ def run(project: Project, request: RunRequest, machinery: Machinery | None = Non
 
     Raises:
         RunLocked: another nightly run holds the lock.
-        GpuregressError: whatever `session.run` raises, but for JobErrors.
+        GpuregressError: the errors of `session.run`, except JobErrors.
     """
     with storage.lock(project.runs / LOCK):
         before = missing_cases.last_night(project) if request.takes_all else LastNight()
@@ -39,7 +39,7 @@ def run(project: Project, request: RunRequest, machinery: Machinery | None = Non
 
 
 def _recorded(project: Project, summary: RunSummary, before: LastNight) -> RunSummary:
-    """The run, remembered for the next night with all that is missing and all that a broken job may have hidden."""
+    """Record the expected cases for the next night: those that ran, are missing, or belong to a broken job."""
     names = {verdict.case for verdict in summary.verdicts if verdict.revision}  # a broken job has none
     try:
         missing_cases.record_night(project, LastNight(summary.run, tuple({*names, *before.cases})))

@@ -1,4 +1,4 @@
-"""Review of a run: the cases that are neither accepted nor rejected, and the rejecting of wrong results."""
+"""Review of a run: its undecided cases, and the rejection of wrong results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tightest rule under which several results of one buffer are all the same, and the numbers behind it."""
+"""Rule fitting: the tightest rule under which all results of one buffer are the same."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from gpuregress.records import Rule
 
 Array = npt.NDArray[np.generic]
 MARGIN = 2
-"""What a bound has over the largest error that was seen."""
+"""Factor between a bound and the largest error that was seen."""
 MOST_ULP = 4096
-"""More steps than that are said as a relative error."""
+"""More ULPs than that are given as a relative error."""
 WIDE = 1e-2
-"""A relative error over this is no rounding: another rule, or a bug."""
+"""A larger relative error is no rounding error: another rule is needed, or there is a bug."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """What was found for one buffer.
+class RuleFit:
+    """The rule for one buffer.
 
     Attributes:
-        rule: the tightest that holds with its margin; None where none of them does.
+        rule: the tightest that holds with its margin; None where none holds.
         text: the rule as YAML, `{ulp: 4}`; "" where every bit is equal, or no rule holds.
-        evidence: why, in words.
+        evidence: the errors that were seen, in words.
     """
 
     rule: Rule | None
@@ -40,24 +40,24 @@ class Fit:
     evidence: str
 
 
-def fit(element: ElementType, shape: tuple[int, ...], results: Sequence[Array]) -> Fit:
-    """The tightest rule: every bit, then any order, then steps between floats, then a tolerance.
+def fit(element: ElementType, shape: tuple[int, ...], results: Sequence[Array]) -> RuleFit:
+    """RuleFit the tightest rule: every bit, then any order, then ULPs, then a tolerance.
 
     Args:
-        element: what the buffer holds.
+        element: of the buffer.
         shape: elements along each axis.
         results: of one type and shape; any of them may become the baseline, so each pair must be the same both ways.
     """
     flat = [np.asarray(result).reshape(-1) for result in results]
-    found = determinism.classify(element, flat)
-    if found == "bitwise":
-        return Fit(Rule(), "", "every bit equal")
-    if found == "order varies":
-        return Fit(Rule(order="any"), "{order: any}", "the same values in other places")
+    variation = determinism.classify(element, flat)
+    if variation == "bitwise":
+        return RuleFit(Rule(), "", "every bit equal")
+    if variation == "order varies":
+        return RuleFit(Rule(order="any"), "{order: any}", "the same values in other places")
     for rule, text, evidence in _candidates(element, flat):
         if not compare.validate_rule(rule, element) and _holds(rule, element, shape, flat):
-            return Fit(rule, text, evidence)
-    return Fit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
+            return RuleFit(rule, text, evidence)
+    return RuleFit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
 
 
 def _candidates(element: ElementType, flat: Sequence[Array]) -> Iterator[tuple[Rule, str, str]]:
@@ -75,37 +75,37 @@ def _bounds(
     ulp, relative, absolute = _largest(element, flat)
     if element.is_float and ulp * MARGIN <= MOST_ULP:
         steps = _power_of_two(MARGIN * ulp)
-        said = f"{ulp} ulp at most; the bound is twice that, up to a power of two"
-        yield Rule(ulp=steps, order=order), f"{{ulp: {steps}{tail}}}", said
+        evidence = f"{ulp} ulp at most; the bound is twice that, up to a power of two"
+        yield Rule(ulp=steps, order=order), f"{{ulp: {steps}{tail}}}", evidence
     if element.is_float and relative * MARGIN <= WIDE:
         limit = _one_digit(MARGIN * relative)
-        said = f"a relative error of {relative:.3g} at most; the bound is twice that, rounded up"
-        yield Rule(rtol=limit, atol=0.0, order=order), f"{{rtol: {_yaml(limit)}, atol: 0{tail}}}", said
+        evidence = f"a relative error of {relative:.3g} at most; the bound is twice that, rounded up"
+        yield Rule(rtol=limit, atol=0.0, order=order), f"{{rtol: {_yaml(limit)}, atol: 0{tail}}}", evidence
     scale = max((_scale(element, column) for column in flat), default=0.0)
     if absolute * MARGIN <= WIDE * scale:
         limit = _one_digit(MARGIN * absolute)
-        said = f"an absolute error of {absolute:.3g} at most, of values up to {scale:.3g}; the bound is twice that"
-        yield Rule(rtol=0.0, atol=limit, order=order), f"{{rtol: 0, atol: {_yaml(limit)}{tail}}}", said
+        evidence = f"an absolute error of {absolute:.3g} at most, of values up to {scale:.3g}; the bound is twice that"
+        yield Rule(rtol=0.0, atol=limit, order=order), f"{{rtol: 0, atol: {_yaml(limit)}{tail}}}", evidence
 
 
 def _largest(element: ElementType, flat: Sequence[Array]) -> tuple[int, float, float]:
-    """The largest error over all pairs: in steps between floats, relative, and absolute."""
-    steps, relative, absolute = 0, 0.0, 0.0
+    """The largest error over all pairs: in ULPs, relative, and absolute."""
+    ulp, relative, absolute = 0, 0.0, 0.0
     for first, second in permutations(flat, 2):
         columns = zip(element.columns(first), element.columns(second), strict=True)
         for part, (e, a) in zip(element.parts, columns, strict=True):
-            off = ordinals.keys(e, part.scalar) != ordinals.keys(a, part.scalar)
-            if not off.any():
+            differs = ordinals.keys(e, part.scalar) != ordinals.keys(a, part.scalar)
+            if not differs.any():
                 continue
-            expected, actual = (dtypes.to_float(c[off], part.scalar).astype(np.float64) for c in (e, a))
+            expected, actual = (dtypes.to_float(c[differs], part.scalar).astype(np.float64) for c in (e, a))
             with np.errstate(all="ignore"):
                 error = np.abs(actual - expected)
-                share = error / np.abs(expected)
+                relative_error = error / np.abs(expected)
             absolute = max(absolute, _top(error))
-            relative = max(relative, _top(share))
+            relative = max(relative, _top(relative_error))
             if part.scalar.is_float:
-                steps = max(steps, int(ordinals.ulps(e[off], a[off], part.scalar).max()))
-    return steps, relative, absolute
+                ulp = max(ulp, int(ordinals.ulps(e[differs], a[differs], part.scalar).max()))
+    return ulp, relative, absolute
 
 
 def _top(errors: npt.NDArray[np.float64]) -> float:

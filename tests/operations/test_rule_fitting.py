@@ -15,7 +15,7 @@ F32, I32 = dtypes.parse("float32"), dtypes.parse("int32")
 X = np.random.default_rng(1).normal(size=100).astype(np.float32)
 
 
-def fitted(*results: object, kind: dtypes.ElementType = F32) -> rule_fitting.Fit:
+def fitted(*results: object, kind: dtypes.ElementType = F32) -> rule_fitting.RuleFit:
     arrays = [np.asarray(result, kind.storage) for result in results]
     return rule_fitting.fit(kind, arrays[0].shape, arrays)
 

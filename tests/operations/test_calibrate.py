@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.errors import HarnessError, UsageError
+from gpuregress.operations import accept, calibrate
+from gpuregress.operations.calibrate import Calibration, Proposal
+from gpuregress.records import Case
+from gpuregress.session.request import Machinery
+from tests import fakes
+from tests.session.bench import FAKE, Bench
+
+
+def run(bench: Bench, *cases: Case) -> Calibration:
+    bench.cases = cases
+    machinery = Machinery(FAKE, bench.compile, bench.plan)
+    return calibrate.calibrate(bench.project, "fake", repeat=2, devices=["cpu"], machinery=machinery)
+
+
+def test_a_deterministic_case_needs_no_rule(bench: Bench) -> None:
+    found = run(bench, fakes.case("double"))
+    assert (found.cases, found.devices, found.baselines) == (("fake/double",), ("cpu",), 0)
+    assert found.proposals == (Proposal("out", "", holds=True, distinct=1, evidence="every bit equal"),)
+
+
+def test_the_accepted_results_count(bench: Bench) -> None:
+    case = fakes.case("double")
+    bench.run(fakes.case("twice_and_a_bit", name=case.name))
+    accept.accept(bench.project)
+    found = run(bench, case)
+    assert (found.baselines, found.proposals[0].distinct, found.proposals[0].holds) == (1, 2, False)
+
+
+def test_cases_of_several_jobs_and_faults_are_refused(bench: Bench) -> None:
+    with pytest.raises(UsageError, match="several jobs"):
+        run(bench, fakes.case("double"), fakes.case("double", job="other", name="other/double"))
+    with pytest.raises(HarnessError, match="fake/fault cannot be calibrated, it ended with fault"):
+        run(bench, fakes.case("fault"))

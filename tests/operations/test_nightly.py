@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress import storage
+from gpuregress.errors import RunLocked
+from gpuregress.operations import nightly
+from gpuregress.records import Case, RunSummary
+from gpuregress.session.request import Machinery, RunRequest
+from tests import fakes
+from tests.session.bench import FAKE, Bench
+
+
+def night(bench: Bench, *cases: Case, **request: object) -> RunSummary:
+    bench.cases = cases
+    machinery = Machinery(FAKE, bench.compile, bench.plan)
+    return nightly.run(bench.project, RunRequest(device="cpu", jobs=1, **request), machinery)  # type: ignore[arg-type]
+
+
+def test_a_case_that_vanished_fails_every_night(bench: Bench) -> None:
+    double, count = fakes.case("double"), fakes.case("count")
+    assert night(bench, double, count).missing == ()
+    for _ in range(2):
+        gone = night(bench, double)
+        assert [one.case for one in gone.missing] == ["fake/count"]
+        assert gone.exit_code == 1
+    assert night(bench, double, tags=("some",)).missing == ()
+
+
+def test_one_night_at_a_time(bench: Bench) -> None:
+    with storage.lock(bench.project.runs / nightly.LOCK), pytest.raises(RunLocked):
+        night(bench, fakes.case("double"))
