@@ -1,43 +1,23 @@
 """Checks of the PTX assembler: sizes, targets and operands that ptxas refuses.
 
-Limits of size, operands out of range, and instructions that the program's own target does not have: PTX ISA manual,
-"Target ISA Notes" of each instruction. The rules were held against nvJitLink 13.5 for every form of the catalog.
+A kernel that no GPU can load does not run here either. `ptx.targets` states which architecture an instruction needs.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis.effects import reads
 from gpuregress.devices.cpu.analysis.names import names_used
 from gpuregress.devices.cpu.builder.frame import place
 from gpuregress.devices.cpu.builder.unit import byte_size, where
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, Wait, info
+from gpuregress.devices.cpu.ptx.targets import needed_target, number, supports
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import CompileError
 from gpuregress.records import SM_90
 
 _MOST_TOLD = 5
-_TARGETS = {
-    "sm_100": r"^(ld|st)\b.*\.(v8\.[busf]32|v4\.[busf]64)|^(add|sub|mul|fma)\b.*f32x2",
-    "sm_90a": r"^(setmaxnreg|wgmma)\b",
-    "sm_90": r"::cluster|\.cluster(\.|$)|^(elect|mapa|getctarank|griddepcontrol|multimem|stmatrix)\b"
-    r"|^(st|red)\.async|^cp\.(reduce\.)?async\.bulk|^fence\.(proxy\.async|mbarrier_init)|\.oob\b"
-    r"|^mbarrier\.(try_wait|expect_tx|complete_tx|arrive\.expect_tx)|^(atom|red)\b.*(\.v[248]\b|bf16|b128)"
-    r"|^(add|sub|mul|setp?|ex2|tanh)\b.*bf16|^(add|min|max)\.[us]16x2|^(min|max)\.s32\.relu"
-    r"|^cvt\b.*\.(bf16\.(?!f32)\w+|(?!f32)\w+\.bf16)$|^cvt\.r[nz]\b.*\.tf32|^mma\b.*\.m16n8k\d+\b.*f64",
-    "sm_89": r"e4m3|e5m2",
-    "sm_86": r"\.xorsign",
-    "sm_80": r"bf16|tf32|\.NaN|\.relu|L2::cache_hint|L2::256B|^(redux|createpolicy|mbarrier|discard|applypriority)\b"
-    r"|^cp\.async|^prefetch\b.*evict|^(min|max)\b.*f16|^cvt\b.*\.f16x2\.f32|^w?mma\b.*f64|\.and\.popc"
-    r"|^mma\b.*\.m16n8k(16|32|64|128|256)\b",
-}
-"""Architecture → mnemonics that need it, the newest first."""
-_PATTERNS = {target: re.compile(pattern) for target, pattern in _TARGETS.items()}
-_REGISTERS = {
-    "sm_90": re.compile(r"%(n?cluster|is_explicit_cluster|aggr_smem_size)"),
-    "sm_80": re.compile(r"%reserved_smem_offset"),
-}
 _CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])
 _SIZES = {"ca": (4, 8, 16), "cg": (16,)}
 """The bytes that cp.async copies, by its cache operator."""
@@ -58,13 +38,8 @@ def check(tree: Module) -> None:
 
 
 def _newer(tree: Module) -> Iterator[str]:
-    if _number(tree.target) > _number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != "sm_90a"):
+    if number(tree.target) > number(SM_90.name) or (tree.target[-1:].isalpha() and tree.target != "sm_90a"):
         yield f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
-
-
-def _number(target: str) -> int:
-    match = re.match(r"sm_(\d+)", target)
-    return int(match[1]) if match else 0
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
@@ -112,42 +87,31 @@ def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
 
 def _instructions(target: str, function: Function) -> Iterator[str]:
     for directive in sorted(_CLUSTER_DIRECTIVES & function.directives.keys()):
-        if not _has(target, "sm_90"):
+        if not supports(target, "sm_90"):
             yield f".{directive} of {function.name} needs sm_90; the program is compiled for {target}"
     for statement in function.body or ():
         if not isinstance(statement, Instruction):
             continue
-        needed = _needed(statement)
-        if needed and not _has(target, needed):
+        needed = needed_target(statement, reads(statement))
+        if needed and not supports(target, needed):
             yield f"{statement.mnemonic} at {where(statement)} needs {needed}; the program is compiled for {target}"
         problem = _out_of_range(statement)
         if problem:
             yield f"{statement.mnemonic} at {where(statement)}: {problem}"
 
 
-def _has(target: str, needed: str) -> bool:
-    return target == needed if needed[-1].isalpha() else _number(target) >= _number(needed)
-
-
-def _needed(instruction: Instruction) -> str:
-    mnemonic = instruction.mnemonic
-    found = [target for target, pattern in _PATTERNS.items() if pattern.search(mnemonic)]
-    special = [name for name in reads(instruction) if name.startswith("%")]
-    found += [target for target, pattern in _REGISTERS.items() if any(map(pattern.match, special))]
-    return max(found, key=_number, default="")
-
-
 def _out_of_range(instruction: Instruction) -> str:
-    opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands
+    facts, words, operands = info(instruction), instruction.modifiers, instruction.operands
     numbers = [item.value if isinstance(item, Integer) else None for item in operands]
-    if opcode in ("bar", "barrier") and not {"warp", "cluster"} & set(words):
+    if facts.wait is Wait.BLOCK:
         return _barrier(numbers[1:] if "red" in words else numbers, is_vote="red" in words)
     if instruction.mnemonic.startswith("mbarrier.init") and (count := numbers[1]) is not None:
         most = SM_90.max_mbarrier_count
         return "" if 1 <= count <= most else f"a count of {count}; 1 to {most} are possible"
-    if opcode == "cp" and (sizes := _SIZES.get(words[1])) and (size := numbers[2]) is not None:
+    if facts.memory is MemoryEffect.COPY and (sizes := _SIZES.get(words[1])) and (size := numbers[2]) is not None:
         return "" if size in sizes else f"a copy of {size} bytes; {' or '.join(map(str, sizes))} are possible"
-    return "nothing can be stored to constant memory" if opcode == "st" and "const" in words else ""
+    stores = facts.memory is MemoryEffect.WRITE
+    return "nothing can be stored to constant memory" if stores and "const" in words else ""
 
 
 def _barrier(numbers: list[int | None], *, is_vote: bool) -> str:

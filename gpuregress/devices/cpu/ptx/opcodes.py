@@ -165,7 +165,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "st": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.WRITE, vectorizes=True),
     "atom": OpcodeInfo("memory.atomics", _VARYING, memory=MemoryEffect.UPDATE, observes_threads=True),
     "red": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.UPDATE),
-    "cp": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.COPY),
+    "cp": OpcodeInfo("memory.fences", _NONE, memory=MemoryEffect.COPY, since="sm_80"),
     "fence membar": OpcodeInfo("memory.fences", _NONE, crosses_blocks=True),
     "fence.cta membar.cta": OpcodeInfo("memory.fences", _NONE),
     "prefetch prefetchu": OpcodeInfo("memory.memory", _NONE),
