@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow import Flow
-from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.builder.frame import place
 from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.ptx import parser
@@ -112,9 +112,9 @@ def _own_place(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | N
 
 class _Collector:
     def __init__(self, function: Function) -> None:
-        self._flow = Flow(function)
+        self._flow = ControlFlowGraph(function)
         offsets, _ = place(function.parameters)
-        self._sources = Sources(self._flow.statements, offsets)
+        self._sources = PointsTo(self._flow.statements, offsets)
         self._found = Accesses(tuple(offsets[item.name] for item in function.parameters))
         self._reads: dict[int, set[Place]] = {}
         self._writes: dict[int, set[Place]] = {}

@@ -1,134 +1,160 @@
-"""A kernel's control flow as a graph: who dominates whom, the natural loops, what holds on an edge."""
+"""A function's control flow: blocks, where a thread waits, and which loops may spin."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator
 
-from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
 from gpuregress.devices.cpu.ptx.opcodes import Control, info
-from gpuregress.devices.cpu.ptx.tree import Guard, Instruction
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A natural loop: entered at its head only.
-
-    Attributes:
-        head: the block where each round begins.
-        latch: the one block from which the next round is begun; None where there are several.
-        blocks: all of them.
-    """
-
-    head: int
-    latch: int | None
-    blocks: frozenset[int]
-
-
-class Graph:
-    """Answers for one kernel.
+class ControlFlowGraph:
+    """The control-flow graph of a function's statements.
 
     Args:
-        flow: its control flow.
+        function: with a body.
     """
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-        self.reachable = self._reachable()
-        self.before: dict[int, list[int]] = {number: [] for number in self.reachable}
-        for number in sorted(self.reachable):
-            for successor in dict.fromkeys(flow.blocks[number].successors):
-                self.before[successor].append(number)
-        self._dominators = self._find_dominators()
-        self.loops: dict[int, Loop] = {}
-        self.understood = self._find_loops()
-
-    def dominates(self, above: int, below: int) -> bool:
-        """Whether every way to `below` passes `above`."""
-        return bool(self._dominators[below] >> above & 1)
-
-    def dominators(self, number: int) -> list[int]:
-        """The blocks that every way to a block passes, itself included, from the first on."""
-        mask = self._dominators[number]
-        found = [item for item in self.reachable if mask >> item & 1]
-        return sorted(found, key=lambda item: self._dominators[item].bit_count())
-
-    def condition(self, number: int, successor: int) -> tuple[str, bool] | None:
-        """The predicate that decides whether a block is left to a successor, and what it must be; None: none does."""
-        block = self.flow.blocks[number]
-        last = self.flow.statements[block.end - 1] if block.end > block.start else None
-        guard: Guard | None = getattr(last, "guard", None)
-        control = info(last).control if isinstance(last, Instruction) else Control.NEXT
-        if guard is None or control in {Control.NEXT, Control.BRANCH_TABLE}:
-            return None
-        if len(set(block.successors)) != len(block.successors):
-            return None
-        taken = control is Control.BRANCH and successor == block.successors[0]
-        return guard.register, taken != guard.negated
-
-    def edges_above(self, number: int) -> list[tuple[int, int]]:
-        """The edges that every way to a block takes, from the first on; of a loop those of its current round."""
-        return [
-            (self.before[item][0], item) for item in self.dominators(number) if item and len(self.before[item]) == 1
-        ]
-
-    def _reachable(self) -> set[int]:
-        seen, pending = {0}, [0]
-        while pending:
-            for successor in self.flow.blocks[pending.pop()].successors:
-                if successor not in seen:
-                    seen.add(successor)
-                    pending.append(successor)
-        return seen
-
-    def _find_dominators(self) -> dict[int, int]:
-        everything = (1 << len(self.flow.blocks)) - 1
-        found = dict.fromkeys(self.reachable, everything) | {0: 1}
-        changed = True
-        while changed:
-            changed = False
-            for number in sorted(self.reachable - {0}):
-                common = everything
-                for item in self.before[number]:
-                    common &= found[item]
-                common |= 1 << number
-                if common != found[number]:
-                    found[number], changed = common, True
-        return found
-
-    def _find_loops(self) -> bool:
-        """Whether all loops are natural."""
-        backward = {
-            (tail, head)
-            for tail in self.reachable
-            for head in self.flow.blocks[tail].successors
-            if self.dominates(head, tail)
+    def __init__(self, function: Function) -> None:
+        assert function.body is not None
+        self._function = function
+        self.statements: tuple[Statement, ...] = function.body
+        self.types = {item.name: item.type for item in function.registers}
+        self.blocks = self._split()
+        self._starts = [block.start for block in self.blocks]
+        self.block_of_label = {
+            self.statements[block.start].name: index  # type: ignore[union-attr]  # it is a Label
+            for index, block in enumerate(self.blocks)
+            if block.start < block.end and isinstance(self.statements[block.start], Label)
         }
-        for head in {head for _, head in backward}:
-            tails = [tail for tail, other in backward if other == head]
-            inside = frozenset().union(*(self._inside(tail, head) for tail in tails))
-            self.loops[head] = Loop(head, tails[0] if len(tails) == 1 and head else None, inside)
-        return not self._has_cycle_without(backward)
+        self._connect()
+        self.spins = self._spinning_edges()
+        self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
+        self.liveness = Liveness(self.statements, self.blocks, self.waits, self.spins) if self.needs_scheduler else None
 
-    def _inside(self, tail: int, head: int) -> set[int]:
+    @property
+    def needs_scheduler(self) -> bool:
+        """Whether a thread may have to stop for another."""
+        return bool(self.waits or self.spins)
+
+    def block_at(self, index: int) -> int:
+        """The block that holds statement `index`."""
+        return bisect_right(self._starts, index) - 1
+
+    def targets(self, instruction: Instruction) -> tuple[str, ...]:
+        """The labels that a branch may go to."""
+        control = info(instruction).control
+        if control is Control.BRANCH:
+            label = instruction.operands[0]
+            return (label.name,) if isinstance(label, Symbol) else ()
+        if control is Control.BRANCH_TABLE:
+            table = instruction.operands[1]
+            return self._function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
+        return ()
+
+    def _split(self) -> list[Block]:
+        starts = {0}
+        for index, statement in enumerate(self.statements):
+            if isinstance(statement, Label):
+                starts.add(index)
+            elif isinstance(statement, Instruction) and info(statement).ends_block:
+                starts.add(index + 1)
+        # A last, empty block: control may fall off the end, which is a return.
+        edges = sorted(starts | {len(self.statements)})
+        return [Block(start, end) for start, end in zip(edges, [*edges[1:], len(self.statements)], strict=True)]
+
+    def _connect(self) -> None:
+        for index, block in enumerate(self.blocks):
+            last = self.statements[block.end - 1] if block.end > block.start else None
+            if isinstance(last, Instruction):
+                block.successors += [self.block_of_label[name] for name in self.targets(last)]
+            falls_through = last is None or not effects.ends_thread(last)
+            if falls_through and index + 1 < len(self.blocks):
+                block.successors.append(index + 1)
+
+    # --- loops that wait for another thread ---------------------------------------------------------------------------
+
+    def _spinning_edges(self) -> set[tuple[int, int]]:
+        """Back edges (block, block) of loops that are left or kept by what another thread writes."""
+        tainted = self._tainted()
+        if not tainted:
+            return set()
+        return {edge for edge in self._back_edges() if self._depends(self._loop(edge), tainted)}
+
+    def _tainted(self) -> set[str]:
+        tainted = {
+            name
+            for statement in self.statements
+            if effects.may_change_between_reads(statement)
+            for name in effects.sets(statement)
+        }
+        before = -1
+        while tainted and len(tainted) != before:
+            before = len(tainted)
+            for statement in self.statements:
+                if not tainted.isdisjoint(effects.reads(statement)):
+                    tainted.update(effects.sets(statement))
+        return tainted
+
+    def _depends(self, loop: set[int], tainted: set[str]) -> bool:
+        inside = [
+            self.statements[at] for index in loop for at in range(self.blocks[index].start, self.blocks[index].end)
+        ]
+        if not any(effects.may_change_between_reads(statement) for statement in inside):
+            return False
+        return any(
+            isinstance(statement, Instruction)
+            and info(statement).control not in {Control.NEXT, Control.TRAP}
+            and not tainted.isdisjoint(effects.reads(statement))
+            for statement in inside
+        )
+
+    def _back_edges(self) -> Iterator[tuple[int, int]]:
+        state: dict[int, int] = {}
+        stack = [(0, iter(self.blocks[0].successors))]
+        state[0] = 1
+        while stack:
+            index, successors = stack[-1]
+            for successor in successors:
+                if state.get(successor) == 1:
+                    yield (index, successor)
+                elif successor not in state:
+                    state[successor] = 1
+                    stack.append((successor, iter(self.blocks[successor].successors)))
+                    break
+            else:
+                state[index] = 2
+                stack.pop()
+
+    def _loop(self, edge: tuple[int, int]) -> set[int]:
+        tail, head = edge
+        predecessors: dict[int, list[int]] = {}
+        for index, block in enumerate(self.blocks):
+            for successor in block.successors:
+                predecessors.setdefault(successor, []).append(index)
         found, pending = {head, tail}, [tail] if tail != head else []
         while pending:
-            for item in self.before[pending.pop()]:
-                if item not in found:
-                    found.add(item)
-                    pending.append(item)
+            for index in predecessors.get(pending.pop(), []):
+                if index not in found:
+                    found.add(index)
+                    pending.append(index)
         return found
 
-    def _has_cycle_without(self, backward: set[tuple[int, int]]) -> bool:
-        missing = {
-            number: sum((item, number) not in backward for item in self.before[number]) for number in self.reachable
-        }
-        pending, seen = [number for number, count in missing.items() if count == 0], 0
-        while pending:
-            number = pending.pop()
-            seen += 1
-            for successor in set(self.flow.blocks[number].successors):
-                if (number, successor) not in backward:
-                    missing[successor] -= 1
-                    if missing[successor] == 0:
-                        pending.append(successor)
-        return seen < len(self.reachable)
+
+def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:
+    """Registers that exactly one unguarded instruction sets, with no other result."""
+    count: dict[str, int] = {}
+    found: dict[str, Instruction] = {}
+    for statement in statements:
+        for name in effects.sets(statement):
+            count[name] = count.get(name, 0) + 1
+            if isinstance(statement, Instruction) and statement.guard is None:
+                found[name] = statement
+    return {
+        name: instruction
+        for name, instruction in found.items()
+        if count[name] == 1 and isinstance(instruction.operands[0], Register)
+    }

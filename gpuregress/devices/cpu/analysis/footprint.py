@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow import Flow
-from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
-from gpuregress.devices.cpu.analysis.pointer_provenance import Sources
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
+from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.devices.cpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
@@ -43,7 +43,7 @@ _MOST_BLOCKS = 600
 _MOST_CONDITIONS = 12
 
 
-def footprint(flow: Flow, parameters: dict[str, int]) -> Footprint | None:
+def footprint(flow: ControlFlowGraph, parameters: dict[str, int]) -> Footprint | None:
     """Compute the footprint of a kernel.
 
     Args:
@@ -55,11 +55,11 @@ def footprint(flow: Flow, parameters: dict[str, int]) -> Footprint | None:
     """
     if len(flow.blocks) > _MOST_BLOCKS or not _has_independent_blocks(flow):
         return None
-    graph = Graph(flow)
+    graph = Dominance(flow)
     return _Collector(graph, parameters).collect() if graph.understood else None
 
 
-def _has_independent_blocks(flow: Flow) -> bool:
+def _has_independent_blocks(flow: ControlFlowGraph) -> bool:
     """Whether no instruction communicates between blocks, or depends on when other blocks run."""
     return all(isinstance(item, Label) or _is_plain(item) for item in flow.statements)
 
@@ -95,10 +95,10 @@ class _Collector:
     numbers that the graph gives to nodes, and no conditions.
     """
 
-    def __init__(self, graph: Graph, parameters: dict[str, int]) -> None:
+    def __init__(self, graph: Dominance, parameters: dict[str, int]) -> None:
         self._graph = graph
         self._values = ValueGraph(graph, parameters)
-        self._sources = Sources(graph.flow.statements, parameters)
+        self._sources = PointsTo(graph.flow.statements, parameters)
         self._block_conditions: dict[int, list[Condition]] = {}
         self._edge_conditions: dict[tuple[int, int], list[Condition]] = {}
         self._repeat_conditions: dict[int, list[Condition]] = {}

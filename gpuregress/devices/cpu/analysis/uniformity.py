@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow import Flow, single_definitions
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
 from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
@@ -39,7 +39,7 @@ class Uniformity:
         parameters: the names of its parameters.
     """
 
-    def __init__(self, flow: Flow, parameters: set[str]) -> None:
+    def __init__(self, flow: ControlFlowGraph, parameters: set[str]) -> None:
         self._flow = flow
         self._parameters = parameters
         self._definitions = single_definitions(flow.statements)

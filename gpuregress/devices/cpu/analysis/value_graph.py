@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow_graph import Graph, Loop
+from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
 from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
@@ -48,7 +48,7 @@ class ValueGraph:
         parameters: name of each parameter -> its first byte in the parameter space.
     """
 
-    def __init__(self, graph: Graph, parameters: dict[str, int]) -> None:
+    def __init__(self, graph: Dominance, parameters: dict[str, int]) -> None:
         self._graph = graph
         self._statements = graph.flow.statements
         self._wide = {name for name, kind in graph.flow.types.items() if kind[1:] == "64"}

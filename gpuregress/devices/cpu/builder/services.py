@@ -7,9 +7,9 @@ from typing import Protocol
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.analysis.pointer_origin import Origins
+from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder.emit import Emit
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.regions import MachineView, RegionBounds
@@ -68,7 +68,7 @@ class Services(Emit, Protocol):
         exits: where threads go, and how they wait.
         flow: control flow.
         frame: where parameters and local variables are.
-        origins: where addresses come from.
+        provenance: where addresses come from.
         block_number: the block at hand.
         index: the statement at hand.
         proven: what need not be checked here.
@@ -80,9 +80,9 @@ class Services(Emit, Protocol):
     view: MachineView
     thread: Thread
     exits: Exits
-    flow: Flow
+    flow: ControlFlowGraph
     frame: Frame
-    origins: Origins
+    provenance: PointerProvenance
     block_number: int
     index: int
     proven: Proven

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis.effects import reads
-from gpuregress.devices.cpu.analysis.names import names_used
+from gpuregress.devices.cpu.analysis.symbol_references import names_used
 from gpuregress.devices.cpu.builder.frame import place
 from gpuregress.devices.cpu.builder.unit import byte_size, where
 from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, Wait, info

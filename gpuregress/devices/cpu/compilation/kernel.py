@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
 from gpuregress.devices.cpu.analysis.footprint import footprint
-from gpuregress.devices.cpu.analysis.names import knows_its_grid, names_used, uses_reserved_shared
+from gpuregress.devices.cpu.analysis.symbol_references import knows_its_grid, names_used, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.environment import wrap
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64

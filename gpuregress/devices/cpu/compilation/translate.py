@@ -13,7 +13,7 @@ from gpuregress.devices.cpu.functions.device_function import build_device_functi
 from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.isa.memory.stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic import with_addresses
-from gpuregress.devices.cpu.isa.warp.aligned import meeting
+from gpuregress.devices.cpu.isa.warp.aligned_barriers import meeting
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Module
 from gpuregress.devices.cpu.runtime import engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
-from gpuregress.devices.cpu.analysis.names import knows_its_grid
+from gpuregress.devices.cpu.analysis.symbol_references import knows_its_grid
 from gpuregress.devices.cpu.builder.context import Slots
 from gpuregress.devices.cpu.builder.regions import MachineView
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.effects import CARRY
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.analysis.pointer_origin import Origins
+from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
 from gpuregress.devices.cpu.builder.context import YIELD
 from gpuregress.devices.cpu.builder.frame import Frame
@@ -23,7 +23,7 @@ from gpuregress.devices.cpu.builder.threads import Thread
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
 from gpuregress.devices.cpu.builder.unit import Unit
 from gpuregress.devices.cpu.isa.control.calls import lower_call
-from gpuregress.devices.cpu.isa.control.special import special_register
+from gpuregress.devices.cpu.isa.control.special_registers import special_register
 from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.opcodes import Control, info
@@ -73,7 +73,7 @@ class FunctionEmitter:
         self.function = function
         self.view = view
         self.thread = thread
-        self.flow = Flow(function)
+        self.flow = ControlFlowGraph(function)
         self.frame = Frame(function, view.entry.function, memory)
         self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)
         self.module: ir.Module = unit.module
@@ -91,7 +91,7 @@ class FunctionEmitter:
         self._fault_block: ir.Block | None = None
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
-        self.origins = Origins(self.flow.statements, offsets, variables)
+        self.provenance = PointerProvenance(self.flow.statements, offsets, variables)
 
     # --- registers ----------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gpuregress.devices.cpu.ptx import declarations
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.lexer import PtxError, Token
-from gpuregress.devices.cpu.ptx.locations import Locations
 from gpuregress.devices.cpu.ptx.operands import OperandParser
 from gpuregress.devices.cpu.ptx.scopes import Scopes
+from gpuregress.devices.cpu.ptx.source_locations import Locations
 from gpuregress.devices.cpu.ptx.tree import (
     Call,
     Guard,

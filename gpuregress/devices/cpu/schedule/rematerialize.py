@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow import single_definitions
+from gpuregress.devices.cpu.analysis.control_flow_graph import single_definitions
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info

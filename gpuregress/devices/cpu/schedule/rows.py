@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
-from gpuregress.devices.cpu.isa.memory.memory import address_value, guessed_region
+from gpuregress.devices.cpu.isa.memory.load_store import address_value, guessed_region
 from gpuregress.devices.cpu.ptx.modifiers import SPACES, lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
@@ -136,7 +136,7 @@ class Rows:
 
     def _has_region(self, address: Address, space: str) -> bool:
         """Whether `guessed_region` has an answer that is known before the threads run."""
-        origin, unit = self.emitter.origins.of(address.base), self.emitter.unit
+        origin, unit = self.emitter.provenance.of(address.base), self.emitter.unit
         if origin is None:
             return False
         if origin.kind == "param":

@@ -1,56 +1,65 @@
-"""Who dominates whom, natural loops, and what holds on the way to a block."""
-
 from __future__ import annotations
 
-from gpuregress.devices.cpu.analysis.control_flow import Flow
-from gpuregress.devices.cpu.analysis.control_flow_graph import Graph
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance, Provenance
+from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.ptx.parser import parse
-
-KERNEL = """
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry k(.param .u64 p)
-{{
-  .reg .pred %p<4>;
-  .reg .b32 %r<4>;
-{body}
-}}
-"""
+from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Register
 
 
-def graph(body: str) -> Graph:
-    return Graph(Flow(parse(KERNEL.format(body=body)).functions[0]))
+def _function(text: str, name: str = "k") -> Function:
+    return next(item for item in inlined(parse(text)).functions if item.name == name)
 
 
-def test_a_loop_that_begins_with_the_kernel_says_nothing_of_its_first_round() -> None:
-    found = graph("$A: mov.u32 %r1, 1; @%p1 bra $A; ret;")
-    assert found.edges_above(0) == []
-    assert found.edges_above(1) == [(0, 1)]
-    assert found.condition(0, 1) == ("%p1", False)
-    assert found.loops[0].latch is None
+def _spins(loop: str) -> bool:
+    text = f""".visible .entry k(.param .u64 q) {{
+      .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;
+      ld.param.u64 %rd1, [q];
+    L: {loop}
+      @%p1 bra L;
+      ret; }}"""
+    return bool(ControlFlowGraph(_function(text)).spins)
 
 
-def test_the_way_into_a_branch_and_past_it() -> None:
-    found = graph("mov.u32 %r1, 1; @!%p1 bra $B; mov.u32 %r1, 2; $B: @%p2 ret; mov.u32 %r1, 3; ret;")
-    assert found.condition(0, 1) == ("%p1", True)
-    assert found.condition(0, 2) == ("%p1", False)
-    assert found.condition(2, 3) == ("%p2", False)
-    assert found.edges_above(2) == []
-    assert found.edges_above(3) == [(2, 3)]
+def test_loops_that_wait_for_another_thread_are_found() -> None:
+    assert _spins("ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0;")
+    assert _spins("ld.acquire.gpu.u32 %r1, [%rd1]; and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0;")
+    assert _spins("atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.s32 %p1, %r1, 0;")
 
 
-def test_loops_in_loops() -> None:
-    found = graph("mov.u32 %r1, 1; $A: mov.u32 %r2, 1; $B: mov.u32 %r3, 1; @%p1 bra $B; @%p2 bra $A; ret;")
-    assert found.understood
-    assert {head: (loop.latch, set(loop.blocks)) for head, loop in found.loops.items()} == {
-        1: (3, {1, 2, 3}),
-        2: (2, {2}),
-    }
+def test_loops_that_only_count_are_not() -> None:
+    assert not _spins("add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
+    assert not _spins("atom.global.add.u32 %r2, [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
+    assert not _spins("red.global.add.u32 [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
 
 
-def test_a_loop_with_two_ways_back_and_one_with_two_ways_in() -> None:
-    found = graph("mov.u32 %r1, 1; $A: @%p1 bra $A; @%p2 bra $A; ret;")
-    assert found.understood
-    assert found.loops[1].latch is None
-    assert not graph("@%p1 bra $B; $A: mov.u32 %r1, 1; $B: mov.u32 %r2, 1; @%p2 bra $A; ret;").understood
+def test_functions_that_wait_are_inlined_and_recursive_ones_are_not() -> None:
+    text = """
+    .func (.param .b32 r) waits(.param .b32 p) { .reg .b32 %r1; L: bar.sync 0; ld.param.b32 %r1, [p]; @%p1 ret; bra L; }
+    .func again() { call again; ret; }
+    .visible .entry k() { .reg .b32 %r1;
+      { .param .b32 a; .param .b32 b; call (b), waits, (a); } { .param .b32 a; .param .b32 b; call (b), waits, (a); }
+      call again; ret; }
+    """
+    function = _function(text)
+    assert function.body is not None
+    assert [item.callee.name for item in function.body if isinstance(item, Call)] == ["again"]
+    barriers = [item for item in function.body if isinstance(item, Instruction) and item.opcode == "bar"]
+    assert len(barriers) == 2
+    names = {item.name for item in function.registers}
+    assert len(names) == 3
+    assert ControlFlowGraph(function).needs_scheduler
+
+
+def test_origins_of_addresses() -> None:
+    text = """.shared .b32 box[4];
+    .visible .entry k(.param .u64 p, .param .u64 q, .param .u64 n) { .reg .b64 %rd<9>; .reg .b32 %r<4>;
+      ld.param.u64 %rd1, [q]; ld.param.u64 %rd7, [n]; cvta.to.global.u64 %rd2, %rd1; add.s64 %rd3, %rd7, %rd2;
+      mov.u64 %rd4, %rd3; L: add.s64 %rd4, %rd4, 8; mov.u32 %r1, box; add.s32 %r2, %r1, 12; ld.global.u64 %rd5, [%rd4];
+      bra L; }"""
+    body = _function(text).body
+    assert body is not None
+    origins = PointerProvenance(body, {"p": 0, "q": 8, "n": 16}, {"box"})
+    assert origins.of(Register("%rd4")) == Provenance("param", "", 8)
+    assert origins.of(Register("%r2")) == Provenance("symbol", "box")
+    assert origins.of(Register("%rd5")) is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.liveness import Liveness
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction, Label
@@ -29,17 +29,17 @@ L:
 """
 
 
-def _flow(text: str) -> Flow:
+def _flow(text: str) -> ControlFlowGraph:
     (function,) = parse(text).functions
-    return Flow(function)
+    return ControlFlowGraph(function)
 
 
-def _liveness(flow: Flow) -> Liveness:
+def _liveness(flow: ControlFlowGraph) -> Liveness:
     assert flow.liveness is not None
     return flow.liveness
 
 
-def _index(flow: Flow, opcode: str) -> int:
+def _index(flow: ControlFlowGraph, opcode: str) -> int:
     return next(
         index for index, item in enumerate(flow.statements) if isinstance(item, Instruction) and item.opcode == opcode
     )
@@ -125,7 +125,7 @@ def test_a_thread_whose_registers_are_lost_at_waits_reads_what_it_would_have_rea
         _walk(flow, choice)
 
 
-def _walk(flow: Flow, choice: random.Random) -> None:
+def _walk(flow: ControlFlowGraph, choice: random.Random) -> None:
     """Goes a random way through the code with true registers, and with some that are saved and brought back."""
     liveness = _liveness(flow)
     names = [*_REGISTERS, "%p1"]

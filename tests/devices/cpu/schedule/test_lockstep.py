@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.devices.cpu import device
-from gpuregress.devices.cpu.analysis.control_flow import Flow
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.compilation import kernel, translate
 from gpuregress.devices.cpu.ptx.parser import parse
@@ -59,7 +59,7 @@ def _outcome(text: str, block: Dim3, *, lockstep: bool) -> str | bytes:
 
 def _is_lockstep(body: str) -> bool:
     (function,) = parse(ptx_of(HEAD + body + TAIL)).functions
-    return Uniformity(Flow(function), {item.name for item in function.parameters}).lockstep
+    return Uniformity(ControlFlowGraph(function), {item.name for item in function.parameters}).lockstep
 
 
 _NUMBERS = st.integers(0, 40)

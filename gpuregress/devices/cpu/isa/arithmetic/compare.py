@@ -8,9 +8,9 @@ from gpuregress.devices.cpu.builder.emit import Emit, Lowering
 from gpuregress.devices.cpu.builder.scalar import halves, integer, pack
 from gpuregress.devices.cpu.builder.types import F32, I16
 from gpuregress.devices.cpu.isa.arithmetic.half import format_of
-from gpuregress.devices.cpu.isa.arithmetic.ieee import flush
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import flush
 from gpuregress.devices.cpu.isa.arithmetic.logic import combine
-from gpuregress.devices.cpu.isa.arithmetic.smallfloat import flush_bits, widen
+from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import flush_bits, widen
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction, Operand, Pair

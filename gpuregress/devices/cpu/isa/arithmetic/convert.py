@@ -12,8 +12,8 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
 from gpuregress.devices.cpu.builder.scalar import extend, halves, larger, pack, resize, smaller
 from gpuregress.devices.cpu.builder.types import F32, F64, I8, I16, I32, I64
-from gpuregress.devices.cpu.isa.arithmetic.directed import directed
-from gpuregress.devices.cpu.isa.arithmetic.ieee import (
+from gpuregress.devices.cpu.isa.arithmetic.directed_rounding import directed
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import (
     canonical,
     flush,
     flush_by,
@@ -23,7 +23,7 @@ from gpuregress.devices.cpu.isa.arithmetic.ieee import (
     propagate,
     saturate,
 )
-from gpuregress.devices.cpu.isa.arithmetic.smallfloat import (
+from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import (
     BF16,
     E4M3,
     E5M2,

@@ -1,7 +1,7 @@
 """Single and double precision: add sub mul fma mad div rcp sqrt abs neg min max copysign testp.
 
 Division, reciprocal and square root here are the IEEE ones (`.rn` and its kin, and f64); `.approx` and `.full` are in
-approx.py.
+special_function_unit.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
 from gpuregress.devices.cpu.builder.scalar import read_all
 from gpuregress.devices.cpu.builder.types import F32, F64
-from gpuregress.devices.cpu.isa.arithmetic import approx
-from gpuregress.devices.cpu.isa.arithmetic.directed import directed
-from gpuregress.devices.cpu.isa.arithmetic.ieee import (
+from gpuregress.devices.cpu.isa.arithmetic import special_function_unit
+from gpuregress.devices.cpu.isa.arithmetic.directed_rounding import directed
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import (
     NAN_F32,
     NAN_F64,
     bits_of,
@@ -152,7 +152,7 @@ def _exact_fma(emit: Emit, wide: list[ir.Value], rounding: str) -> ir.Value:
 
 def _divide(emit: Emit, instruction: Instruction) -> None:
     if "approx" in instruction.modifiers or "full" in instruction.modifiers:
-        approx.divide(emit, instruction)
+        special_function_unit.divide(emit, instruction)
         return
     rounding = rounding_of(instruction)
     if type_of(instruction) == "f64":
@@ -165,7 +165,7 @@ def _divide(emit: Emit, instruction: Instruction) -> None:
 
 def _rcp(emit: Emit, instruction: Instruction) -> None:
     if "approx" in instruction.modifiers:
-        approx.rcp(emit, instruction)
+        special_function_unit.rcp(emit, instruction)
         return
     rounding = rounding_of(instruction)
     if type_of(instruction) == "f64":
@@ -198,7 +198,7 @@ def _sqrt(emit: Emit, instruction: Instruction) -> None:
     root is taken of |x|, and x puts in its sign, which only a zero keeps, and the NaN.
     """
     if "approx" in instruction.modifiers:
-        approx.sqrt(emit, instruction)
+        special_function_unit.sqrt(emit, instruction)
         return
     builder, rounding = emit.builder, rounding_of(instruction)
     if type_of(instruction) == "f64":
@@ -334,12 +334,12 @@ TABLE: dict[str, Lowering] = {
     "div": _divide,
     "rcp": _rcp,
     "sqrt": _sqrt,
-    "rsqrt": approx.rsqrt,
-    "sin": approx.sin,
-    "cos": approx.cos,
-    "lg2": approx.lg2,
-    "ex2": approx.ex2,
-    "tanh": approx.tanh,
+    "rsqrt": special_function_unit.rsqrt,
+    "sin": special_function_unit.sin,
+    "cos": special_function_unit.cos,
+    "lg2": special_function_unit.lg2,
+    "ex2": special_function_unit.ex2,
+    "tanh": special_function_unit.tanh,
     "abs": _abs,
     "neg": _neg,
     "copysign": _copysign,

@@ -13,9 +13,9 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
 from gpuregress.devices.cpu.builder.scalar import halves, pack, read_all
 from gpuregress.devices.cpu.builder.types import F32, I16
-from gpuregress.devices.cpu.isa.arithmetic import approx
-from gpuregress.devices.cpu.isa.arithmetic.ieee import flush, is_tiny, round_to_odd_sum, saturate
-from gpuregress.devices.cpu.isa.arithmetic.smallfloat import (
+from gpuregress.devices.cpu.isa.arithmetic import special_function_unit
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import flush, is_tiny, round_to_odd_sum, saturate
+from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import (
     BF16,
     F16,
     Format,
@@ -156,7 +156,7 @@ def _unit(emit: Emit, instruction: Instruction) -> None:
     As the conformance recording has it.
     """
     builder, form = emit.builder, format_of(type_of(instruction))
-    function = approx.ex2_f32 if instruction.opcode == "ex2" else approx.tanh_f32
+    function = special_function_unit.ex2_f32 if instruction.opcode == "ex2" else special_function_unit.tanh_f32
     flushed = "ftz" in instruction.modifiers
 
     def apply(operands: list[ir.Value]) -> ir.Value:

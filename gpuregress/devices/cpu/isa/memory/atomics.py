@@ -7,8 +7,8 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import llvm_type
-from gpuregress.devices.cpu.isa.arithmetic.ieee import canonical, flush, is_nan, propagate
-from gpuregress.devices.cpu.isa.memory.memory import generic_address, host_pointer
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import canonical, flush, is_nan, propagate
+from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
 from gpuregress.devices.cpu.isa.memory.packed import half_operation
 from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.ptx.errors import unsupported

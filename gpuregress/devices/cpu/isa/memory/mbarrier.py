@@ -11,7 +11,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
-from gpuregress.devices.cpu.isa.memory.memory import host_pointer
+from gpuregress.devices.cpu.isa.memory.load_store import host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.resolve import field, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import F64, I32, I64, POINTER, convert, llvm_type
-from gpuregress.devices.cpu.isa.texture import texels
+from gpuregress.devices.cpu.isa.texture import sampling
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, Vector
@@ -103,7 +103,7 @@ def _find(emitter: Services) -> ir.Function:
         known = b.icmp_unsigned("<", number, field(b, machine, "texture_count"))
         number = b.select(known, number, i64(0))
         row = at(b, field(b, machine, "textures", POINTER), b.shl(number, i64(TEXTURE_SHIFT)))
-        fits = b.icmp_unsigned("==", b.and_(texels.word(b, row, "key"), mask), wanted)
+        fits = b.icmp_unsigned("==", b.and_(sampling.word(b, row, "key"), mask), wanted)
         good = b.and_(known, fits)
         with b.if_then(b.not_(good)):
             set_field(b, machine, "fault_kind", i64(FAULT_TEXTURE))
@@ -123,7 +123,7 @@ def _tex(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction, "offsets and depth comparison are not there")
     result, coordinate = _types(instruction)
     handle, places = _parts(instruction, instruction.operands[1])
-    out = entry_alloca(emitter.view.entry.function, texels.TEXEL)
+    out = entry_alloca(emitter.view.entry.function, sampling.TEXEL)
     if coordinate == "f32":
         row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key())
         _sample(emitter, geometry, row, places, out)
@@ -138,11 +138,11 @@ def _sample(emitter: Services, geometry: _Geometry, row: ir.Value, places: tuple
     b = emitter.builder
     given = [b.fpext(emitter.read(item, "f32"), F64) for item in places[geometry.layered :][:count]]
     if geometry.cube:
-        b.call(texels.sample_cube(emitter), (row, *given, layer, out))
+        b.call(sampling.sample_cube(emitter), (row, *given, layer, out))
     elif geometry.layered:
-        b.call(texels.sample_layer(emitter, count), (row, *given, *[F64(0.0)] * (2 - count), layer, out))
+        b.call(sampling.sample_layer(emitter, count), (row, *given, *[F64(0.0)] * (2 - count), layer, out))
     else:
-        b.call(texels.sample(emitter, count), (row, *given, *[F64(0.0)] * (3 - count), out))
+        b.call(sampling.sample(emitter, count), (row, *given, *[F64(0.0)] * (3 - count), out))
 
 
 def _types(instruction: Instruction) -> tuple[str, str]:
@@ -162,8 +162,8 @@ def _fetch_linear(
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(1, linear_memory=True))
     b = emitter.builder
     number = b.sext(emitter.read(index, "s32"), I64)
-    number = b.select(b.icmp_unsigned("<", number, texels.word(b, row, "width")), number, i64(-1))
-    b.call(texels.fetch(emitter), (row, number, i64(0), i64(0), out))
+    number = b.select(b.icmp_unsigned("<", number, sampling.word(b, row, "width")), number, i64(-1))
+    b.call(sampling.fetch(emitter), (row, number, i64(0), i64(0), out))
 
 
 def _tld4(emitter: Services, instruction: Instruction) -> None:
@@ -173,9 +173,9 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction, "only 2d, without offsets, is there")
     handle, places = _parts(instruction, instruction.operands[1])
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(2))
-    out, b = entry_alloca(emitter.view.entry.function, texels.TEXEL), emitter.builder
+    out, b = entry_alloca(emitter.view.entry.function, sampling.TEXEL), emitter.builder
     x, y = (b.fpext(emitter.read(item, "f32"), F64) for item in places[:2])
-    b.call(texels.gather(emitter, "rgba".index(channel)), (row, x, y, out))
+    b.call(sampling.gather(emitter, "rgba".index(channel)), (row, x, y, out))
     _deliver(emitter, instruction, out, result)
 
 
@@ -196,7 +196,7 @@ def _query(emitter: Services, instruction: Instruction) -> None:
         raise unsupported(instruction, "only texture and surface objects, through a handle, are there")
     wanted = SURFACE_KEY if instruction.opcode == "suq" else 0
     row = _row(emitter, instruction, source.base, SURFACE_KEY, wanted)
-    extent = emitter.builder.trunc(texels.word(emitter.builder, row, asked[0]), I32)
+    extent = emitter.builder.trunc(sampling.word(emitter.builder, row, asked[0]), I32)
     emitter.write(instruction.operands[0], extent, "b32")
 
 
@@ -265,8 +265,8 @@ def _place(emitter: Services, bounds: str) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         machine, handle, row, x, y, z, count, site = arguments
-        extents = [texels.word(b, row, name) for name in ("width", "height", "depth")]
-        extents[0] = b.mul(extents[0], texels.word(b, row, "element"))
+        extents = [sampling.word(b, row, name) for name in ("width", "height", "depth")]
+        extents[0] = b.mul(extents[0], sampling.word(b, row, "element"))
         lasts = [b.sub(extents[0], count), b.sub(extents[1], i64(1)), b.sub(extents[2], i64(1))]
         places = [x, y, z]
         down = b.sub(i64(0), count)
@@ -287,7 +287,7 @@ def _place(emitter: Services, bounds: str) -> ir.Function:
                     set_field(b, machine, f"fault_{name}", value)
         line = b.add(b.mul(places[2], extents[1]), places[1])
         offset = b.add(b.mul(line, extents[0]), b.and_(places[0], down))
-        return b.select(good, at(b, texels.word(b, row, "host", POINTER), offset), _NULL)
+        return b.select(good, at(b, sampling.word(b, row, "host", POINTER), offset), _NULL)
 
     parameters = (POINTER, I64, POINTER, I64, I64, I64, I64, I64)
     return emitter.subroutine(f"surface.place.{bounds}", POINTER, parameters, build)

@@ -14,8 +14,8 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, convert
 from gpuregress.devices.cpu.isa.memory.atomics import reduce
+from gpuregress.devices.cpu.isa.memory.load_store import address_value, host_pointer, store
 from gpuregress.devices.cpu.isa.memory.mbarrier import arrive_once, complete_bytes
-from gpuregress.devices.cpu.isa.memory.memory import address_value, host_pointer, store
 from gpuregress.devices.cpu.isa.warp.clusters import moved_to
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of

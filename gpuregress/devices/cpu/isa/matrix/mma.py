@@ -16,8 +16,8 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import lane, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.isa.matrix.dot import Element, Term, dot, element_of, packed, unpacked
-from gpuregress.devices.cpu.isa.memory.memory import generic_address, host_pointer
+from gpuregress.devices.cpu.isa.matrix.dot_product import Element, Term, dot, element_of, packed, unpacked
+from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.analysis.pointer_origin import Origin
+from gpuregress.devices.cpu.analysis.pointer_provenance import Provenance
 from gpuregress.devices.cpu.builder.regions import RegionBounds, local_region
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
@@ -76,7 +76,7 @@ def access_site(
     emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> int:
     """The number of an access's site, by which a fault says what was done where."""
-    return emitter.unit.site(instruction, action, space, count, _origin_text(emitter.origins.of(address.base)))
+    return emitter.unit.site(instruction, action, space, count, _origin_text(emitter.provenance.of(address.base)))
 
 
 def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
@@ -152,7 +152,7 @@ def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
     return builder.add(wide, i64(_WINDOWS[space])) if space in _WINDOWS else wide
 
 
-def _origin_text(origin: Origin | None) -> str:
+def _origin_text(origin: Provenance | None) -> str:
     if origin is None or not origin.certain:
         return ""
     return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
@@ -160,7 +160,7 @@ def _origin_text(origin: Origin | None) -> str:
 
 def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> RegionBounds | None:
     """The region that an address most likely points into; None where there is no guess."""
-    unit, view, origin = emitter.unit, emitter.view, emitter.origins.of(address.base)
+    unit, view, origin = emitter.unit, emitter.view, emitter.provenance.of(address.base)
     if origin is None:
         return _only_shared(emitter, type_) if space == "shared" else None
     if origin.kind == "param":

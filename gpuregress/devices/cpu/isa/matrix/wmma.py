@@ -14,8 +14,8 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I64, POINTER, convert
-from gpuregress.devices.cpu.isa.matrix.dot import Element, Term, dot, element_of
-from gpuregress.devices.cpu.isa.matrix.matrix import (
+from gpuregress.devices.cpu.isa.matrix.dot_product import Element, Term, dot, element_of
+from gpuregress.devices.cpu.isa.matrix.mma import (
     MULTIPLY,
     area,
     elements,
@@ -25,7 +25,7 @@ from gpuregress.devices.cpu.isa.matrix.matrix import (
     show,
     write_sums,
 )
-from gpuregress.devices.cpu.isa.memory.memory import (
+from gpuregress.devices.cpu.isa.memory.load_store import (
     access_site,
     address_value,
     generic_address,

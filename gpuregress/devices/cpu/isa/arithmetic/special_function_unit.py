@@ -13,7 +13,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.emit import Emit
 from gpuregress.devices.cpu.builder.scalar import read_all
 from gpuregress.devices.cpu.builder.types import F32, F64, I32, I64
-from gpuregress.devices.cpu.isa.arithmetic.ieee import (
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import (
     NAN_F32,
     SMALLEST_NORMAL_F32,
     bits_of,

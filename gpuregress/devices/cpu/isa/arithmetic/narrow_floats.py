@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
 from gpuregress.devices.cpu.builder.types import F32, F64, I32, I64
-from gpuregress.devices.cpu.isa.arithmetic.ieee import NAN_F32, bits_of, float_of
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import NAN_F32, bits_of, float_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from gpuregress.devices.cpu.builder.emit import Emit
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
-from gpuregress.devices.cpu.isa.arithmetic.ieee import canonical, propagate
-from gpuregress.devices.cpu.isa.arithmetic.smallfloat import BF16, F16, round_to, widen_to_double
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import canonical, propagate
+from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import BF16, F16, round_to, widen_to_double
 from gpuregress.devices.cpu.ptx.types import BITS
 
 _F32, _F64 = ir.FloatType(), ir.DoubleType()

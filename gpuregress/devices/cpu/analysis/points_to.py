@@ -1,0 +1,65 @@
+"""In which of a kernel's buffers an address may lie, wherever in them: those whose pointers it is made of."""
+
+from __future__ import annotations
+
+from gpuregress.devices.cpu.analysis import effects
+from gpuregress.devices.cpu.analysis.value_graph import COORDINATES, parameter_byte
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Statement, Symbol
+from gpuregress.devices.cpu.ptx.types import INDEX_BITS
+
+
+class PointsTo:
+    """Answers for one kernel.
+
+    Args:
+        statements: its body.
+        parameters: the parameters' names → their first byte in the parameter space.
+    """
+
+    def __init__(self, statements: tuple[Statement, ...], parameters: dict[str, int]) -> None:
+        self._parameters = parameters
+        self._definitions: dict[str, list[Statement]] = {}
+        for statement in statements:
+            for name in effects.sets(statement):
+                self._definitions.setdefault(name, []).append(statement)
+
+    def of(self, operand: Operand) -> list[int | str] | None:
+        """What an address may come from: the first bytes of parameters, and variables; None: from anywhere."""
+        found = self._of(operand, set())
+        return sorted(found, key=str) if found else None
+
+    def _of(self, operand: Operand, seen: set[str]) -> set[int | str] | None:
+        if isinstance(operand, Symbol):
+            return {operand.name}
+        if isinstance(operand, Integer):
+            return set()
+        if not isinstance(operand, Register):
+            return None
+        if operand.name in seen or operand.name in COORDINATES or operand.name in ("%laneid", "%warpid"):
+            return set()
+        seen.add(operand.name)
+        return self._union(
+            [self._of_statement(item, operand.name, seen) for item in self._definitions.get(operand.name, [])]
+        )
+
+    def _union(self, parts: list[set[int | str] | None]) -> set[int | str] | None:
+        found: set[int | str] = set()
+        for part in parts:
+            if part is None:
+                return None
+            found |= part
+        return found
+
+    def _of_statement(self, statement: Statement, name: str, seen: set[str]) -> set[int | str] | None:
+        if not isinstance(statement, Instruction) or not statement.modifiers:
+            return None
+        facts = info(statement)
+        if INDEX_BITS.get(statement.modifiers[-1]) != 64 and "wide" not in statement.modifiers:
+            return set()  # A number, not an address.
+        if facts.memory is MemoryEffect.READ:
+            first = parameter_byte(statement, name, self._parameters)
+            return None if first is None else {first}
+        if facts.pointer_operands is None:
+            return None
+        return self._union([self._of(statement.operands[position], seen) for position in facts.pointer_operands])
