@@ -255,9 +255,9 @@ class Rows:
         named += [key[0].base.name for key in self.accesses if isinstance(key[0].base, Register)]
         self.recipes.make_all(emitter, [name for name in dict.fromkeys(named) if name in self.definitions])
         values: dict[object, ir.Value] = {}
-        for name, _ in self.widened:
+        for name, _ in sorted(self.widened):
             values[name] = emitter.read(Register(name), "b32")
-        for name, _ in self.ordered:
+        for name, _ in sorted(self.ordered):
             values[name] = emitter.read(Register(name), "b64")
         for name, leaf in self.leaves.items():
             values[name] = self._compare(leaf)
