@@ -1,4 +1,4 @@
-"""Every error a user can meet, each with its exit code.
+"""Exceptions that a user can meet, each with its exit code.
 
     GpuregressError
     ├── UsageError                2   the command line is wrong
@@ -43,7 +43,7 @@ class UsageError(GpuregressError):
 
 @dataclass(frozen=True, slots=True)
 class JobError:
-    """One thing that is wrong in a job file.
+    """One error in a job file.
 
     Attributes:
         path: the job file.
@@ -64,7 +64,7 @@ class JobError:
 
 
 class JobErrors(GpuregressError):
-    """All that is wrong in the jobs, at once.
+    """All errors in the jobs.
 
     Args:
         errors: at least one JobError; one that every case of a job repeats is kept once.
@@ -133,13 +133,13 @@ class UnsupportedError(HarnessError):
 
 
 class UserCodeError(HarnessError):
-    """A function of the user that a fill needs failed, or returned what it must not; the message names it."""
+    """A user function of a fill failed, or returned a wrong result; the message names it."""
 
     exit_code = 3
 
 
 class StorageError(HarnessError):
-    """No space, no permission, or a path that is not what it should be."""
+    """No space, no permission, or an unusable path."""
 
 
 class DumpError(HarnessError):
@@ -179,7 +179,7 @@ _LACKING_WORDS = {
 
 
 def ran_out(error: BaseException | None) -> str:
-    """What the system or a limit (`ulimit`) had not enough of, where that is behind an error; "" for any other."""
+    """Name the resource that the system or a limit (`ulimit`) lacked; "" for other errors."""
     while error is not None:
         if isinstance(error, MemoryError):
             return "memory"

@@ -1,4 +1,4 @@
-"""Text from outside as visible characters: a terminal, a page or a log takes none of it for a command.
+"""Escaping of control characters in text from outside.
 
 Outside are kernels' printf, compilers' and exceptions' messages, names of files, keys and jobs, and what users write.
 """
@@ -23,12 +23,12 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""As `visible`, with newlines as `\x0a` and tabs as `\x09`."""
+    r"""Escape as `visible`, with newlines as `\x0a` and tabs as `\x09`."""
     return _BREAKS.sub(_escape, visible(text))
 
 
 def visible_html(text: str) -> str:
-    """As `visible`, for an HTML page: as text, or between an attribute's quotes."""
+    """Escape as `visible`, for an HTML page: as text, or between an attribute's quotes."""
     import html  # noqa: PLC0415 - only pages need it
 
     return html.escape(visible(text))
@@ -41,7 +41,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def json_text(value: Any, indent: int) -> str:
-    """Plain JSON values as text of printable ASCII characters and newlines.
+    """Format plain JSON values as printable ASCII characters and newlines.
 
     Raises:
         ValueError: a NaN or infinity, which JSON does not know.

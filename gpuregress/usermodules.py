@@ -1,4 +1,4 @@
-"""Functions of the user, `file.py:function`, each folder's modules apart from every other folder's.
+"""Loader of user functions, `file.py:function`, with a module namespace for each folder.
 
 While a function runs, its folder is on `sys.path`, behind the standard library and before what is installed, and
 `sys.modules` holds the modules that code of this folder imported. Afterwards both are as they were, and so are warning
@@ -27,15 +27,15 @@ R = TypeVar("R")
 
 
 class UserModuleError(Exception):
-    """There is no such file or function, or the file cannot be imported; the message says which."""
+    """The file or function does not exist, or cannot be imported; the message says which."""
 
 
 class UserCodeExit(Exception):
-    """Code of the user raised what is no Exception: SystemExit, or a test framework's; that is the cause of this."""
+    """User code raised SystemExit or another BaseException, which is the cause of this."""
 
 
 class UserFunction:
-    """A function of the user, called among the modules of its own folder.
+    """A user function that is called among the modules of its own folder.
 
     A process that it forks, and in which it returns, ends there: nobody else answers in this one's place.
 
@@ -50,7 +50,7 @@ class UserFunction:
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Calls it.
+        """Call the function.
 
         Raises:
             Ended: see there.
@@ -60,7 +60,7 @@ class UserFunction:
 
 
 def load(path: str) -> UserFunction:
-    """The function that `/abs/file.py:function` names; its file is imported once a process.
+    """Load the function `/abs/file.py:function`; its file is imported once in a process.
 
     Raises:
         NotLoaded: see there.
@@ -180,7 +180,7 @@ class _Namespace:
             self._leave(before)
 
     def _leave(self, before: dict[str, ModuleType]) -> None:
-        """Keeps what was imported for the next time, and takes what is not installed out of everybody's sight."""
+        """Keep the imported modules for the next call, and remove those that are not installed from `sys.modules`."""
         for name, module in list(sys.modules.items()):
             if before.get(name) is module or _is_installed(module):
                 continue
@@ -194,7 +194,7 @@ class _Namespace:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """What changes when a file is edited: its time in nanoseconds, and its bytes."""
+    """Return the modification time in nanoseconds and the size of a file."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -209,7 +209,7 @@ def _namespace(folder: str) -> _Namespace:
 
 @contextlib.contextmanager
 def _restored() -> Iterator[None]:
-    """What a function may change of its process, put back."""
+    """Restore the process state that a function may change."""
     path, folder, environment = list(sys.path), _working_folder(), dict(os.environ)
     streams, writes = (sys.stdout, sys.stderr, sys.stdin), sys.dont_write_bytecode
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()} if _is_main_thread() else {}
@@ -246,7 +246,7 @@ def _working_folder() -> str | None:
 
 
 def _path_with(folder: str) -> list[str]:
-    """The standard library, the folder, then all the rest: neighbours come before what is installed."""
+    """Insert the folder into `sys.path`, after the standard library and before installed packages."""
     standard = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 
     def is_standard(entry: str) -> bool:
@@ -267,7 +267,7 @@ def _installed_folders() -> tuple[str, ...]:
 
 
 def _is_installed(module: ModuleType) -> bool:
-    """Whether a module is Python's own, this package's or an installed one; one without a file is built in."""
+    """Tell whether a module is Python's own, this package's, built in or installed."""
     places = [getattr(module, "__file__", None) or "", *_places(module)]
     theirs = [place for place in places if place]
     return all(place.startswith(_installed_folders()) or _has_installed_part(place) for place in theirs)

@@ -1,4 +1,4 @@
-"""The accepted dumps: one folder a case, changed all at once or not at all, and never trusted when edited by hand.
+"""Store of the accepted dumps: one folder for each case, changed atomically, verified by digests.
 
     baselines/reduce/n=1000,tile=128/sum.1.4          a dump
     baselines/reduce/n=1000,tile=128/baseline.yaml    which dumps are accepted, and what made them

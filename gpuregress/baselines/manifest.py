@@ -1,4 +1,7 @@
-"""`baseline.yaml`: which dumps of a case are accepted, and what made them, closed by a digest of its own."""
+"""Manifest of a baseline, `baseline.yaml`: the accepted dumps and the facts that decided them.
+
+Its last line is a digest of all above, so that an edit by hand is refused.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _HEAD = "# Written by `gpuregress accept`. Not to be edited: the last line is a 
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A dump as `baseline.yaml` records it: its revision, type and digests."""
+    """A dump in a manifest: its revision, type and digests."""
 
     revision: str
     dtype: str
@@ -35,7 +38,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All that `baseline.yaml` holds.
+    """The contents of `baseline.yaml`.
 
     Attributes:
         version: of this format.
@@ -55,7 +58,7 @@ class Manifest:
 
 
 def render(document: Manifest) -> bytes:
-    """`baseline.yaml` as text: sorted, a fact a line, closed by its own digest."""
+    """Render a manifest as text: sorted, one fact a line, closed by its own digest."""
     import yaml  # noqa: PLC0415 - only accepts need it
 
     data = to_json(document)
@@ -68,7 +71,7 @@ def render(document: Manifest) -> bytes:
 
 
 def parse(data: bytes, path: Path) -> Manifest:
-    """Reads `baseline.yaml`.
+    """Parse a manifest.
 
     Raises:
         BaselineError: it was cut short or edited, or is of another version.
@@ -96,7 +99,7 @@ def _document(built: YamlResult, path: Path) -> Manifest:
 
 
 def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Sequence[str]) -> MadeOf:
-    """What a run's results are made of.
+    """Collect the facts that decided a run's results.
 
     Args:
         case: what was run.
@@ -125,12 +128,12 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
 
 
 def manifest_entry(dump: Dump, revision: str) -> ManifestEntry:
-    """A dump as `baseline.yaml` will record it."""
+    """Return the manifest's entry of a dump."""
     return ManifestEntry(revision, dump.dtype, dump.shape, dump.digest, dump.text_digest)
 
 
 def _without_folders(options: Sequence[str]) -> tuple[str, ...]:
-    """Options less those that name folders of this machine, which decide nothing that the source's digest does not."""
+    """Drop the options that name folders of this machine: the source's digest stands for their contents."""
     kept, skip = [], False
     for option in options:
         is_folder = skip or re.match(r"(-I|-isystem|--include-path|--pre-include|-include)", option) is not None

@@ -1,4 +1,4 @@
-"""One folder of accepted dumps: read whole, and changed from one document to the next whatever stops it."""
+"""Atomic replacement of a folder of accepted dumps, and its verified loading."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STAGED = ".gpuregress-new-"
 
 
 def load_steadily(folder: Path, case: str, arch: str) -> Baseline:
-    """Loads, once more where somebody accepted in the midst of it."""
+    """Load a baseline, again if it was replaced meanwhile."""
     before = read_bytes(folder / FILE)
     try:
         return load(folder, case, arch)
@@ -41,7 +41,7 @@ def load_steadily(folder: Path, case: str, arch: str) -> Baseline:
 
 
 def load(folder: Path, case: str, arch: str) -> Baseline:
-    """A baseline whose dumps are whole.
+    """Load a baseline and verify its dumps.
 
     Raises:
         BaselineError: a file of it was cut short, edited, or is gone.
@@ -55,20 +55,20 @@ def load(folder: Path, case: str, arch: str) -> Baseline:
 
 
 def document_in(folder: Path) -> Manifest | None:
-    """What `baseline.yaml` says here; None where there is none."""
+    """Load the manifest of a folder; None if there is none."""
     path = folder / FILE
     return parse(read_bytes(path), path) if path.is_file() else None
 
 
 def document_if_whole(folder: Path) -> Manifest | None:
-    """The old document; a damaged one is as good as none when all of it is replaced."""
+    """Load the manifest of a folder; None also if it is damaged, for all of it is replaced."""
     with contextlib.suppress(BaselineError):
         return document_in(folder)
     return None
 
 
 def _whole(folder: Path, buffer: str, entry: ManifestEntry) -> Dump:
-    """A dump whose file is what was accepted, under its own name or, after a kill, still under the hidden one."""
+    """Verify the file of a dump, under its own name or, after a kill, still under the hidden one."""
     named, staged = folder / dump_name(buffer, entry.revision), _staged(folder, buffer, entry)
     for path in (named, staged):
         if path.is_file() and digest_file(path) == entry.text_digest:
@@ -85,7 +85,7 @@ def _whole_first(folder: Path, buffer: str, document: Manifest) -> Dump:
 
 
 def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
-    """Every dump that lies here, accepted or not: its buffer, its revision, its path."""
+    """List every dump in a folder, accepted or not: its buffer, revision and path."""
     if not folder.is_dir():
         return
     with disk_errors(folder, "read"):
@@ -101,7 +101,7 @@ def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
 
 @dataclass(slots=True)
 class StagedChange:
-    """One folder on its way from one document to the next: its new files are there, under no name that counts.
+    """A staged replacement of one folder: its new files are written under hidden names.
 
     Attributes:
         folder: the folder.
@@ -118,18 +118,18 @@ class StagedChange:
     renames: list[tuple[Path, Path]] = field(default_factory=list)
 
     def is_pending(self) -> bool:
-        """Whether the old document stands."""
+        """Tell whether the old manifest is still in place."""
         return self.renames[0][0].exists()
 
     def discard(self) -> None:
-        """Removes the new files: the old document stands."""
+        """Remove the new files."""
         for path in self.files:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str, Dump], *, keep: bool) -> StagedChange:
-    """Writes all that a folder will hold beside what it holds, not flushed.
+    """Write the new contents of a folder beside the old ones, not flushed.
 
     Raises:
         BaselineError: a dump was changed since the run wrote it.
@@ -152,7 +152,7 @@ def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str,
 
 
 def commit(root: Path, changes: Sequence[StagedChange]) -> None:
-    """Makes staged folders what they are to be: a kill at any moment leaves each of them old or new.
+    """Put staged folders in place: a kill at any moment leaves each of them old or new.
 
     The new files are on disk before the first rename, so that no `baseline.yaml` names what a power cut could take.
 
@@ -183,7 +183,7 @@ def commit(root: Path, changes: Sequence[StagedChange]) -> None:
 
 
 def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manifest | None) -> None:
-    """Copies a dump beside the accepted ones; one whose name is in use waits under a hidden one."""
+    """Copy a dump beside the accepted ones; under a hidden name if its own is in use."""
     source, target = Path(dump.path), change.folder / dump_name(dump.buffer, entry.revision)
     if digest_file(source) != dump.text_digest:
         raise BaselineError(f"{source}: changed since the run wrote it; run the case again")
@@ -208,7 +208,7 @@ def _keep_first(change: StagedChange, buffer: str, entry: ManifestEntry) -> None
 def first_dumps(
     old: Manifest | None, entries: Mapping[str, ManifestEntry], drift: Collection[str], anew: Collection[str]
 ) -> dict[str, ManifestEntry]:
-    """The first accepted dump of each buffer whose drift is watched; a new type or shape begins anew."""
+    """Return the first accepted dump of each buffer whose drift is watched; a new type or shape begins anew."""
     before = {} if old is None else {**old.dumps, **old.first}
     first = {}
     for buffer in drift:
@@ -223,7 +223,7 @@ def first_dumps(
 
 
 def _tidy(folder: Path, document: Manifest, *, keep: bool) -> None:
-    """Removes what an earlier accept left: hidden files, and dumps of earlier revisions that nothing names."""
+    """Remove hidden files, and dumps of earlier revisions that the manifest does not name."""
     named = {dump_name(buffer, entry.revision) for buffer, entry in document.dumps.items()}
     earlier = {event.revision.replace("/", "-") for event in document.history}
     for path in folder.glob(f"{_STAGED}*"):

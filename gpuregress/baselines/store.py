@@ -1,4 +1,4 @@
-"""The accepted dumps of a project, by case and by architecture."""
+"""Baseline store of a project, by case and by architecture."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ARCH = re.compile(r"sm_\d+[a-z]?|cpu|cuda")
 
 @dataclass(frozen=True, slots=True)
 class Acceptor:
-    """Who accepts, why, from which run, and why outputs may be unwritten; recorded with it."""
+    """The author, reason and run of an accept, recorded with it."""
 
     who: str = ""
     why: str = ""
@@ -47,7 +47,7 @@ ANONYMOUS = Acceptor()
 
 
 class AcceptBatch:
-    """Accepts that reach the disk together; each is there whole or not at all.
+    """A batch of accepts that reach the disk together; each one atomically.
 
     Args:
         folder: of all baselines.
@@ -58,7 +58,7 @@ class AcceptBatch:
         self._changes: dict[Path, StagedChange] = {}
 
     def __len__(self) -> int:
-        """How many accepts are not committed."""
+        """Return the number of accepts that are not committed."""
         return len(self._changes)
 
     def add(
@@ -74,7 +74,7 @@ class AcceptBatch:
         arch: str = "",
         keep: bool = False,
     ) -> Path:
-        """Makes ready what turns a run's dumps into the baseline; `commit` does it.
+        """Stage a run's dumps as the baseline; `commit` puts them in place.
 
         Args:
             case: what was run.
@@ -120,7 +120,7 @@ class AcceptBatch:
         return folder
 
     def commit(self) -> None:
-        """Puts everything on disk and in place.
+        """Put all staged accepts on disk and in place.
 
         Raises:
             StorageError: the disk fails.
@@ -130,7 +130,7 @@ class AcceptBatch:
         commit(self._folder, changes)
 
     def discard(self) -> None:
-        """Forgets what was not committed."""
+        """Discard the accepts that are not committed."""
         for change in self._changes.values():
             change.discard()
         self._changes.clear()
@@ -151,7 +151,7 @@ class BaselineStore:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def load(self, case: str, arch: str | Sequence[str] = ()) -> Baseline | None:
-        """A case's baseline, its dumps' files compared with their digests; None where none was accepted.
+        """Load a case's baseline and verify its dumps; None if none was accepted.
 
         Args:
             case: the case's name.
@@ -168,31 +168,31 @@ class BaselineStore:
         return None
 
     def kinds(self, case: str) -> tuple[str, ...]:
-        """The architectures and devices that have a baseline of their own, "" for the common one."""
+        """List the architectures and devices that have a baseline of their own, "" for the common one."""
         common = safe_join(self.folder, case)
         parts = [path.parent.name for path in common.glob(f"*/{FILE}") if _ARCH.fullmatch(path.parent.name)]
         return (*([""] if (common / FILE).is_file() else []), *sorted(parts))
 
     def case_names(self) -> tuple[str, ...]:
-        """The cases that have a baseline, sorted."""
+        """List the cases that have a baseline, sorted."""
         folders = (path.parent for path in self.folder.rglob(FILE))
         return tuple(sorted({self._case_of(folder.relative_to(self.folder)) for folder in folders}))
 
     @staticmethod
     def _case_of(folder: Path) -> str:
-        """The case of a folder that holds a `baseline.yaml`; a job itself may be called `cpu`."""
+        """Return the case of a folder that holds a manifest; a job itself may be called `cpu`."""
         return (folder.parent if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name) else folder).as_posix()
 
     def revisions(self, case: str) -> tuple[str, ...]:
-        """The revisions of which dumps of this case lie here, accepted or not, sorted."""
+        """List the revisions of the case's dumps in this store, accepted or not, sorted."""
         return tuple(sorted({revision for _, revision, _ in dumps_in(safe_join(self.folder, case))}))
 
     def find(self, case: str, revision: str) -> dict[str, Path]:
-        """Buffer → the dump of a revision that lies here, accepted or not."""
+        """Return buffer → its dump of a revision in this store, accepted or not."""
         return {buffer: path for buffer, of, path in dumps_in(safe_join(self.folder, case)) if of == revision}
 
     def sources(self, case: str) -> dict[str, str]:
-        """Every revision ever accepted → the digest of its source: two sources never share a name.
+        """Return every revision ever accepted → the digest of its source.
 
         Raises:
             BaselineError: `baseline.yaml` was cut short or edited.
@@ -201,7 +201,7 @@ class BaselineStore:
         return {event.revision: event.source for event in document.history} if document else {}
 
     def histories(self, case: str) -> dict[str, tuple[Acceptance, ...]]:
-        """Every accept of a case, the oldest first, by architecture or device; "" is the common baseline's.
+        """Return the accepts of a case, the oldest first, by architecture or device; "" is the common baseline.
 
         Raises:
             BaselineError: `baseline.yaml` was cut short or edited.
@@ -214,7 +214,7 @@ class BaselineStore:
 
     @contextlib.contextmanager
     def accepting(self) -> Iterator[AcceptBatch]:
-        """A batch of accepts under the lock; what is left in it is committed at the end, and discarded after an error.
+        """Open a batch of accepts under the lock; commit it at the end, or discard it after an error.
 
         Temporary files of killed processes are removed first, under the lock, which guards those of a batch, too.
 
@@ -235,7 +235,7 @@ class BaselineStore:
                 raise
 
     def accept(self, case: Case, outcome: Outcome, facts: MadeOf, by: Acceptor = ANONYMOUS, **how: Any) -> Baseline:
-        """Makes one run's dumps the baseline; see `Batch.add`.
+        """Make one run's dumps the baseline; see `AcceptBatch.add`.
 
         Raises:
             BaselineError: the run faulted, or a dump was changed since.
@@ -247,7 +247,7 @@ class BaselineStore:
         return load(folder, case.name, how.get("arch", ""))
 
     def remove(self, case: str) -> None:
-        """Removes a case's baseline with all its revisions.
+        """Remove a case's baseline with all its revisions.
 
         Raises:
             RunLocked: somebody is accepting.

@@ -1,1 +1,1 @@
-"""YAML files that people write: read with the line of every key, and judged in words."""
+"""YAML documents with the line of every key, and the messages on their errors."""

@@ -1,4 +1,4 @@
-"""What is wrong in a document, collected so that all of it is reported at once."""
+"""Collection of the errors of a document, reported at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpuregress.errors import JobError, JobErrors
 
 
 class Problems:
-    """The errors of one document, one a key, in the order of its lines.
+    """The errors of one document: one for each key, ordered by line.
 
     Args:
         document: the file they are in.
@@ -30,7 +30,7 @@ class Problems:
             self._errors.setdefault(error.key, error)
 
     def add(self, key: Key, message: str) -> None:
-        """Notes an error; a second one at the same key is dropped, for it is the same mistake in another case."""
+        """Report an error; a second one at the same key is dropped, for it is the same mistake in another case."""
         self.reported += 1
         error = self.document.error(key, message)
         self._errors.setdefault(error.key, error)
@@ -40,17 +40,17 @@ class Problems:
 
     @property
     def errors(self) -> tuple[JobError, ...]:
-        """All of them, by line."""
+        """The errors, by line."""
         return tuple(sorted(self._errors.values(), key=lambda error: error.line or 0))
 
     def raise_if_any(self) -> None:
-        """Raises JobErrors where there is at least one."""
+        """Raise JobErrors if there is an error."""
         if self._errors:
             raise JobErrors(self.errors)
 
 
 def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are") -> str:
-    """`; did you mean 'shape'?`, or the list of what is known where nothing is near.
+    """Return `; did you mean 'shape'?`, or the list of known words if none is near.
 
     Args:
         word: what was written.
@@ -70,7 +70,7 @@ def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are")
 
 
 def show(value: Any) -> str:
-    """A value as a message quotes it, short."""
+    """Quote a value in a message, shortened."""
     if value is None:
         return "empty"
     if isinstance(value, bool):

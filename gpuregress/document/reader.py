@@ -37,7 +37,7 @@ class Document:
     lines: Mapping[Key, int]
 
     def line(self, key: Key) -> int | None:
-        """The line of a key, or of the nearest key above it that stands in the file."""
+        """Return the line of a key, or of its nearest parent in the file."""
         for length in range(len(key), 0, -1):
             if key[:length] in self.lines:
                 return self.lines[key[:length]]
@@ -61,7 +61,7 @@ def dotted(key: Key) -> str:
 
 
 def read(path: Path, *, as_written: Collection[str] = ()) -> Document:
-    """Reads a file.
+    """Read a file.
 
     Args:
         path: the file.
@@ -81,7 +81,7 @@ def _error(path: Path, flaw: YamlProblem) -> JobError:
 
 
 def content(path: Path) -> bytes:
-    """What a file of a few kilobytes holds, as UTF-8.
+    """Read a small file as UTF-8.
 
     Raises:
         JobErrors: it is too large, no regular file, in UTF-16, or cannot be read. It never waits for a pipe's writer.

@@ -1,4 +1,4 @@
-"""Times and sizes as people write them: `30s`, `2min`, `4GiB`, `512MB`."""
+"""Times and sizes with units: `30s`, `2min`, `4GiB`, `512MB`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BYTES = {
 
 
 def seconds(value: float | str) -> float:
-    """A time limit in seconds.
+    """Parse a time limit to seconds.
 
     Args:
         value: a number of seconds, or text with a unit: ms, s, min, h.
@@ -34,7 +34,7 @@ def seconds(value: float | str) -> float:
 
 
 def size(value: float | str) -> int:
-    """A size in bytes.
+    """Parse a size to bytes.
 
     Args:
         value: a number of bytes, or text with a unit: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
@@ -49,7 +49,7 @@ def size(value: float | str) -> int:
 
 
 def size_text(count: int) -> str:
-    """`4.0 GiB`; a few kilobytes to the byte."""
+    """Format a size: `4.0 GiB`; a few kilobytes to the byte."""
     if count < 10 * 1024:
         return f"{count} bytes"
     amount = float(count)

@@ -1,4 +1,4 @@
-"""YAML text → plain values and the line of every key, built from the parser's events within fixed limits.
+"""YAML parser with the line of every key and limits on depth and size.
 
 Events are read one by one, and the nesting is counted where they are read. So nothing is parsed, built or recursed into
 beyond `MAX_DEPTH`, and an alias counts as much as the value it repeats.
@@ -59,7 +59,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class YamlProblem:
-    """What is wrong in a text.
+    """An error in a YAML text.
 
     Attributes:
         line: counted from 1; None: in no particular one.
@@ -74,7 +74,7 @@ class YamlProblem:
 
 @dataclass(frozen=True, slots=True)
 class YamlResult:
-    """A text as plain values.
+    """A parsed YAML text.
 
     Attributes:
         data: dicts with text keys, lists, text, numbers, booleans, None.
@@ -90,7 +90,7 @@ class YamlResult:
 def parse_yaml(
     content: bytes, *, resolvers: Resolvers = YAML_1_2, as_written: Collection[str] = (), most: int | None = None
 ) -> YamlResult:
-    """Reads one YAML document.
+    """Parse one YAML document.
 
     Args:
         content: UTF-8.
@@ -268,7 +268,7 @@ class _Builder:
         return isinstance(event, events.ScalarEvent) and event.value == "<<" and bool(event.implicit[0])
 
     def _name(self, event: Any, key: Key) -> str | None:
-        """A key's text; None, and what it is made of is skipped, where it is no word."""
+        """Read a key; skip it and return None if it is not a word."""
         if isinstance(event, events.AliasEvent):
             text = self._known(event, key).text
             if text is None:
@@ -284,7 +284,7 @@ class _Builder:
         return None
 
     def _skip(self, event: Any) -> None:
-        """Reads to the end of a value that is not wanted."""
+        """Skip a value."""
         if not isinstance(event, events.CollectionStartEvent):
             return
         outside = self._depth - 1
@@ -324,7 +324,7 @@ class _Builder:
         return self._number(event, key, text, kind)
 
     def _kind(self, event: Any, key: Key) -> str:
-        """What a scalar is: `null`, `bool`, `int`, `float`, or `str`, also after a flaw."""
+        """Classify a scalar as `null`, `bool`, `int`, `float` or `str`."""
         text: str = event.value
         if event.implicit[0]:
             for tag, pattern in self._resolvers.get(text[:1], ()):
@@ -364,7 +364,7 @@ def _short(text: str) -> str:
 
 
 def _copied(value: Any) -> Any:
-    """A copy, so that what is taken out of one is not missing in the other."""
+    """Copy a value, so that changes of one alias do not show in another."""
     if isinstance(value, dict):
         return {name: _copied(item) for name, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value

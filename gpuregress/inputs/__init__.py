@@ -1,4 +1,4 @@
-"""The fills: what a buffer holds before the first launch.
+"""Contents of buffers before the first launch.
 
 A fill is a pure function of seed, name, shape and dtype, the same on every machine and numpy version: random ones draw
 raw 64-bit words from Philox4x64-10, whose stream numpy promises to keep, and turn them into numbers by the exact steps

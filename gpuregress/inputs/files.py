@@ -91,7 +91,7 @@ def _returned(buffer: Buffer, element: ElementType, array: Array) -> Array:
 
 
 def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, keep_nans: bool = False) -> Array:
-    """An array in a buffer's shape and type.
+    """Convert an array to a buffer's shape and type.
 
     Args:
         buffer: what it is for.
@@ -110,7 +110,7 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
 
 
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
-    """Why a `.bin` or `.npy` cannot fill this buffer, from its size and header alone; None if nothing is in the way."""
+    """Explain why a `.bin` or `.npy` does not fit a buffer, from its size and header; None if it fits."""
     path, count = _path(buffer), math.prod(buffer.shape)
     try:
         if path.suffix == ".bin":

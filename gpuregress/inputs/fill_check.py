@@ -1,4 +1,4 @@
-"""What keeps a fill from going into its buffer: said while a run is planned, so nothing here loads numpy."""
+"""Validation of fills against their buffers, without numpy: planning loads no numpy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FARTHEST_SIGMAS = 8.3
 
 
 def fill_problem(buffer: Buffer) -> str | None:
-    """Why a fill cannot go into this buffer, as far as no file needs to be read; None if nothing is in the way."""
+    """Explain why a fill does not fit its buffer; None if it fits, as far as no file must be read."""
     made = buffer.fill
     if made is None or made.kind == "python":
         return None

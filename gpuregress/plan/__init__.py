@@ -1,4 +1,4 @@
-"""Jobs → the cases to run, every number worked out; touches no device."""
+"""Planning: job files become cases, with every expression evaluated. Touches no device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which buffers a job uses, which it dumps, and whether it can fail at all."""
+"""Use of buffers in a job: dumped, judged and unused ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 8
 
 
 def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
-    """The buffers to dump: those the job lists, or those without a fill; and always those it judges.
+    """Return the buffers to dump: those the job lists, or those without a fill; and always those it judges.
 
     Args:
         file: the job.
@@ -38,7 +38,7 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
 
 
 def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
-    """Whether a buffer of this name is there and right; an error names the nearest where the file has none."""
+    """Tell whether a buffer exists and is valid; report it otherwise."""
     assert file.model is not None
     if name in file.model.buffers:
         return True
@@ -48,7 +48,7 @@ def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
 
 
 def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
-    """Buffers that are named and not there; a job that can never fail.
+    """Report unknown buffers, and a job that can never fail.
 
     Args:
         file: the job.
@@ -68,7 +68,7 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
 
 
 def check_used(file: JobFile, problems: Problems) -> None:
-    """Notes each buffer that nothing uses, where no error elsewhere can be the reason."""
+    """Report each unused buffer, unless an error elsewhere may be the reason."""
     job = file.model
     assert job is not None
     if file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):

@@ -1,4 +1,4 @@
-"""A job file → its cases, or every error in it."""
+"""Planning of one job file: its cases, or all its errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FALLBACK_MEMORY = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class CaseOverrides:
-    """What the command line says instead of the job."""
+    """Options of the command line that override a job."""
 
     repeat: int | None = None
     timeout: float | None = None
@@ -40,7 +40,7 @@ class CaseOverrides:
 def of_job(
     path: Path, project: Project, overrides: CaseOverrides, labels: Labels
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """The cases of a job, and what the user should be told.
+    """Plan the cases of a job.
 
     Args:
         path: the job file, absolute.
@@ -62,7 +62,7 @@ def of_job(
 
 
 class _JobPlan:
-    """One job on its way to cases."""
+    """The planning of one job."""
 
     def __init__(
         self, file: JobFile, project: Project, overrides: CaseOverrides, problems: Problems, labels: Labels
@@ -119,7 +119,7 @@ class _JobPlan:
                     self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
 
     def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
-        """One case, None where something in it is wrong, which is noted."""
+        """Plan one case; None if something in it is invalid, which is reported."""
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         memory = self.job.limits.memory or self.project.settings.memory
         buffers = spec_buffers.buffers(
@@ -179,7 +179,7 @@ class _JobPlan:
         )
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
-        """Integers only; zeroed before the launch, for poison would be an error code."""
+        """Require integers in the status buffer, and zero it before the launch."""
         buffer = buffers.get(self.job.status or "")
         if buffer is not None and buffer.fill is None:
             buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", {}, 0))
@@ -210,7 +210,7 @@ class _JobPlan:
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:
-    """Why a fill cannot go into its buffer; of a dump only the header is read."""
+    """Explain why a fill does not fit its buffer; None if it fits. Only the header of a dump is read."""
     path = Path(str(buffer.fill.options.get("path", ""))) if buffer.fill and buffer.fill.kind == "file" else None
     if path is None or path.suffix in (".npy", ".bin"):
         return inputs.fill_problem(buffer)
@@ -229,7 +229,7 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
 
 
 def default_memory() -> int:
-    """Half of this machine's memory, bytes."""
+    """Return half of this machine's memory, bytes."""
     sysconf: Callable[[str], int] | None = getattr(os, "sysconf", None)
     try:
         return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") // 2 if sysconf else _FALLBACK_MEMORY

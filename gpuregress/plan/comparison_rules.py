@@ -1,4 +1,4 @@
-"""The rules a case's buffers are held to; what the compare room finds unsound is the job's error."""
+"""Comparison rules of a case's buffers, checked for bounds that could hardly fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def case_rules(
     dump: Sequence[str],
     verify: Mapping[str, str],
 ) -> dict[str, records.Rule]:
-    """The rule of each dumped buffer: the job's, else the user's own function, else the project's default, else exact.
+    """Choose the rule of each dumped buffer: the job's, the user's function, the project's default, or exact.
 
     Args:
         job: its `compare`.
@@ -52,7 +52,7 @@ def case_rules(
 def sound_rule(
     scope: Scope, item: RuleSpec, buffer: records.Buffer, key: Key, verify: str | None = None
 ) -> records.Rule:
-    """One rule with its numbers; what is unsound about it is noted.
+    """Resolve one rule, and report unsound bounds.
 
     Args:
         scope: the case's numbers; errors are noted there.

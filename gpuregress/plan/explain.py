@@ -1,4 +1,4 @@
-"""One case's plan in lines of text, every number worked out: what `gpuregress show` prints."""
+"""Listing of a planned case, for `gpuregress show`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpuregress.records import Argument, Buffer, Case, Launch, Rule, to_json
 
 
 def explain(case: Case) -> tuple[str, ...]:
-    """A case in words.
+    """List a case, line by line.
 
     Args:
         case: from `make`.
@@ -73,7 +73,7 @@ def _judgement(case: Case) -> Iterator[str]:
 
 
 def size_of(buffer: Buffer) -> int:
-    """Bytes."""
+    """Return the size of a buffer, bytes."""
     return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
 
 
@@ -89,7 +89,7 @@ def _buffer(buffer: Buffer) -> str:
 
 
 def _texture(buffer: Buffer) -> str:
-    """How it is sampled: `, texture (linear, border border clamp, normalized)`."""
+    """List the sampling of a buffer: `, texture (linear, border border clamp, normalized)`."""
     texture = buffer.texture
     if texture is None:
         return ""

@@ -1,4 +1,4 @@
-"""Names that become folders: of a job, and so of its cases."""
+"""Validation of job names, which are also names of folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WINDOWS = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNO
 
 
 def job_name_problem(name: str) -> str | None:
-    """Why a name cannot be a job's, None if it can.
+    """Explain why a name is not a valid job name; None if it is valid.
 
     Args:
         name: from the job's `job:`, or its file's name.

@@ -1,4 +1,4 @@
-"""A case's gold standards: functions of the inputs, trusted kernels, and the rules they are held to."""
+"""References of a case: functions of the inputs, trusted kernels, and their own rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpuregress.spec.resolve.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class CaseReferences:
-    """What `records.Case` holds of the references: functions, kernels, and the rules that are their own."""
+    """The references of one case: functions, kernels, and the rules that are their own."""
 
     functions: Mapping[str, str]
     kernels: Mapping[str, records.ReferenceKernel]
@@ -25,7 +25,7 @@ class CaseReferences:
 def standards(
     file: JobFile, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
 ) -> CaseReferences:
-    """The gold standards of one case.
+    """Resolve the references of one case.
 
     Args:
         file: the job.

@@ -1,4 +1,4 @@
-"""Which jobs and cases are meant: by path, job name, case name or glob."""
+"""Selection of jobs and cases by path, job name, case name or glob."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t
 
 @dataclass(frozen=True, slots=True)
 class BrokenJob:
-    """A job that makes no cases, because something in it is wrong.
+    """A job without cases, for it has errors.
 
     Attributes:
         name: the job's, as far as its file tells; that of no other job of the plan.
@@ -35,7 +35,7 @@ class BrokenJob:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run.
+    """The planned cases, and the jobs with errors.
 
     Attributes:
         cases: in the order of their files' names and their parameters.
@@ -58,7 +58,7 @@ def make(
     timeout: float | None = None,
     keep_going: bool = False,
 ) -> Plan:
-    """Plans the cases that are meant.
+    """Plan the selected cases.
 
     Args:
         project: where the jobs are.
@@ -102,7 +102,7 @@ def make(
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
-    """Every job file below a folder, sorted; hidden files and folders are left out.
+    """Return every job file below a folder, sorted, without hidden files and folders.
 
     A pipe or a device that is called like a job is a job that cannot be read.
     """
@@ -136,14 +136,14 @@ def _is_hidden(path: Path) -> bool:
 
 
 def quick_name(path: Path) -> str:
-    """A job's name without parsing its file: its top-level `job:`, else the file's name."""
+    """Return a job's name without parsing its file: its top-level `job:`, else the file's name."""
     found = _JOB_LINE.search(_text(path))
     name = next((text for text in found.groups() if text), "") if found else ""
     return name or path.stem
 
 
 class _Wrong:
-    """What is wrong in which job file; a clash of names is reported first.
+    """Errors by job file; a clash of names comes first.
 
     Args:
         keep_going: of two jobs with one name neither is planned, so both get the error.
@@ -157,7 +157,7 @@ class _Wrong:
         self.errors.setdefault(path, []).extend(errors)
 
     def add_clashes(self, jobs: dict[Path, str]) -> None:
-        """Two jobs of one name would write into one folder; also where only upper and lower case differ."""
+        """Report jobs with one name, also up to case: they would write into one folder."""
         first: dict[str, Path] = {}
         for path, name in sorted(jobs.items()):
             other = first.setdefault(name.casefold(), path)
@@ -172,7 +172,7 @@ class _Wrong:
             self.add(error.path, error)
 
     def add_other(self, path: Path, error: Exception) -> None:
-        """An error that is not the job's own (a disk's, or a bug); raises it, unless the other jobs are wanted."""
+        """Report an error that is not the job's own; raise it, unless the other jobs are to go on."""
         if not self._keep_going:
             raise error
         said = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
@@ -183,7 +183,7 @@ class _Wrong:
             raise JobErrors(tuple(error for errors in self.errors.values() for error in errors))
 
     def jobs(self, project: Project, taken: set[str]) -> tuple[BrokenJob, ...]:
-        """The wrong jobs by name: two files that name the same job are one; `taken` names belong to jobs that run."""
+        """Return the broken jobs by name; two files that name the same job are one."""
         found: dict[str, list[JobError]] = {}
         for path, errors in self.errors.items():
             name = quick_name(path)
@@ -197,7 +197,7 @@ def _clash(path: Path, name: str, other: Path) -> JobError:
 
 
 def _text(path: Path) -> str:
-    """What a job file holds; nothing where it cannot be read, which planning it says."""
+    """Return the text of a job file; "" if it cannot be read, which planning reports."""
     try:
         return reader.content(path).decode("utf-8", errors="replace")
     except JobErrors:
@@ -213,7 +213,7 @@ def _job_line(path: Path) -> int | None:
 def _planned(
     files: Iterable[Path], project: Project, overrides: cases.CaseOverrides, wrong: _Wrong
 ) -> tuple[list[Case], list[str]]:
-    """The cases of all files and what is to be said of them; what is wrong goes to `wrong`."""
+    """Plan the cases of all files; errors go to `wrong`."""
     found: list[Case] = []
     notes: list[str] = []
     labels = Labels()
@@ -250,7 +250,7 @@ def _nothing(project: Project, jobs: dict[Path, str], name_glob: str | None, tag
 
 
 class _Selection:
-    """What the selectors mean.
+    """The selected files and cases.
 
     Args:
         project: for paths.
@@ -276,7 +276,7 @@ class _Selection:
         self.files = tuple(sorted(jobs)) if self._all else tuple(sorted(set(files)))
 
     def _given_files(self, selector: str) -> list[Path]:
-        """The job files that a selector is the path of, [] if it is none."""
+        """Return the job files at a path; [] if the selector is not a path."""
         if selector in self._jobs.values():
             return []
         try:
@@ -314,14 +314,14 @@ class _Selection:
         return [path.relative_to(project.root) for path in self._jobs if path.is_relative_to(project.root)]
 
     def takes(self, case: Case) -> bool:
-        """Whether a case is meant."""
+        """Tell whether a case is selected."""
         return self._all or case.path in self._paths or any(self._means(name, case) for name in self._names)
 
     def _means(self, selector: str, case: Case) -> bool:
         return selector in (case.name, case.job) or _matches(case, selector)
 
     def check_used(self, found: Sequence[Case]) -> None:
-        """Raises UsageError or NothingToDo for a selector that no case answers to."""
+        """Raise UsageError or NothingToDo for a selector that selects no case."""
         for selector in self._names:
             if any(self._means(selector, case) for case in found):
                 continue

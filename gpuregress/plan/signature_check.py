@@ -1,4 +1,4 @@
-"""A case's arguments against the kernels' own signatures, once the source is compiled."""
+"""Check of a case's arguments against the signatures of its compiled kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarat
 
 
 def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
-    """What the kernels' signatures contradict.
+    """Compare a case's arguments with its kernels' signatures.
 
     Args:
         case: with its launches.
@@ -31,7 +31,7 @@ def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
 
 
 def unset_constants(case: Case, program: Program) -> tuple[str, ...]:
-    """What to say of `__constant__` variables that the case's kernels read and no buffer fills.
+    """Warn of `__constant__` variables that the case's kernels read and no buffer fills.
 
     Args:
         case: with its launches.
@@ -51,7 +51,7 @@ def unset_constants(case: Case, program: Program) -> tuple[str, ...]:
 
 
 def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError, ...]:
-    """What the signatures of a gold standard's kernels contradict.
+    """Compare the arguments of a reference with its kernels' signatures.
 
     Args:
         case: with its references.
@@ -64,7 +64,7 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
 
 
 def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ...]:
-    """The places where a job asks for kernels or variables that its source does not have.
+    """Locate the kernels and variables that the source does not have.
 
     Args:
         case: whose source, or whose gold standard's, does not have them.
@@ -106,7 +106,7 @@ def _contradictions(
 
 
 def _memory(case: Case, program: Program) -> dict[Key, str]:
-    """The program's own variables with the case's buffers, if that is over the case's limit."""
+    """Compare the memory of variables and buffers with the case's limit."""
     variables = _variable_bytes(program.ptx) if program.ptx else 0
     buffers = sum(_buffer_bytes(buffer) for buffer in case.buffers.values() if buffer.symbol is None)
     limit = case.limits.memory or default_memory()
@@ -152,7 +152,7 @@ def _document(path: Path) -> Document:
 
 
 def _launch_problems(launch: Launch, entry: Entry, *, sizes_only: bool) -> list[tuple[int | None, str]]:
-    """What contradicts the kernel; a cubin tells its parameters' sizes, but not what they are."""
+    """Compare one launch with its kernel; a cubin tells the sizes of parameters, but not their kinds."""
     if len(launch.args) != len(entry.parameters):
         return [(None, f"{launch.kernel} takes {_count(len(entry.parameters), 'argument')}, not {len(launch.args)}")]
     pairs = zip(launch.args, entry.parameters, strict=True)
@@ -240,7 +240,7 @@ def _scalar_hint(parameter: Parameter) -> str:
 
 
 def layout(argument: Argument) -> tuple[int, int]:
-    """An argument's size and alignment in bytes; a struct's members lie as C lays them."""
+    """Return an argument's size and alignment in bytes, with a struct's members laid out as in C."""
     if argument.kind in ("buffer", "null"):
         return 8, 8
     if argument.kind == "scalar":
@@ -255,7 +255,7 @@ def layout(argument: Argument) -> tuple[int, int]:
 
 
 def shown(source: Source, kernel: str, entry: Entry) -> str:
-    """A kernel as its source declares it: `saxpy(int n, float a, const float* x, float* y)`."""
+    """Quote a kernel's declaration: `saxpy(int n, float a, const float* x, float* y)`."""
     path = Path(source.path)
     plain = cxx_declarations.strip_template_arguments(kernel)
     if path.suffix in include_scanner.SUFFIXES:

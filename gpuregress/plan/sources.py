@@ -1,4 +1,4 @@
-"""A job's source: where it is, how it is compiled, and the revision that its dumps carry."""
+"""Source of a job: its file, its compilation, and the revision of its dumps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWNED = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What is the same in all cases of a job.
+    """Facts of a source that all cases of a job share.
 
     Attributes:
         path: the source, absolute.
@@ -50,7 +50,7 @@ class SourceFacts:
 
 
 def facts(file: JobFile, job_name: str, project: Project, problems: Problems, labels: Labels) -> SourceFacts | None:
-    """Finds a job's source; None where something is wrong with it, which is noted.
+    """Locate a job's source; None if it is invalid, which is reported.
 
     Args:
         file: the job.
@@ -112,7 +112,7 @@ def _labelled(
 def of_program(
     case: records.Case, program: records.Program, recorded: Callable[[str, str], Collection[str]]
 ) -> tuple[records.Case, str | None]:
-    """A case with the revision that its compiled program gives it, and what the user is told of it.
+    """Return a case with the revision of its compiled program, and a note for the user.
 
     Where the source's text does not tell all that it reads, what it was compiled to does. Else the case is as planned.
 
@@ -150,7 +150,7 @@ def _is_flag(option: str, flag: str) -> bool:
 
 
 def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[records.Launch, ...]) -> records.Source:
-    """The source as a case compiles it.
+    """Return the source as a case compiles it.
 
     Args:
         file: the job.
@@ -168,7 +168,7 @@ def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[reco
 def of_reference(
     file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[records.Launch, ...], name: str
 ) -> records.Source | None:
-    """The source of the kernels that compute one buffer's gold standard; None where it is not there, which is noted.
+    """Return the source of a reference's kernels; None if it does not exist, which is reported.
 
     Args:
         file: the job.

@@ -1,4 +1,4 @@
-"""The buffer in which a kernel reports its own errors, where it is a variable of the source that no buffer names."""
+"""Status buffer of a kernel that is a variable of the source and not among the job's buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")
 
 
 def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFile:
-    """A job whose status is among its buffers.
+    """Add the status variable to the buffers of a job.
 
     Args:
         file: the job; `status: d_status` may name a `__device__` variable of its source.
@@ -51,7 +51,7 @@ def _variables(source: Path) -> list[str]:
 
 
 def _variable(source: Path, name: str) -> BufferSpec | None:
-    """`__device__ int d_status[4];` → an int32 buffer of 4, filled with zeros."""
+    """Declare a variable as a buffer: `__device__ int d_status[4];` is an int32 buffer of 4, filled with zeros."""
     plain = include_scanner.without_comments(_text(source))
     found = re.search(
         rf"\b__(?:device|managed)__\s+([A-Za-z_][\w \t]*?)\s+{re.escape(name)}\b((?:\s*\[\s*[0-9]+\s*\])*)\s*[;={{]",

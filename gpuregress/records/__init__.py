@@ -1,4 +1,4 @@
-"""What travels between the rooms: frozen, free of I/O, and JSON on the wire.
+"""Frozen records that rooms exchange: free of I/O, with a JSON form.
 
 `to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """

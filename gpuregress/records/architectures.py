@@ -1,4 +1,4 @@
-"""Limits by architecture: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+"""Limits of GPU architectures, from the CUDA C++ Programming Guide.
 
 The one table of such numbers: jobs are checked against it, and the virtual GPU refuses what is beyond it. What the
 guide does not say was asked of nvJitLink 13.5.
@@ -13,7 +13,7 @@ from gpuregress.records.cases import Dim3
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What one architecture takes; bytes, unless another unit is named.
+    """The limits of one architecture; bytes, unless another unit is named.
 
     Attributes:
         name: `sm_90`.

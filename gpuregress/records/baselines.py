@@ -1,4 +1,4 @@
-"""What somebody accepted, and what it was made of."""
+"""Records of accepted baselines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpuregress.records.dumps import Dump
 
 @dataclass(frozen=True, slots=True)
 class MadeOf:
-    """What decided a case's results besides the harness: what a difference is explained with.
+    """The facts that decided a case's results besides the harness; they explain a difference.
 
     Attributes:
         source: digest of the source and all it includes.
@@ -63,7 +63,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The dumps of a case that somebody accepted.
+    """The accepted dumps of a case.
 
     Attributes:
         case: its name.

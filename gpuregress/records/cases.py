@@ -1,4 +1,4 @@
-"""What to run: a case with every number worked out."""
+"""Records of a planned case, with every expression evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How a buffer is filled before the first launch.
+    """The contents of a buffer before the first launch.
 
     Attributes:
         kind: a name from `inputs.FILLS`.
@@ -28,7 +28,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """How kernels read a buffer that is passed as a texture, or as a surface.
+    """The sampling of a buffer that kernels take as a texture or a surface.
 
     Attributes:
         filter: `point` takes the nearest element, `linear` mixes its neighbours.
@@ -72,7 +72,7 @@ class Buffer:
 
     @property
     def is_poisoned(self) -> bool:
-        """Whether it holds the poison before the first launch: neither a fill nor a variable's initial value."""
+        """Tell whether it holds the poison before the first launch: it has neither a fill nor an initial value."""
         return self.fill is None and self.symbol is None
 
 
@@ -101,7 +101,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch of one kernel, every number worked out.
+    """One launch of one kernel.
 
     Attributes:
         kernel: its C++ name, as `block_sum<float>`.
@@ -124,7 +124,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kernel source and how to compile it.
+    """A kernel source and the options of its compilation.
 
     Attributes:
         path: absolute; `.cu`, `.ptx` or `.cubin`.
@@ -151,7 +151,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Outliers:
-    """So many elements may miss the first bound, none this second one."""
+    """A budget of elements that may miss the first bound, and the second bound that they must keep."""
 
     fraction: float
     rtol: float = 0.0
@@ -160,7 +160,7 @@ class Outliers:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What "the same" means for a buffer; all defaults: every bit, in order.
+    """A comparison rule of a buffer; all defaults: every bit equal, in order.
 
     Attributes:
         rtol: |actual - baseline| <= atol + rtol * |baseline|; None: not given.
@@ -190,7 +190,7 @@ class Rule:
 
     @property
     def is_exact(self) -> bool:
-        """Whether only identical bits, in order, pass."""
+        """Tell whether only identical bits, in order, pass."""
         return self == Rule()
 
 
@@ -204,7 +204,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a case may use: seconds, and bytes of device memory (0: what the device has)."""
+    """The resources that a case may use: seconds, and bytes of device memory (0: all of the device)."""
 
     timeout: float = 30.0
     memory: int = 0
@@ -249,7 +249,7 @@ class CaseSettings(Sparse):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceKernel:
-    """A gold standard that is computed by kernels: their source, and their launches on freshly filled buffers."""
+    """A reference computed by trusted kernels: their source, and their launches on freshly filled buffers."""
 
     source: Source
     launches: tuple[Launch, ...]
@@ -315,7 +315,7 @@ class Case:
 
     @property
     def initial_buffers(self) -> dict[str, Buffer]:
-        """Name → the buffer that its memory was before the first launch: launches may exchange buffers."""
+        """Map each name to the buffer that its memory was before the first launch: launches may exchange buffers."""
         names = {name: name for name in self.buffers}
         for launch in self.launches:
             for first, second in launch.swap:
@@ -324,7 +324,7 @@ class Case:
 
     @property
     def launch_numbers(self) -> int:
-        """How many numbers of the launch log it takes: its repeats, samples and gold standards counted."""
+        """Count the log numbers that it takes, with its repeats, samples and references."""
         timing = self.settings.timing
         runs = self.repeat + (self.settings.poison == "twice")
         runs += timing.warmup + timing.samples if timing else 0

@@ -1,5 +1,6 @@
-"""Observations of a worker beside a case's dumps: unwritten elements, repeats, timing, references, tools, errors.
+"""Observations of a worker beside a case's dumps.
 
+They hold unwritten elements, repeats, timing, references, the findings of tools, and errors.
 The keys of their JSON form are those of `verdicts.jsonl` and results.json; fields at their defaults have none.
 """
 

@@ -31,7 +31,7 @@ FAULT_KINDS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What went wrong in a kernel.
+    """A fault of a kernel.
 
     Attributes:
         kind: one of FAULT_KINDS.
@@ -60,7 +60,7 @@ class LaunchTime:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a worker says of a case it ran.
+    """The result of a case on a worker.
 
     Attributes:
         case: its name.

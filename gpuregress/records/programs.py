@@ -1,4 +1,4 @@
-"""What was compiled, and the device that runs it."""
+"""Records of compiled programs and of devices."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A device as logs and baselines record it.
+    """The facts of a device that logs and baselines record.
 
     Attributes:
         name: `cpu` or `cuda:0`.

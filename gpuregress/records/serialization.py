@@ -1,4 +1,4 @@
-"""Any record as plain JSON and back; what does not fit its record exactly is refused."""
+"""Serialization of records to plain JSON and back; anything that does not fit its record is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Reader = Callable[[Any], Any]
 
 
 def to_json(record: Any) -> Any:
-    """A record as plain JSON values: dataclasses become objects, tuples become lists.
+    """Convert a record to plain JSON values: dataclasses become objects, tuples become lists.
 
     An object has every field of its record; of a `Sparse` one only those that do not have their default values.
     """
@@ -60,7 +60,7 @@ def _defaults(kind: Hashable) -> dict[str, Any]:
 
 
 def from_json(kind: type[R], data: Any) -> R:
-    """The record that `to_json` made `data` of.
+    """Rebuild the record that `to_json` converted.
 
     Args:
         kind: a record class.
@@ -88,7 +88,7 @@ def _field_readers(kind: Hashable) -> dict[str, Reader]:
 
 @cache
 def _reader(hint: Any) -> Reader:
-    """What makes a value of this type of JSON, or raises TypeError."""
+    """Return the function that reads a value of this type from JSON; it raises TypeError."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return lambda value: value

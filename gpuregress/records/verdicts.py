@@ -1,4 +1,4 @@
-"""What the comparisons say: of an element, a buffer, a case, a run."""
+"""Records of verdicts: on an element, a buffer, a case, a run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a difference looks like, in words.
+    """The pattern of a difference.
 
     Attributes:
         pattern: a name from `diagnose`'s list.
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One buffer against what it should be.
+    """The comparison of one buffer with its expected contents.
 
     Attributes:
         buffer: its name.
@@ -100,7 +100,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class BufferVerdict:
-    """A buffer's verdict and all behind it: the paths are for people, "" where there is no such file."""
+    """A buffer's verdict with its comparisons; the paths are for people, "" if there is no such file."""
 
     name: str
     status: Status = field(metadata={"key": "word"})
@@ -146,7 +146,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A case that should be there and is not: it vanished since the last nightly run, or only its baseline is left.
+    """An expected case that is missing: it vanished since the last nightly run, or only its baseline is left.
 
     Attributes:
         case: its name.
@@ -159,7 +159,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A whole run.
+    """The results of a whole run.
 
     Attributes:
         run: its name, `20261120T020000Z-3f2a`.
@@ -195,9 +195,9 @@ class RunSummary:
 
     @property
     def interrupted(self) -> bool:
-        """Whether ^C stopped it."""
+        """Tell whether ^C stopped it."""
         return self.state == "interrupted"
 
     def count(self, status: Status) -> int:
-        """How many cases ended with this verdict."""
+        """Count the cases with this verdict."""
         return sum(verdict.status == status for verdict in self.verdicts)

@@ -1,4 +1,4 @@
-"""One case on one device: fill, log, launch, read, dump. Compares nothing."""
+"""Execution of one case on one device: fill, log, launch, read, dump. Compares nothing."""
 
 from gpuregress.runner.execution import run_case
 

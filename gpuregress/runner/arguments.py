@@ -1,4 +1,4 @@
-"""A kernel's arguments as its parameter space holds them."""
+"""Encoding of a kernel's arguments for its parameter space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpuregress.records import Argument
 def pack(
     argument: Argument, memory: Mapping[str, Memory], handles: Mapping[int, int] | None = None
 ) -> tuple[bytes, int]:
-    """An argument's bytes as the kernel's parameter space holds them, and its alignment.
+    """Encode an argument, and return its bytes and alignment.
 
     Args:
         argument: what the case passes.

@@ -1,4 +1,4 @@
-"""A buffer as the device holds it after the launches: read whole, or in pieces where it is large."""
+"""Access to a buffer on the device: read whole, or in pieces if it is large."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Pieced(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BufferReader:
-    """A buffer's memory and what lies in it.
+    """A buffer and its memory on the device.
 
     Attributes:
         memory: where it is on the device.
@@ -47,7 +47,7 @@ class BufferReader:
 
     @property
     def element(self) -> ElementType:
-        """What it holds."""
+        """The element type."""
         return dtypes.parse(self.buffer.dtype)
 
     @property
@@ -57,15 +57,15 @@ class BufferReader:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is to be read in pieces."""
+        """Tell whether it is to be read in pieces."""
         return self.size >= LARGE
 
     def array(self) -> Array:
-        """All of it, in the buffer's shape."""
+        """Read all of it, in the buffer's shape."""
         return self.memory.read(0, self.size).view(self.element.storage).reshape(self.buffer.shape)
 
     def pieces(self) -> Iterator[Array]:
-        """All of it, flat, piece after piece; each is valid until the next is asked for."""
+        """Read it piece by piece, flat; each piece is valid until the next one."""
         unit = self.element.size
         if isinstance(self.memory, _Pieced):
             for piece in self.memory.read_pieces(0, self.size, unit=unit):
@@ -76,7 +76,7 @@ class BufferReader:
             yield self.memory.read(start, min(step, self.size - start)).view(self.element.storage)
 
     def initialise(self, array: Array | None, word: bytes = POISON) -> None:
-        """Writes what the buffer holds before the first launch.
+        """Write the contents before the first launch.
 
         Args:
             array: its fill; None: an output, which is poisoned, unless it is a symbol: that keeps its initialiser's.
@@ -91,7 +91,7 @@ class BufferReader:
 
 
 def changes(readout: BufferReader, before: Array) -> OverwrittenInput:
-    """The elements of a buffer that do not hold their fill.
+    """Find the elements of a buffer that do not hold their fill.
 
     Args:
         readout: the buffer as it is now.

@@ -1,4 +1,4 @@
-"""A case's buffers written as dumps, whole or in pieces, and their digests."""
+"""Dumps of a case's buffers, written whole or in pieces, and their digests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class DumpFolder:
-    """Where a case's dumps go; they are flushed to disk by whoever ends the run.
+    """The folder of a case's dumps; the end of the run flushes them to disk.
 
     Attributes:
         case: whose buffers.
@@ -31,15 +31,15 @@ class DumpFolder:
     folder: Path
 
     def within(self, name: str) -> DumpFolder:
-        """The same case's dumps in a folder inside this one."""
+        """Return a folder inside this one, for dumps of the same case."""
         return DumpFolder(self.case, self.folder / name)
 
     def beside(self, name: str) -> DumpFolder:
-        """The same case's dumps in a folder beside this one."""
+        """Return a folder beside this one, for dumps of the same case."""
         return DumpFolder(self.case, self.folder.parent / name)
 
     def write(self, name: str, array: Array, known: Mapping[str, str], element: ElementType | None = None) -> Dump:
-        """A dump of a whole buffer.
+        """Dump a whole buffer.
 
         Args:
             name: the buffer's.
@@ -52,7 +52,7 @@ class DumpFolder:
         return writer.write(self._path(name), array, element, buffer.shape, known=_files(known), durable=False)
 
     def stream(self, readout: BufferReader, known: Mapping[str, str]) -> Dump:
-        """A dump whose text is made of one piece while the next is on its way: the host never holds it all."""
+        """Dump a buffer piece by piece: formatting and reading overlap, and the host never holds all of it."""
         buffer, element = readout.buffer, readout.element
         path = self._path(buffer.name)
         if known:
@@ -70,7 +70,7 @@ class DumpFolder:
 
 
 def digest_of(readout: BufferReader) -> str:
-    """The digest of a buffer on the device, piece by piece."""
+    """Compute the digest of a buffer on the device, piece by piece."""
     raw = digest.RawDigest(readout.element)
     for piece in readout.pieces():
         raw.add(piece)

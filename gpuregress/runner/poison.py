@@ -1,4 +1,4 @@
-"""What outputs hold before the first launch, and which elements still hold it afterwards.
+"""Poison pattern of outputs, and detection of elements that were never written.
 
 The 16-bit word 0x7ffd over and over is a NaN as float16, bfloat16, float32 and float64, 2147319805 as int32 and 32765
 as int16, and never a result by accident. What still holds it was never written; it is counted where the raw bytes are.
@@ -26,7 +26,7 @@ Array = npt.NDArray[np.generic]
 
 
 def poison(size: int, word: bytes = POISON) -> Bytes:
-    """`size` bytes of the pattern that outputs hold before the first launch.
+    """Return `size` bytes of the pattern.
 
     Args:
         size: how many.
@@ -104,7 +104,7 @@ def _has_nan(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
 
 
 def _has_poisoned_part(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
-    """Where a part of four bytes or more still holds the poison: a shorter one holds it by chance too often."""
+    """Find the elements of which a part of at least four bytes holds the poison: shorter ones may by chance."""
     found = np.zeros(flat.size, np.bool_)
     for column, part in zip(element.columns(flat), element.parts, strict=True):
         if part.scalar.size >= 4:
@@ -140,7 +140,7 @@ def poison_shows(first: Array, second: Array) -> PoisonDependence | None:
 
 
 def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:
-    """For each element, whether every byte of it is still the pattern's; flat.
+    """Tell for each element whether every byte of it is still the pattern's; flat.
 
     Args:
         array: any shape and storage dtype; its first byte lies where the pattern begins.
@@ -158,12 +158,12 @@ def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:
 
 
 def as_bytes(array: Array) -> Bytes:
-    """An array's memory as one row of bytes, without a copy where it is contiguous."""
+    """View an array's memory as one row of bytes, without a copy if it is contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _extend(ranges: list[list[int]], untouched: npt.NDArray[np.bool_], at: int) -> None:
-    """Adds the stretches of a piece that begins at element `at`; one that goes on over the border stays one."""
+    """Append the ranges of a piece that begins at element `at`; one across the border is joined."""
     if len(ranges) > MOST_RANGES or not untouched.any():
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([False], untouched, [False])).astype(np.int8)))

@@ -1,4 +1,4 @@
-"""Gold standards: the user's own function of the inputs, run here in the worker, where a crash of it harms nobody.
+"""References computed by the user's Python functions, in the worker.
 
     def block_sums(inputs: Mapping[str, Array], case: Case) -> Array
 
@@ -31,7 +31,7 @@ class ReferenceFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceResult:
-    """A gold standard.
+    """A reference.
 
     Attributes:
         array: the buffer's shape, its storage dtype, rounded to nearest where need be.
@@ -43,7 +43,7 @@ class ReferenceResult:
 
 
 def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array]) -> ReferenceResult:
-    """What the function says the buffer should hold.
+    """Call the function for a buffer's reference.
 
     Args:
         function: `/abs/module.py:name`.
@@ -80,7 +80,7 @@ def _shaped(result: Any, case: Case, buffer: str, function: str) -> ReferenceRes
 
 
 def _standard(array: Array, element: ElementType, shape: tuple[int, ...]) -> ReferenceResult:
-    """Exactly as it is; else, where the buffer holds floats, as float64 and rounded.
+    """Convert an array to the buffer's type exactly; else, for floats, to float64 and rounded.
 
     Raises:
         NotRepresentable: float64 cannot hold it either, or the buffer's type has nothing as large.
@@ -102,7 +102,7 @@ def _load(function: str) -> Callable[[Mapping[str, Array], Case], Any]:
 
 
 def _given(array: Array, dtype: str) -> Array:
-    """A buffer as the user's function gets it."""
+    """Return a buffer as the user's function gets it."""
     element = dtypes.parse(dtype)
     has_bfloat16 = any(part.scalar.kind == "bfloat" for part in element.parts)
     view = _with_numbers(array, element) if has_bfloat16 else array.view()
@@ -111,7 +111,7 @@ def _given(array: Array, dtype: str) -> Array:
 
 
 def _with_numbers(array: Array, element: ElementType) -> Array:
-    """The same with its bfloat16 parts as float32."""
+    """Convert the bfloat16 parts of an array to float32."""
     numbers = [
         dtypes.to_float(column, part.scalar) for part, column in zip(element.parts, element.columns(array), strict=True)
     ]

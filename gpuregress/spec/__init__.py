@@ -1,1 +1,1 @@
-"""Jobs: what their files say, judged and worked out."""
+"""Job files: their models, the resolution of a case, and their documentation."""

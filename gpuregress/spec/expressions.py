@@ -81,7 +81,7 @@ class Expression:
     _tree: ast.expr
 
     def evaluate(self, names: Parameters) -> Number:
-        """Its value.
+        """Compute the value.
 
         Args:
             names: parameter → number.
@@ -119,7 +119,7 @@ def parse(text: str) -> Expression:
 
 
 def evaluate(value: float | str, names: Parameters) -> Number:
-    """A number, or an expression's value.
+    """Evaluate a number or an expression.
 
     Args:
         value: a number, or text.
@@ -132,7 +132,7 @@ def evaluate(value: float | str, names: Parameters) -> Number:
 
 
 def evaluate_whole(value: float | str, names: Parameters) -> int:
-    """The same where only an integer will do.
+    """Evaluate an expression whose value must be an integer.
 
     Raises:
         ExpressionError: also where the value has a fraction.
@@ -147,7 +147,7 @@ def evaluate_whole(value: float | str, names: Parameters) -> int:
 
 
 def label(value: float | str) -> str:
-    """The expression's text where it is a plain name, as the launch log writes it before the value; "" otherwise."""
+    """Return the text of an expression that is a plain name, as the launch log writes it; "" for others."""
     return value.strip() if isinstance(value, str) and re.fullmatch(r"\s*[A-Za-z_]\w*\s*", value) else ""
 
 
@@ -235,7 +235,7 @@ def _unexpected(token: _Token) -> _Invalid:
 
 
 def _check(tree: ast.expr) -> None:
-    """Refuse deep nesting, and what is no call of a function with its number of arguments."""
+    """Refuse deep nesting, tuples, and calls with a wrong number of arguments."""
     pending: list[tuple[ast.AST, int]] = [(tree, 1)]
     while pending:
         node, depth = pending.pop()

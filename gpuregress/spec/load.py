@@ -1,4 +1,4 @@
-"""A job file → its model, with every error of the file at once.
+"""Loading of a job file: YAML, then validation, with all errors at once.
 
 A part that is wrong is taken out and the rest is judged further, so that an unknown key in line 3 does not hide a block
 of 2048 threads in line 20. What was taken out is remembered, so that nothing is reported that only follows from it.
@@ -41,7 +41,7 @@ _SECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A job that was read.
+    """A loaded job file.
 
     Attributes:
         document: the file, with its lines.
@@ -61,18 +61,18 @@ class JobFile:
         return self.document.path
 
     def positions(self, section: str) -> list[int]:
-        """Where the entries of a list that are left in the model stand in the file."""
+        """Return the positions in the file of those entries of a list that are valid."""
         written = self.document.data.get(section) if isinstance(self.document.data, dict) else None
         count = len(written) if isinstance(written, list) else 0
         return [position for position in range(count) if (section, position) not in self.broken]
 
     def is_broken(self, *sections: str) -> bool:
-        """Whether anything was taken out of one of these top-level keys."""
+        """Tell whether an invalid part was removed from one of these top-level keys."""
         return any(key[0] in sections for key in self.broken)
 
 
 def load_file(path: Path) -> JobFile:
-    """Reads a job and keeps what is right of it.
+    """Load a job file, without its invalid parts.
 
     Args:
         path: the YAML file.

@@ -1,4 +1,4 @@
-"""pydantic's errors in words for people, at the keys that stand in the file."""
+"""Messages for pydantic's validation errors, at the keys of the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {"dict": "a mapping", "list": "a list", "str": "text"}
 
 
 def key_of(data: Any, error: ErrorDetails) -> Key:
-    """The error's place as the file has it: what the models insert on their way is left out."""
+    """Return the key of an error in the file, without the steps that models insert."""
     key: list[str | int] = []
     place: Any = data
     parts = [part for part in error["loc"] if part != "[key]"]
@@ -38,13 +38,13 @@ def _follows(place: Any, part: int | str) -> bool:
 
 
 def message_of(error: ErrorDetails) -> str:
-    """What is wrong, and what would have been right."""
+    """Return the message of an error."""
     wording = _WORDINGS.get(error["type"])
     return wording(error) if wording else f"is {show(error['input'])}: {error['msg']}"
 
 
 def known_keys(loc: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The keys of the mapping at this place of a job, () where any name will do."""
+    """Return the keys of the mapping at this location of a job; () if any name is valid."""
     annotation: Any = JobSpec
     for part in loc:
         annotation = _unwrapped(annotation)
@@ -60,7 +60,7 @@ def known_keys(loc: tuple[int | str, ...]) -> tuple[str, ...]:
 
 
 def _unwrapped(annotation: Any) -> Any:
-    """Without Annotated and without `| None`."""
+    """Strip Annotated and `| None` from an annotation."""
     while True:
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:

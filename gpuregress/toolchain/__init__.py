@@ -1,4 +1,4 @@
-"""C++ → PTX → cubin, for every device: compiled once, kept on disk by content."""
+"""Compilation of CUDA C++ to PTX and cubin, cached by content."""
 
 from gpuregress.toolchain.cache import check_folder
 from gpuregress.toolchain.include_scanner import SourceInputs

@@ -1,4 +1,4 @@
-"""The architectures that the pinned compiler knows."""
+"""Architectures of the pinned compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = re.compile(r"sm_([0-9]{2,3})([af]?)")
 
 
 def problem(arch: str) -> str | None:
-    """Why a text is no architecture to compile for, with what is possible; None if it is one."""
+    """Explain why a text is not an architecture of this compiler; None if it is one."""
     match = _NAME.fullmatch(arch)
     number = int(match[1]) if match else 0
     least = {"": 0, "a": _WITH_OWN_FEATURES, "f": _WITH_FAMILIES}[match[2] if match else ""]

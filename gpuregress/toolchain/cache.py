@@ -1,4 +1,4 @@
-"""Compiled programs on disk, by content.
+"""Cache of compiled programs on disk, addressed by content.
 
 An entry is named by the digest of all that decides its bits: the sources' text, the options, the architecture, the
 contract, the names asked for, and the compiler's minor version. No path of the machine goes in, so that a folder
@@ -39,7 +39,7 @@ _FOLDER_MODE = 0o755
 
 
 def folder() -> Path:
-    """Where compiled things are kept: `GPUREGRESS_CACHE`, else `gpuregress` in the user's cache folder (XDG)."""
+    """Return the folder of the cache: `GPUREGRESS_CACHE`, else `gpuregress` in the user's cache folder (XDG)."""
     named = os.environ.get("GPUREGRESS_CACHE")
     if named:
         return Path(named).expanduser().absolute()
@@ -58,12 +58,12 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def file_path(key: str, suffix: str) -> Path:
-    """Where the entry `key` keeps its file with this suffix (`.ptx`, `.cubin`, `.json`)."""
+    """Return the path of an entry's file with this suffix (`.ptx`, `.cubin`, `.json`)."""
     return folder() / "programs" / key[:2] / f"{key}{suffix}"
 
 
 def load(key: str) -> dict[str, Any] | None:
-    """An entry's record, if it is there and whole.
+    """Load an entry's record; None if it is missing or damaged.
 
     Args:
         key: the digest.
@@ -92,7 +92,7 @@ def load(key: str) -> dict[str, Any] | None:
 
 
 def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    """Writes an entry, the record last, so that a record on disk always has its files.
+    """Write an entry, the record last, so that a record on disk always has its files.
 
     Args:
         key: the digest.
@@ -113,7 +113,7 @@ def store(key: str, record: Mapping[str, Any], files: Mapping[str, bytes]) -> No
 
 
 def check_folder() -> None:
-    """Holds the cache's folder against who may write it.
+    """Refuse a cache folder that other users may write.
 
     Raises:
         StorageError: it belongs to another user, or others may write it.
@@ -122,7 +122,7 @@ def check_folder() -> None:
 
 
 def check(place: Path) -> None:
-    """Holds the cache's folder, and those in it down to a place, against who may write them.
+    """Refuse folders of the cache, down to this one, that other users may write.
 
     Args:
         place: a folder in the cache, or the cache's own; it may be missing.
@@ -139,7 +139,7 @@ def check(place: Path) -> None:
 
 
 def make_folder(place: Path) -> None:
-    """Makes a folder in the cache, and the cache's own, such that nobody else may write them.
+    """Make a folder in the cache that only this user may write.
 
     Raises:
         OSError: no space, no permission.
@@ -189,7 +189,7 @@ def _digest(key: str, digests: Mapping[str, str], record: Mapping[str, Any]) -> 
 
 
 def prune(root: Path, limit_bytes: int = _LIMIT_BYTES) -> int:
-    """Deletes the entries used longest ago until a folder is below its limit.
+    """Delete the least recently used entries until a folder is below its limit.
 
     Args:
         root: a folder of `XX/KEY.suffix` files; files of one key go together.

@@ -1,4 +1,4 @@
-"""The compiler's messages, with our files' paths, and what to do about the commonest ones."""
+"""Translation of NVRTC's messages: paths of the project, and hints for common mistakes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HOST_SIGNS = (
 
 
 def unknown_names(log: str, asked: Iterable[str]) -> tuple[str, ...]:
-    """The names asked for that the source does not have, where nothing else is wrong with it.
+    """Return the requested names that the source lacks, if nothing else is wrong with it.
 
     Args:
         log: as NVRTC wrote it; it spells names with spaces between all words.
@@ -59,7 +59,7 @@ def unknown_names(log: str, asked: Iterable[str]) -> tuple[str, ...]:
 
 
 def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
-    """NVRTC's log as one of our messages: `kernels/saxpy.cu:12: error: …`, and what helps.
+    """Translate NVRTC's log: `kernels/saxpy.cu:12: error: …`, with a hint.
 
     Args:
         log: as NVRTC wrote it.
@@ -82,7 +82,7 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
 
 
 def _looks_defined_elsewhere(text: str, source: Source) -> bool:
-    """Whether a name that nobody declared is written as macros are, or stands in the source twice: no typing error."""
+    """Tell whether an undeclared name is a macro's, or is used twice and so no typing error."""
     missed = set(re.findall(r'error: identifier "(\w+)" is undefined', text))
     try:
         words = re.findall(r"\w+", Path(source.path).read_text(encoding="utf-8", errors="replace")) if missed else []
@@ -92,7 +92,7 @@ def _looks_defined_elsewhere(text: str, source: Source) -> bool:
 
 
 def places(log: str, source: Source) -> str:
-    """A log with `file(12): ` as `path/file:12: `, the path from the working folder where it is below that."""
+    """Rewrite `file(12): ` to `path/file:12: `, with the path from the working folder."""
     own = Path(source.path)
 
     def place(match: re.Match[str]) -> str:
@@ -103,7 +103,7 @@ def places(log: str, source: Source) -> str:
 
 
 def shown(path: Path) -> str:
-    """A path as messages write it: from the working folder where it is below that, absolute otherwise."""
+    """Shorten a path in messages: relative to the working folder, or absolute."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -111,7 +111,7 @@ def shown(path: Path) -> str:
 
 
 def portable_paths(ptx: str, folders: Iterable[Path]) -> str:
-    """PTX whose `.file` lines name files from the folder of the search they lie in, the same on every machine."""
+    """Rewrite `.file` lines of PTX to paths that are equal on every machine."""
     roots = sorted({str(folder) for folder in folders}, key=len, reverse=True)
 
     def directive(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a cubin says of itself: its kernels, their parameters, its variables, its architecture.
+"""Reader of cubin files: kernels, parameters, variables, architecture.
 
 A cubin is a 64-bit little-endian ELF file. A kernel `k` has a section `.text.k`, and in `.nv.info.k` one KPARAM_INFO
 attribute (format 4, attribute 0x17; NVIDIA's cuobjdump -elf prints them so) a parameter: ordinal, offset, size.
@@ -46,7 +46,7 @@ class _Symbol:
 
 
 def parse(data: bytes) -> CubinModule:
-    """Reads a cubin.
+    """Read a cubin.
 
     Args:
         data: the whole file.
@@ -90,7 +90,7 @@ def _parse(data: bytes) -> CubinModule:
 
 
 def _architecture(data: bytes) -> str:
-    """From the header's e_flags: the low byte, and since ABI version 8 the one above (LLVM's ELF.h, EF_CUDA_SM)."""
+    """Decode the header's e_flags: the low byte, since ABI version 8 the one above (LLVM's ELF.h, EF_CUDA_SM)."""
     (flags,) = struct.unpack_from("<I", data, 48)
     number = (flags >> 8 if data[8] >= _NEWER_FLAGS else flags) & 0xFF
     return f"sm_{number}" if number else ""

@@ -1,4 +1,4 @@
-"""Kernels as the C++ source declares them: names, template parameters, parameters.
+"""Scanner for the kernels that a C++ source declares: names, template parameters, parameters.
 
 A scanner for `__global__` functions, not a C++ parser: it knows comments, strings, namespaces, templates, `extern "C"`,
 attributes such as `__launch_bounds__(…)`, and default arguments. What only a preprocessor could see (a kernel made by a
@@ -29,7 +29,7 @@ _INTEGERS = re.compile(r"bool|uint|ushort|ulong|uchar|clock_t|(?:std::)?(?:size_
 
 @dataclass(frozen=True, slots=True)
 class CxxParameter:
-    """A kernel's parameter as the source writes it.
+    """A kernel's parameter in the source.
 
     Attributes:
         name: "" where the source gives none.
@@ -71,7 +71,7 @@ class Declaration:
 
 
 def declarations(text: str) -> tuple[Declaration, ...]:
-    """The kernels that a C++ source declares or defines, in its order, each once.
+    """Return the kernels that a C++ source declares or defines, in order, each once.
 
     Args:
         text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
@@ -83,7 +83,7 @@ def declarations(text: str) -> tuple[Declaration, ...]:
 
 
 def name_parameters(entry: Entry, kernel: str, declared: Iterable[Declaration]) -> Entry:
-    """An entry with its parameters' names, and kinds that the source knows better than the compiled code.
+    """Complete an entry with the names and kinds of parameters from the source.
 
     Args:
         entry: from the PTX.
@@ -109,7 +109,7 @@ def strip_template_arguments(kernel: str) -> str:
 
 
 def unknown_names(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]:
-    """What to say of kernels or variables that a source does not have, with those that it has."""
+    """Explain unknown kernels and variables, with a list of the existing ones."""
     found = {}
     kernels = [str(declaration) for declaration in declarations(text)]
     for name in unknown:
@@ -131,7 +131,7 @@ def unknown_names(unknown: Iterable[str], source: Source, text: str) -> dict[str
 
 
 def variable_names(text: str) -> list[str]:
-    """The `__constant__` and `__device__` variables that a source declares, without their namespaces."""
+    """List the `__constant__` and `__device__` variables of a source, without their namespaces."""
     plain = without_comments(text)
     found = re.findall(
         r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])", plain
@@ -295,14 +295,14 @@ def _parameter(words: list[str]) -> CxxParameter:
 
 
 def _pointee(words: list[str]) -> list[str]:
-    """What qualifies the type that the outermost `*` points to: of `const float **p` nothing, for `*p` may change."""
+    """Return the qualifiers of the type that the outermost `*` points to: none for `const float **p`."""
     outermost = len(words) - 1 - words[::-1].index("*")
     inner = words[:outermost]
     return inner[len(inner) - inner[::-1].index("*") :] if "*" in inner else inner
 
 
 def _is_type_word(words: list[str]) -> bool:
-    """Whether the last word still belongs to the type: `unsigned int`, `a::b`, `const float`."""
+    """Tell whether the last word belongs to the type: `unsigned int`, `a::b`, `const float`."""
     builtin = {"char", "short", "int", "long", "float", "double", "bool", "unsigned", "signed", "const"}
     return words[-1] in builtin or words[-2] == "::" or all(word == "const" for word in words[:-1])
 

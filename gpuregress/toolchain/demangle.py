@@ -1,4 +1,4 @@
-"""C++ names of mangled ones, for the part of the Itanium ABI that kernels' names use."""
+"""Demangler of C++ names, for the part of the Itanium ABI that kernels' names use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Unknown(Exception):
 
 
 def demangle(mangled: str) -> str:
-    """The C++ name without the parameter list: `_ZN1a1kIfLi3EEvPT_` → `a::k<float, 3>`.
+    """Return the C++ name without the parameter list: `_ZN1a1kIfLi3EEvPT_` → `a::k<float, 3>`.
 
     Args:
         mangled: a name from PTX or a cubin.

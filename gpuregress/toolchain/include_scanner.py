@@ -1,4 +1,4 @@
-"""The files that decide what a source compiles to, found without a compiler.
+"""Scanner for the files that a source includes, without a compiler.
 
 NVRTC can neither list its dependencies nor stop after preprocessing. So the directives are read here, after the
 translation phases 1 to 3 of C++: splices, comments, strings, raw strings and digraphs are known; conditions are not
@@ -56,7 +56,7 @@ _UNKNOWN_BYTES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SourceInputs:
-    """What a source is made of.
+    """The files that decide the result of compiling a source.
 
     Attributes:
         files: the source, then every project file that it may read, in the order in which they are reached.
@@ -81,7 +81,7 @@ class SourceInputs:
 
 @dataclass(frozen=True, slots=True)
 class _Directive:
-    """A header's name in an `#include` or a `__has_include`.
+    """The name of a header in an `#include` or a `__has_include`.
 
     Attributes:
         name: as it is spelled.
@@ -96,14 +96,14 @@ class _Directive:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What one file's text asks for; `unknown` as in `Inputs`, with the line."""
+    """The directives of one file; `unknown` as in `SourceInputs`, with the line."""
 
     directives: tuple[_Directive, ...]
     unknown: str
 
 
 def scan(path: Path, folders: Iterable[Path] = (), included: Sequence[str] = ()) -> SourceInputs:
-    """Finds every project file that a source may read.
+    """Find every project file that a source may read.
 
     Args:
         path: the source.
@@ -118,12 +118,12 @@ def scan(path: Path, folders: Iterable[Path] = (), included: Sequence[str] = ())
 
 
 def is_telling(text: str) -> bool:
-    """Whether a macro's definition tells the time of the compilation, or looks for files."""
+    """Tell whether a macro's definition depends on the time or looks for files."""
     return any(word in text for word in (*_CLOCK, *_PROBES))
 
 
 def find(name: str, folders: Iterable[Path]) -> str:
-    """A header by its name in the folders; the name itself where none has it.
+    """Find a header by its name in the folders; the name itself if none has it.
 
     NVRTC searches the working folder first for a header that an option names, which is not the project's.
     """
@@ -193,7 +193,7 @@ class _Scan:
 
 
 def _spellings(folder: Path, name: str) -> tuple[Path, ...]:
-    """Where NVRTC looks for a name in a folder: a name without a suffix may also be of a file `NAME.stdh`."""
+    """Return the paths that NVRTC tries for a name in a folder, `NAME.stdh` for a name without a suffix."""
     path = folder / name
     return (path,) if path.suffix else (path, path.with_name(f"{path.name}.stdh")) if path.name else ()
 
@@ -215,7 +215,7 @@ def _names(folder: Path) -> set[str]:
 
 @lru_cache(maxsize=512)
 def _read(data: bytes) -> _Text:
-    """What a file's text asks for: found by its content, since the variants of a source share their files."""
+    """Scan one file's contents; cached, since variants of a source share their files."""
     odd = _UNKNOWN_BYTES.search(data)
     unknown = f"{data.count(10, 0, odd.start()) + 1}: {_ODD}" if odd else ""
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
@@ -321,5 +321,5 @@ def _plain(word: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """C++ text with each comment replaced by a space or its newlines, so that line numbers stay; strings stay."""
+    """Replace each comment of a C++ text by a space or its newlines, so that line numbers stay."""
     return _COMMENTS.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)

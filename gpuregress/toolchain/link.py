@@ -1,4 +1,4 @@
-"""PTX → cubin by nvJitLink, or by ptxas where that is on the PATH: needs no GPU and no driver.
+"""Assembly of PTX to a cubin, by nvJitLink or ptxas; needs no GPU and no driver.
 
 A cubin of one CUDA major version loads on any driver of that version, while PTX of a newer NVRTC than the driver does
 not; so cubins are what a GPU gets, and they can be built where there is none.
@@ -29,7 +29,7 @@ _FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class LinkResult:
-    """A cubin and what its making told.
+    """A cubin and the resources of its kernels.
 
     Attributes:
         cubin: an ELF image.
@@ -44,7 +44,7 @@ class LinkResult:
 
 
 def link(ptx: str, arch: str, name: str) -> LinkResult:
-    """Assembles PTX for one architecture.
+    """Assemble PTX for one architecture.
 
     Args:
         ptx: a whole module.
@@ -73,7 +73,7 @@ def link(ptx: str, arch: str, name: str) -> LinkResult:
 
 
 def parse_resources(log: str) -> dict[str, dict[str, int]]:
-    """What a verbose log of ptxas or nvJitLink says of each kernel.
+    """Parse the resources of each kernel from a verbose log of ptxas or nvJitLink.
 
     Args:
         log: lines as `ptxas info : Used 26 registers, …` behind a line that names the kernel.

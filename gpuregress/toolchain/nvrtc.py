@@ -1,4 +1,4 @@
-"""CUDA C++ → PTX by NVRTC: needs no GPU, no driver and no CUDA toolkit."""
+"""Compilation of CUDA C++ to PTX by NVRTC; needs no GPU, driver or CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpuregress.toolchain.include_scanner import SourceInputs
 
 @dataclass(frozen=True, slots=True)
 class NvrtcResult:
-    """What NVRTC made of a source.
+    """The result of compiling a source with NVRTC.
 
     Attributes:
         ptx: not yet pinned; its `.file` lines name files as the project does, not as this machine does.
@@ -39,7 +39,7 @@ _GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--de
 
 
 def options_for(source: Source) -> tuple[str, ...]:
-    """NVRTC's options but for the folders, which differ between machines: part of the cache's key.
+    """Return NVRTC's options without folders, which differ between machines: part of the cache's key.
 
     Raises:
         CompileError: an option chooses the architecture, which the device does.
@@ -65,7 +65,7 @@ def options_for(source: Source) -> tuple[str, ...]:
 
 
 def search_folders(source: Source) -> tuple[Path, ...]:
-    """The project's folders that NVRTC searches, in its order: the source's own, the job's, those in its options."""
+    """Return the project's folders that NVRTC searches, in order: the source's own, the job's, those in its options."""
     folder = Path(source.path).parent
     named = _split_folders(source.options)[1]
     found = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
@@ -73,7 +73,7 @@ def search_folders(source: Source) -> tuple[Path, ...]:
 
 
 def inputs(source: Source) -> SourceInputs:
-    """The files that decide what NVRTC makes of a source; the one answer for the cache, the revision and git.
+    """Return the files that decide the result of compiling a source.
 
     Raises:
         OSError: the source cannot be read.
@@ -86,13 +86,13 @@ def inputs(source: Source) -> SourceInputs:
 
 
 def _reads_files(option: str) -> bool:
-    """Whether an option names files in a way that is not understood here, as that of a precompiled header."""
+    """Tell whether an option reads files in a way that is not known here, such as a precompiled header."""
     is_understood = re.fullmatch(r"(?:-include|--pre-include|--include-path)(?:=.*)?", option) is not None
     return not is_understood and ("pch" in option or "include" in option or include_scanner.is_telling(option))
 
 
 def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """The options without those that name files, the folders and the headers that these name (in one word or two)."""
+    """Separate the options that name folders and headers from the others."""
     rest: list[str] = []
     folders: list[str] = []
     included: list[str] = []
@@ -107,7 +107,7 @@ def _split_folders(options: Iterable[str]) -> tuple[list[str], list[str], list[s
 
 
 def compile_source(source: Source, text: str) -> NvrtcResult:
-    """Compiles a source.
+    """Compile a source.
 
     Args:
         source: what to compile, with the names that must be there.

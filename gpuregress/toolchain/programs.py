@@ -1,4 +1,4 @@
-"""A source → a program on disk: compiled once, found by its content ever after."""
+"""Compiled programs of sources, found in the cache or made."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _PATH_TELLERS = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"source_loca
 
 
 def compiler_version() -> str:
-    """`nvrtc 13.5.37`, or `nvrtc 13.5 (not installed)`; loads nothing."""
+    """Return `nvrtc 13.5.37`, or `nvrtc 13.5 (not installed)`; loads nothing."""
     installed = _installed()
     return f"nvrtc {installed}" if installed else f"nvrtc {PINNED} (not installed)"
 
 
 def inputs(source: Source) -> SourceInputs:
-    """The files that decide what a source is compiled to.
+    """Return the files that decide the result of compiling a source.
 
     Raises:
         OSError: the source cannot be read.
@@ -50,7 +50,7 @@ def inputs(source: Source) -> SourceInputs:
 
 
 def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; callers write toolchain.compile
-    """A source as a program on disk; from the cache where the same was compiled before.
+    """Compile a source to a program on disk, or find it in the cache.
 
     Args:
         source: `.cu` (or any C++ suffix) is compiled; `.ptx` is taken as it is, but for the pin; `.cubin` as it is.
@@ -64,7 +64,7 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
 
 
 def find(source: Source) -> Program | None:
-    """The program of a source that was compiled before, or need not be; None where it must be compiled.
+    """Find the program of a source in the cache; None if it must be compiled.
 
     Raises:
         CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
@@ -82,7 +82,7 @@ def find(source: Source) -> Program | None:
 
 
 def make(source: Source) -> Program:
-    """Compiles a source, whether or not that was done before.
+    """Compile a source, whether or not it is in the cache.
 
     Raises:
         CompileError: it does not compile, cannot be read, or is changed meanwhile; or a name asked for is not there.
@@ -112,7 +112,7 @@ def _changed(source: Source) -> str:
 
 
 def build_cubin(program: Program) -> Program:
-    """The program with a cubin, which a GPU of its architecture loads; from the cache where it was built before.
+    """Return the program with a cubin for its architecture, from the cache or assembled.
 
     Args:
         program: from `compile`.
@@ -137,7 +137,7 @@ def build_cubin(program: Program) -> Program:
 
 
 def resources(program: Program) -> dict[str, dict[str, int]]:
-    """What the assembler told of a program's kernels: mangled name → `registers`, `spill`, `stack`, … (bytes).
+    """Return the resources of a program's kernels: mangled name → `registers`, `spill`, `stack`, … (bytes).
 
     Empty where no cubin of it was built here or carried here.
     """
@@ -146,13 +146,13 @@ def resources(program: Program) -> dict[str, dict[str, int]]:
 
 
 def warnings(program: Program) -> str:
-    """What the compiler warned of when it made a program, with our files' paths; "" where it had no complaint."""
+    """Return the compiler's warnings of a program, with the project's paths; "" if there are none."""
     record = cache.load(program.key) or {}
     return str(record.get("warnings", ""))
 
 
 def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
-    """Compiles and assembles sources into the cache, for a host that may have neither compiler nor assembler.
+    """Compile and assemble sources into the cache, for a host that may have neither compiler nor assembler.
 
     Args:
         sources: what to build; the same one twice is built once.
@@ -169,7 +169,7 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 
 
 def _cxx_keys(source: Source, found: SourceInputs) -> tuple[str, ...]:
-    """Where the program may be: the pinned compiler's first, wherever it was made; then what this host's would give."""
+    """Return the cache keys of a program: the pinned compiler's first, then this host's."""
     content = _content(source, found)
     own = _minor(_installed() or PINNED)
     return tuple(cache.digest(("c++", version, *content)) for version in dict.fromkeys((PINNED, own)))
@@ -256,7 +256,7 @@ def _take_cubin(source: Source, data: bytes) -> Program:
 
 
 def _other_names(module: ptx_declarations.PtxModule, named: set[str]) -> dict[str, str]:
-    """C++ (or mangled, where that says no more) name → mangled name, for entries that nobody asked for by name."""
+    """Map C++ (or mangled) names to mangled names, for entries that nobody requested by name."""
     found: dict[str, str] = {}
     for mangled in module.entries:
         if mangled not in named:
@@ -289,7 +289,7 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
 
 
 def _content(source: Source, found: SourceInputs) -> list[str | bytes]:
-    """All that decides a program's bits besides the compiler; no path of this machine, unless the program tells it."""
+    """List all that decides a program's bits besides the compiler; no path of this machine, unless it shows."""
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
 
     options = nvrtc.options_for(source)

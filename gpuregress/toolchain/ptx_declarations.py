@@ -1,4 +1,4 @@
-"""Kernels and variables as PTX declares them."""
+"""Reader of the kernels and variables that PTX declares."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EXTENT = re.compile(r"\[\s*(\d*)\s*\]")
 
 @dataclass(frozen=True, slots=True)
 class PtxModule:
-    """What a PTX module offers by name.
+    """The declarations of a PTX module.
 
     Attributes:
         entries: mangled name → entry, in the file's order.
@@ -57,7 +57,7 @@ class PtxModule:
 
 
 def parse(ptx: str) -> PtxModule:
-    """Reads a module's entries with their parameters, and its variables.
+    """Read a module's entries with their parameters, and its variables.
 
     Args:
         ptx: a whole module.
@@ -78,7 +78,7 @@ def parse(ptx: str) -> PtxModule:
 
 
 def variable_bytes(ptx: str) -> int:
-    """Bytes of all `.global` and `.const` variables of a module.
+    """Sum the bytes of all `.global` and `.const` variables of a module.
 
     Args:
         ptx: a whole module.
@@ -87,7 +87,7 @@ def variable_bytes(ptx: str) -> int:
 
 
 def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
-    """The `.const` variables that have no first contents, by the entries that mention them, or call what may.
+    """Find the `.const` variables without an initializer, by the entries that mention them or call functions.
 
     Args:
         ptx: a whole module.
@@ -170,7 +170,7 @@ def _parameter(match: re.Match[str], *, pointer: bool) -> Parameter:
 
 
 def _used_as_addresses(names: set[str], body: str) -> set[str]:
-    """The parameters whose loaded register reaches a `cvta.to` or stands as an address's base, through moves too."""
+    """Find the parameters whose loaded register is an address, through moves too."""
     owner: dict[str, str] = {}
     for match in _LOAD.finditer(body):
         if match[2] in names and not match[1].startswith("{") and not int(match[3] or 0):

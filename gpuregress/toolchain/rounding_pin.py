@@ -1,4 +1,4 @@
-"""The rounding pin: `add`, `sub` and `mul` of floats without a rounding modifier get `.rn`.
+"""Rounding pin: float `add`, `sub` and `mul` without a rounding modifier get `.rn`.
 
 The PTX ISA (9.7.3, "add") lets ptxas contract a multiplication and an addition without a rounding modifier into one
 fma, and treats an explicit modifier conservatively. Without one the default is already `.rn`, so the pin changes no
@@ -21,7 +21,7 @@ _TOKENS = re.compile(
 
 
 def pin(ptx: str) -> str:
-    """PTX in which ptxas may not contract: every float add, sub and mul has a rounding modifier.
+    """Give every float add, sub and mul a rounding modifier, so that ptxas may not contract them.
 
     Args:
         ptx: a whole PTX module, or any part of one that does not begin inside a comment.

@@ -1,4 +1,4 @@
-"""The host headers that ordinary `.cu` files include and NVRTC does not have, in a form that device code can use.
+"""Virtual host headers for NVRTC, which has none.
 
 NVRTC compiles device code only and knows no host headers, while nvcc sees them all and includes some by itself. What
 such a file needs of them on the device is little: types, limits, and names that NVRTC has built in (printf, assert,
@@ -165,7 +165,7 @@ def cuda_folders() -> tuple[Path, ...]:
 
 
 def virtual_headers(folders: Iterable[Path]) -> dict[str, str]:
-    """The headers to give NVRTC, less those that the project has files of its own for.
+    """Return the headers to give NVRTC, except those that the project has files of its own for.
 
     Args:
         folders: the project's, in the order of the search.

@@ -45,7 +45,7 @@ _CLOSING_S = 5.0
 
 @dataclass(slots=True)
 class _Compiler:
-    """One process.
+    """One compiler process.
 
     Attributes:
         process: it.

@@ -50,11 +50,11 @@ class TaskFeed(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether every task was taken."""
+        """Tell whether every task was taken."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether `take` need not be waited for."""
+        """Tell whether `take` returns without waiting."""
 
     @property
     def deadline(self) -> float | None:

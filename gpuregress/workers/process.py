@@ -101,7 +101,7 @@ class Worker:
 
     @property
     def is_free(self) -> bool:
-        """Whether it can take a task now."""
+        """Tell whether it can take a task now."""
         return self.task is None and self.watch.phase in (Phase.STARTING, Phase.IDLE)
 
     def submit(self, task: Task) -> None:

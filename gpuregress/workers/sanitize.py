@@ -23,7 +23,7 @@ _MOST_DETAILS = 12
 
 
 def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
-    """The outcome with what compute-sanitizer says of the case; one that only the tool sees through becomes a fault.
+    """Add compute-sanitizer's findings to an outcome; an error that only the tool sees becomes a fault.
 
     Args:
         task: what was run; `settings.sanitize` names the tool.

@@ -1,4 +1,4 @@
-"""Reference documentation of all keys as Markdown. It is generated from the models and their examples."""
+"""Markdown reference of all keys, generated from the models and their examples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def markdown() -> str:
 
 
 def _order(models: dict[str, Any]) -> list[str]:
-    """The models as a reader of a job meets them."""
+    """Order the models by their first use."""
     found = ["Job"]
     for name in found:
         found += [ref for ref in dict.fromkeys(_refs(models[name])) if ref not in found]

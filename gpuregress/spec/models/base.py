@@ -1,4 +1,4 @@
-"""The base of all models of a job."""
+"""Base classes of the models of a job file."""
 
 from __future__ import annotations
 

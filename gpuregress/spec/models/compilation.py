@@ -1,4 +1,4 @@
-"""How a source is compiled, as a job's file says it; the models do not leave `plan`."""
+"""Models of how a source is compiled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpuregress.toolchain import architectures
 
 
 class PlainTextSpec(Spec):
-    """Text that is no expression."""
+    """Text that is not an expression."""
 
     text: str = Field(description="passed to the compiler unchanged")
 

@@ -1,6 +1,6 @@
-"""A job as its file says it: pydantic models that do not leave `plan`.
+"""Model of a whole job file.
 
-Numbers are still expressions here; `spec.workout` gives them their values, a case at a time.
+Numbers are still expressions here; `spec.resolve` evaluates them for each case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Launches and their arguments, as a job's file says them; the models do not leave `plan`."""
+"""Models of launches and their arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ C_NAMES = {
 
 
 def dtype_hint(name: str) -> str:
-    """What somebody may have meant by a name that is no dtype: `; C's float is 'float32'`."""
+    """Suggest a dtype for an unknown name: `; C's float is 'float32'`."""
     if name in C_NAMES:
         return f"; C's {name} is {C_NAMES[name]!r}"
     return suggestion(name, dtypes.known_names())

@@ -1,4 +1,4 @@
-"""Gold standards, as a job's file says them; the models do not leave `plan`."""
+"""Models of references: a Python function, or trusted kernels."""
 
 from __future__ import annotations
 

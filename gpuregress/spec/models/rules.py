@@ -1,4 +1,4 @@
-"""What a job calls correct: rules and checks, as pydantic models that do not leave `plan`."""
+"""Models of correctness: comparison rules and checks."""
 
 from __future__ import annotations
 

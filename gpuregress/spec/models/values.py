@@ -1,4 +1,4 @@
-"""The values a job is made of: expressions, names, limits, paths to a function; each with its JSON Schema."""
+"""Field types of the models: expressions, names, limits, paths; each with its JSON Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case's buffers with their shapes, fills and files worked out."""
+"""Resolution of a case's buffers: shapes, fills and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case's launches with every number worked out, repeats written out."""
+"""Resolution of a case's launches: expressions evaluated, repeats unrolled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOLE = re.compile(r"\{([^{}]*)\}")
 
 
 def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> tuple[records.Launch, ...]:
-    """All launches of a case, in order.
+    """Resolve all launches of a case, in order.
 
     Args:
         file: the job.
@@ -39,7 +39,7 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
 def of_reference(
     file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer], name: str
 ) -> tuple[records.Launch, ...]:
-    """All launches of the gold standard for one buffer.
+    """Resolve all launches of a reference of trusted kernels.
 
     Args:
         file: the job.
@@ -53,7 +53,7 @@ def of_reference(
 
 
 def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
-    """A kernel's name with `{tile}` replaced by its number; None where that is wrong, which is noted.
+    """Replace `{tile}` in a kernel's name by its number; None if that is wrong, which is reported.
 
     Args:
         scope: the case's numbers.
@@ -67,7 +67,7 @@ def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
 
 
 def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch]) -> tuple[str, int | None]:
-    """The kernel and the entry of `launches` (from 0) in which a fault is expected; "" and None: in any.
+    """Resolve the kernel and the entry of `launches` (from 0) in which a fault is expected; "" and None: any.
 
     Args:
         file: the job.
@@ -177,7 +177,7 @@ class _Maker:
         return _dim3(sizes)
 
     def _divided(self, scope: Scope, axis: int) -> int | None:
-        """ceil(problem / product of its divisors), exactly."""
+        """Compute ceil(problem / product of its divisors), exactly."""
         grid, key = self.launch.grid, (*self.key, "grid")
         assert grid.problem is not None
         size = scope.whole(grid.problem[axis], (*key, "problem", axis), low=1, what="the size")
@@ -267,7 +267,7 @@ def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | No
 
 
 def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
-    """Whether a buffer is there; it is named in an error if not, unless it was itself wrong."""
+    """Report an unknown buffer, unless its own definition was invalid."""
     assert file.model is not None
     if name in buffers or name in file.model.buffers or (file.is_broken("buffers") and name in _written(file)):
         return True

@@ -1,4 +1,4 @@
-"""Parameters and where → the combinations, in a stable order: the last parameter changes fastest."""
+"""Cartesian product of a job's parameters, filtered by `where`. The last parameter changes fastest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_NAME = 200
 
 
 def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
-    """One scope for each case of the job.
+    """Return one scope for each case of the job.
 
     Args:
         file: the job.
@@ -51,17 +51,17 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
 
 
 def case_text(names: Mapping[str, Number]) -> str:
-    """`n=1000,tile=128`; also the case's folder."""
+    """Return `n=1000,tile=128`, which is also the name of the case's folder."""
     return ",".join(f"{name}={value!r}" for name, value in names.items())
 
 
 def case_name(job: str, case: str) -> str:
-    """`reduce/n=1000,tile=128`, or the job's name where it has no parameters."""
+    """Return `reduce/n=1000,tile=128`, or the job's name if it has no parameters."""
     return f"{job}/{case}" if case else job
 
 
 def _values(file: JobFile, problems: Problems) -> dict[str, tuple[Number, ...]] | None:
-    """Each parameter's numbers, None where one of them is wrong."""
+    """Evaluate the values of each parameter; None if one is invalid."""
     assert file.model is not None
     result: dict[str, tuple[Number, ...]] = {}
     before = len(problems)

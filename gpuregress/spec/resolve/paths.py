@@ -1,4 +1,4 @@
-"""Files that a job names: relative to the job, and there."""
+"""Resolution of the files, folders and Python functions that a job names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpuregress.document.reader import Key
 
 
 def existing(problems: Problems, key: Key, text: str, what: str) -> Path | None:
-    """The absolute path of a file, None where it is not there.
+    """Return the absolute path of a file; None if it does not exist, which is reported.
 
     Args:
         problems: where the error is noted.
@@ -36,7 +36,7 @@ def existing(problems: Problems, key: Key, text: str, what: str) -> Path | None:
 
 
 def existing_folder(problems: Problems, key: Key, text: str) -> Path | None:
-    """The absolute path of an include folder, None where it is not there."""
+    """Return the absolute path of an include folder; None if it does not exist, which is reported."""
     path = absolute(problems, text)
     try:
         if path.is_dir():
@@ -48,7 +48,7 @@ def existing_folder(problems: Problems, key: Key, text: str) -> Path | None:
 
 
 def existing_function(problems: Problems, key: Key, text: str) -> str | None:
-    """`/abs/module.py:function`, None where file or function is not there."""
+    """Return `/abs/module.py:function`; None if the file or function does not exist, which is reported."""
     name = text.rpartition(":")[2]
     path = existing(problems, key, text.rpartition(":")[0], "Python file")
     if path is None:
@@ -65,12 +65,12 @@ def existing_function(problems: Problems, key: Key, text: str) -> str | None:
 
 
 def absolute(problems: Problems, text: str) -> Path:
-    """A path as the job means it."""
+    """Resolve a path relative to the job file."""
     return Path(os.path.normpath(problems.document.path.absolute().parent / text))
 
 
 def _near(path: Path) -> str:
-    """What the folder holds instead."""
+    """Suggest a file of the same folder."""
     folder = path.parent
     if not folder.is_dir():
         return f" (folder not found: {folder})"
@@ -80,7 +80,7 @@ def _near(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _top_names(path: Path, _changed_ns: int) -> frozenset[str]:
-    """What a module defines, without running it; read again when the file changes."""
+    """Collect the names that a module defines, without importing it; cached until the file changes."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

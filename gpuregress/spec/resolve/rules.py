@@ -1,4 +1,4 @@
-"""What "correct" means in a case: rules, checks, references; refused where they could never fail."""
+"""Resolution of comparison rules, checks and user functions. Rules that could never fail are errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpuregress.spec.resolve.scope import Scope
 
 
 def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> records.Rule:
-    """One buffer's rule with its numbers.
+    """Resolve one buffer's comparison rule.
 
     Args:
         scope: the case's numbers; errors are noted there.
@@ -114,7 +114,7 @@ def _statistics(scope: Scope, item: RuleSpec, key: Key) -> dict[str, Any]:
 def checks(
     scope: Scope, items: list[CheckSpec], buffer: records.Buffer, buffers: Mapping[str, records.Buffer], key: Key
 ) -> tuple[records.Check, ...]:
-    """One buffer's checks with their numbers.
+    """Resolve one buffer's checks.
 
     Args:
         scope: the case's numbers; errors are noted there.
@@ -204,7 +204,7 @@ def _partner(
 
 
 def functions(scope: Scope, given: Mapping[str, str], *place: str) -> dict[str, str]:
-    """The user's own functions: buffer → `/abs/module.py:function`; those that are not there are noted and left out.
+    """Resolve user functions: buffer → `/abs/module.py:function`, without those that do not exist.
 
     Args:
         scope: errors are noted there.

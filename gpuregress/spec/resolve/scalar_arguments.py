@@ -1,4 +1,4 @@
-"""A scalar argument: numbers → the bytes that a kernel gets, and the text that the launch log writes."""
+"""Encoding of scalar arguments: the bytes for the kernel, and the text for the launch log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions worked out for one case, their errors noted at their keys."""
+"""Evaluation of expressions for one case, with errors reported at their keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpuregress.spec.expressions import ExpressionError, Number
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean in one case.
+    """The values of names in one case.
 
     Attributes:
         names: parameter → number.
@@ -27,11 +27,11 @@ class Scope:
     case: str = ""
 
     def with_step(self, step: int) -> Scope:
-        """The same in one step of a repeated launch."""
+        """Return the scope of one step of a repeated launch."""
         return Scope({**self.names, "step": step}, self.problems, self.case)
 
     def error(self, key: Key, message: str, *values: float | str) -> None:
-        """Notes an error.
+        """Report an error.
 
         Args:
             key: where it is.
@@ -42,7 +42,7 @@ class Scope:
         self.problems.add(key, f"{message} (in case {self.case})" if self.case and names & {*self.names} else message)
 
     def number(self, value: float | str, key: Key) -> Number | None:
-        """The value, None where it was wrong."""
+        """Evaluate an expression; None if it is invalid, which is reported."""
         try:
             return expressions.evaluate(value, self.names)
         except ExpressionError as error:
@@ -50,7 +50,7 @@ class Scope:
             return None
 
     def whole(self, value: float | str, key: Key, *, low: int, high: int | None = None, what: str) -> int | None:
-        """The value as a whole number between `low` and `high`, None where it was wrong.
+        """Evaluate an expression to an integer between `low` and `high`; None if it is invalid, which is reported.
 
         Args:
             value: a number or expression.
@@ -73,7 +73,7 @@ class Scope:
     def real(
         self, value: float | str, key: Key, *, low: float = -math.inf, above: bool = False, high: float = math.inf
     ) -> float | None:
-        """The value as a float of at least `low` (or above it) and at most `high`, None where it was wrong."""
+        """Evaluate an expression to a float within bounds; None if it is invalid, which is reported."""
         number = self.number(value, key)
         if number is None:
             return None
@@ -93,5 +93,5 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def shown(value: float | str, number: Number) -> str:
-    """`'n / tile' is 0`, or `is 0` where the number itself was written."""
+    """Quote a value in a message: `'n / tile' is 0`, or `is 0` for a plain number."""
     return f"{value!r} is {number}" if isinstance(value, str) and value != str(number) else f"is {number}"

@@ -34,7 +34,7 @@ _SHAPES = {
 def texture(
     scope: Scope, given: TextureSpec | None, buffer: records.Buffer, key: Key, *, surface: bool | str
 ) -> records.Texture | None:
-    """How a buffer is sampled; errors are noted.
+    """Resolve the sampling of a buffer.
 
     Args:
         scope: the case's numbers.
@@ -129,7 +129,7 @@ def _check_shape(scope: Scope, given: records.Texture, buffer: records.Buffer, k
 
 
 def _limits(given: records.Texture) -> Mapping[int, tuple[int, ...]]:
-    """The axes of a shape that are possible → the largest extent along each, fastest first."""
+    """Return the largest extents along each axis, fastest first, by the number of axes."""
     if given.kind != "plain":
         return _CUBES.get(given.kind, _LAYERED)
     if given.memory == "linear":
@@ -138,7 +138,7 @@ def _limits(given: records.Texture) -> Mapping[int, tuple[int, ...]]:
 
 
 def _axes(kind: str, count: int) -> list[str]:
-    """What messages call the axes of a shape, fastest first."""
+    """Name the axes of a shape in messages, fastest first."""
     names = ["along x", "along y", "along z", ""][:count]
     if kind == "layered":
         names[-1] = "layers"
