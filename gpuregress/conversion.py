@@ -1,4 +1,4 @@
-"""Numbers → an element's storage: one conversion for fills, gold standards, launch arguments and checks' settings.
+"""Conversion of numbers to an element's storage: fills, references, launch arguments, settings of checks.
 
 A number is stored only where its meaning stays. Whole numbers are exact or refused. A fraction may be rounded to the
 nearest float, but not to infinity and, unless it was drawn at random, not to zero. `exact` allows no rounding at all.
@@ -22,14 +22,14 @@ _BLOCK = 1 << 18
 
 
 class NotRepresentable(ValueError):
-    """Values that the buffer cannot hold; the message names the first one and its element."""
+    """Values that the buffer cannot hold; the message has the first one and its element."""
 
 
 # --- single numbers: no numpy, for a run is planned without it -----------------------------------------------------
 
 
 def number_problem(value: float, scalar: Scalar) -> str | None:
-    """Why a number cannot be stored in a part; None where it can.
+    """Describe why a number cannot be stored in a part; None if it can.
 
     Args:
         value: an int, a float or a bool.
@@ -37,7 +37,7 @@ def number_problem(value: float, scalar: Scalar) -> str | None:
     """
     if not scalar.is_float:
         if not math.isfinite(value) or value != int(value):
-            return f"{value!r} is no whole number, and {scalar.name} holds only those"
+            return f"{value!r} is not a whole number, and {scalar.name} holds only those"
         low, high = scalar.bounds
         return None if low <= value <= high else f"{value!r} does not fit {scalar.name}: {low} to {high}"
     if not isinstance(value, int) and not math.isfinite(value):
@@ -45,8 +45,8 @@ def number_problem(value: float, scalar: Scalar) -> str | None:
     if abs(value) >= scalar.overflow:
         return f"{value!r} is too large for {scalar.name}"
     if isinstance(value, int):
-        exact = f"{value!r} is no {scalar.name}: whole numbers are exact up to 2**{scalar.digits}"
-        return None if _is_exact(value, scalar.digits) else exact
+        inexact = f"{value!r} is not exact in {scalar.name}: whole numbers are exact up to 2**{scalar.digits}"
+        return None if _is_exact(value, scalar.digits) else inexact
     if value and abs(value) <= scalar.smallest / 2:
         return f"{value!r} is too small for {scalar.name}: it would become 0"
     return None
@@ -58,12 +58,12 @@ def numbers_problem(values: Iterable[float], scalar: Scalar) -> str | None:
 
 
 def progression_problem(start: float, step: float, count: int, scalar: Scalar) -> str | None:
-    """Why one of start, start + step, … cannot be stored in a part; None where all can.
+    """Describe why one of start, start + step, … cannot be stored in a part; None if all can.
 
     Args:
         start: the first number.
         step: from one to the next.
-        count: how many there are, at least 1.
+        count: of the numbers, at least 1.
         scalar: the part's type.
     """
     numbers = (start, start + step if count > 1 else start, start + step * (count - 1))
@@ -75,7 +75,7 @@ def progression_problem(start: float, step: float, count: int, scalar: Scalar) -
 
 
 def _is_exact(value: int, digits: int) -> bool:
-    """Whether a whole number has at most so many significant bits."""
+    """Whether a whole number has at most `digits` significant bits."""
     return value == 0 or abs(value).bit_length() - (value & -value).bit_length() < digits
 
 
@@ -95,10 +95,10 @@ def _first_of_binades(start: int, step: int, count: int, digits: int) -> Iterato
 
 
 def stored(values: Array, scalar: Scalar) -> Array:
-    """Numbers in a part's storage dtype, rounded to nearest even; bfloat16 by way of float32, NaNs as a GPU makes them.
+    """Round numbers to a part's storage dtype, ties to even; bfloat16 by way of float32, NaNs as a GPU makes them.
 
     Args:
-        values: numbers, known to fit.
+        values: numbers in the part's range.
         scalar: the part's type.
     """
     import numpy as np  # noqa: PLC0415 - a run is planned without it
@@ -114,10 +114,10 @@ def stored(values: Array, scalar: Scalar) -> Array:
 
 
 def as_array(given: Any) -> Array:
-    """What a user's function returned, as an array.
+    """Convert the result of a user's function to an array.
 
     Raises:
-        NotRepresentable: it is no array of numbers, or numpy would lose something on the way.
+        NotRepresentable: it is not an array of numbers, or numpy would round some.
     """
     import numpy as np  # noqa: PLC0415 - as above
 
@@ -128,12 +128,12 @@ def as_array(given: Any) -> Array:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - an `__array__` of the user's libraries may raise anything
-        said = (str(error).splitlines() or [""])[0]
-        raise NotRepresentable(f"no array: {type(error).__name__}: {said}") from None
+        reason = (str(error).splitlines() or [""])[0]
+        raise NotRepresentable(f"no array: {type(error).__name__}: {reason}") from None
     if array.dtype.kind in "fc" and isinstance(given, list | tuple):
         # numpy makes a list that mixes large whole numbers with others one of floats.
-        for index, (value, found) in enumerate(zip(np.array(given, object).flat, array.flat, strict=True)):
-            if isinstance(value, int | np.integer) and int(value) != found.item():
+        for index, (value, stored_value) in enumerate(zip(np.array(given, object).flat, array.flat, strict=True)):
+            if isinstance(value, int | np.integer) and int(value) != stored_value.item():
                 raise NotRepresentable(f"element {index} is {value}, which numpy rounds among floats")
     return array
 
@@ -141,18 +141,18 @@ def as_array(given: Any) -> Array:
 def convert(
     array: Array, element: ElementType, shape: Sequence[int], *, exact: bool = False, keep_nans: bool = False
 ) -> Array:
-    """An array in a buffer's shape and storage dtype.
+    """Convert an array to a buffer's shape and storage dtype.
 
     Args:
         array: of the storage dtype, of records with the same fields, or of plain numbers with the parts as the last
-            axis; as many elements as the shape, however they lie. For bfloat16, uint16 values are its bits.
-        element: what the buffer holds.
+            axis; as many elements as the shape, in any shape. For bfloat16, uint16 values are its bits.
+        element: the buffer's element type.
         shape: elements along each axis.
-        exact: refuse also what rounding would change.
-        keep_nans: the bits of its NaNs are meant (raw bytes, a dump); else each NaN is stored as a GPU makes it.
+        exact: refuse also numbers that rounding would change.
+        keep_nans: keep the bits of NaNs (raw bytes, a dump); else each NaN is stored as a GPU makes it.
 
     Raises:
-        NotRepresentable: another count, no numbers, or a number that does not fit; the message says which.
+        NotRepresentable: another count, no numbers, or a number out of range; the message says which.
     """
     import numpy as np  # noqa: PLC0415 - as above
 
@@ -170,7 +170,7 @@ def convert(
 
 
 def narrowed(array: Array, element: ElementType) -> Array:
-    """An array of `dtypes.widened(element)` rounded to nearest in the type itself.
+    """Round an array of `dtypes.widened(element)` to the type itself.
 
     Raises:
         NotRepresentable: a number is too large.
@@ -185,12 +185,12 @@ def narrowed(array: Array, element: ElementType) -> Array:
             over = np.isinf(dtypes.to_float(column, part.scalar)) & np.isfinite(values)
             if over.any():
                 at = int(np.argmax(over))
-                raise NotRepresentable(_said(values.flat[at], part, np.unravel_index(at, array.shape)))
+                raise NotRepresentable(_inexact(values.flat[at], part, np.unravel_index(at, array.shape)))
     return result
 
 
 def widened(array: Array, element: ElementType) -> Array:
-    """An array of the type as one of `dtypes.widened(element)`, every value exactly."""
+    """Convert an array to `dtypes.widened(element)`, exactly."""
     import numpy as np  # noqa: PLC0415 - as above
 
     wide = dtypes.widened(element)
@@ -244,7 +244,7 @@ def _refuse_imaginary(array: Array, element: ElementType, count: int) -> None:
 
 
 def _refuse_changed(values: Array, column: Array, part: Part, shape: Sequence[int], *, exact: bool) -> None:
-    """Raises for the first value that storing has changed in a way that is not allowed."""
+    """Raise an error for the first value that storing changed too much."""
     import numpy as np  # noqa: PLC0415 - as above
 
     scalar = part.scalar
@@ -261,12 +261,12 @@ def _refuse_changed(values: Array, column: Array, part: Part, shape: Sequence[in
             wrong &= (np.isinf(after) & np.isfinite(before)) | (after == 0)
         if wrong.any():
             at = start + int(np.argmax(wrong))
-            raise NotRepresentable(_said(values[at], part, np.unravel_index(at, tuple(shape))))
+            raise NotRepresentable(_inexact(values[at], part, np.unravel_index(at, tuple(shape))))
 
 
-def _said(value: Any, part: Part, index: Iterable[Any]) -> str:
+def _inexact(value: Any, part: Part, index: Iterable[Any]) -> str:
     number = value.item()
     number = number if isinstance(number, int | float) else float(number)  # a long double
-    problem = number_problem(number, part.scalar) or f"{number!r} is no {part.scalar.name}"
+    problem = number_problem(number, part.scalar) or f"{number!r} is not exact in {part.scalar.name}"
     name = f".{part.name}" if part.name else ""
     return f"element [{','.join(map(str, index))}]{name}: {problem}"

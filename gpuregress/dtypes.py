@@ -1,4 +1,4 @@
-"""Element types: numpy's scalars, bfloat16, CUDA's vectors, and records; their layout in device memory.
+"""Element types: numpy's scalars, bfloat16, CUDA's vectors, and records; their memory layout.
 
 An `ElementType` is the one description of a buffer's element that every room shares. Its `name` is what a job and a
 dump's header write: `float32`, `bfloat16`, `float4`, `{id:int32,score:float32}`. Its `parts` are the scalars that one
@@ -9,10 +9,10 @@ which numpy does not know, is stored as uint16.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ CANONICAL_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One number as memory holds it.
+    """A scalar type: how memory holds one number.
 
     Attributes:
         name: numpy's name, or `bfloat16`.
@@ -146,9 +146,19 @@ class ElementType:
         structured = cast("npt.NDArray[np.void]", array)
         return tuple(structured[part.name] for part in self.parts)
 
+    def part_columns(self, array: npt.NDArray[Any]) -> Iterator[tuple[Part, npt.NDArray[Any]]]:
+        """Each part with its column; see `columns`."""
+        return zip(self.parts, self.columns(array), strict=True)
+
+    def column_pairs(
+        self, expected: npt.NDArray[Any], actual: npt.NDArray[Any]
+    ) -> Iterator[tuple[Part, npt.NDArray[Any], npt.NDArray[Any]]]:
+        """Each part with its columns of the two sides of a comparison; see `columns`."""
+        return zip(self.parts, self.columns(expected), self.columns(actual), strict=True)
+
 
 def widened(element: ElementType) -> ElementType:
-    """The type with every float as a float64; one that has no narrower float is itself."""
+    """The type with every float as a float64; a type without narrower floats is itself."""
     if element.name.startswith("{"):
         fields = (item.split(":") for item in element.name[1:-1].split(","))
         return from_fields({name: _WIDER.get(inner, inner) for name, inner in fields})
@@ -156,7 +166,7 @@ def widened(element: ElementType) -> ElementType:
 
 
 def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.generic]:
-    """A part's column as numbers numpy can calculate with: bfloat16 bits become float32, exactly; others pass."""
+    """Convert bfloat16 bits to float32, exactly; other columns are returned as they are."""
     if scalar.kind != "bfloat":
         return column
     import numpy as np  # noqa: PLC0415 - as above
@@ -165,7 +175,7 @@ def to_float(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.
 
 
 def from_float32(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    """The bfloat16 bits nearest to float32 values, ties to even; a NaN keeps its sign and high payload, made quiet."""
+    """Round float32 to bfloat16 bits, ties to even; a NaN keeps its sign and high payload, made quiet."""
     import numpy as np  # noqa: PLC0415 - as above
 
     bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
@@ -224,14 +234,14 @@ _FIELD = re.compile(r"\s*([^:]*?)\s*:\s*(\w*)\s*", re.ASCII)
 
 
 def known_names() -> tuple[str, ...]:
-    """Every name that `parse` takes besides records, for messages and the schema."""
+    """All names that `parse` accepts besides records, for messages and the schema."""
     vectors = [f"{base}{lanes}" for base in _VECTOR_BASES for lanes in (1, 2, 3, 4)]
     return (*_SCALARS, *_COMPLEX, *vectors, "half2", "bfloat162")
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> ElementType:
-    """Reads an element type's name.
+    """Parse the name of an element type.
 
     Args:
         text: a name from `known_names`, or a record `{id:int32,score:float32}`.
@@ -246,9 +256,9 @@ def parse(text: str) -> ElementType:
     for item in record.group(1).split(","):
         field = _FIELD.fullmatch(item)
         if field is None:
-            raise ValueError(f"{item.strip()!r} is no field: write name: dtype")
+            raise ValueError(f"invalid field {item.strip()!r}: write name: dtype")
         if field.group(1) in fields:
-            raise ValueError(f"field {field.group(1)!r} stands twice")
+            raise ValueError(f"duplicate field {field.group(1)!r}")
         fields[field.group(1)] = field.group(2)
     return from_fields(fields)
 
@@ -266,8 +276,8 @@ def from_fields(fields: Mapping[str, str]) -> ElementType:
         raise ValueError("a record needs a field")
     wrong = next((name for name in fields if not re.fullmatch(FIELD_NAME, name)), None)
     if wrong is not None:
-        said = repr(wrong if len(wrong) <= _MAX_SHOWN else f"{wrong[:_MAX_SHOWN]}…")
-        raise ValueError(f"{said} is no field's name: a letter or _, then letters, digits and _, at most 64")
+        shown = repr(wrong if len(wrong) <= _MAX_SHOWN else f"{wrong[:_MAX_SHOWN]}…")
+        raise ValueError(f"invalid field name {shown}: a letter or _, then letters, digits and _, at most 64")
     parts: list[Part] = []
     offset, alignment = 0, 1
     for name, type_name in fields.items():
@@ -281,7 +291,7 @@ def from_fields(fields: Mapping[str, str]) -> ElementType:
 
 
 def canonical_nans(column: npt.NDArray[np.generic], scalar: Scalar) -> npt.NDArray[np.generic]:
-    """A part's column with every NaN as a GPU's arithmetic makes it; other hosts' NaNs have other bits.
+    """Replace every NaN of a column by the NaN of a GPU's arithmetic; other hosts' NaNs have other bits.
 
     Args:
         column: in the scalar's storage dtype; not changed.
@@ -312,7 +322,7 @@ def _simple(name: str) -> ElementType:
         return _vector(name, _SCALARS["float16" if name == "half2" else "bfloat16"], 2)
     if name[-1:] in ("1", "2", "3", "4") and name[:-1] in _VECTOR_BASES:
         return _vector(name, _SCALARS[_VECTOR_BASES[name[:-1]]], int(name[-1]))
-    raise ValueError(f"{name!r} is no dtype")
+    raise ValueError(f"invalid dtype {name!r}")
 
 
 def _vector(name: str, scalar: Scalar, lanes: int) -> ElementType:

@@ -30,7 +30,7 @@ def convert(values: Any, dtype: str, *, exact: bool = False) -> list[Any]:
     ("values", "dtype", "said"),
     [
         (np.arange(3) + 2**32, "int32", r"element \[0\]: 4294967296 does not fit int32"),
-        (np.arange(3) + 0.7, "int32", r"element \[0\]: 0.7 is no whole number"),
+        (np.arange(3) + 0.7, "int32", r"element \[0\]: 0.7 is not a whole number"),
         (np.arange(3) + 1j, "int32", r"element 0 is 1j, a complex number"),
         (np.array([0, 0, complex(1, math.nan)]), "float64", "a complex number"),
         ([[1.0, 2.0], [3.0, 1e43]], "float32", r"element \[1,1\]: 1e\+43 is too large for float32"),
@@ -45,10 +45,10 @@ def convert(values: Any, dtype: str, *, exact: bool = False) -> list[Any]:
         ([-1], "uint64", "-1 does not fit uint64"),
         ([2.0**64], "uint64", "does not fit uint64"),
         ([2.0**63], "int64", "does not fit int64"),
-        ([math.nan], "int32", "nan is no whole number"),
-        ([math.inf], "uint8", "inf is no whole number"),
+        ([math.nan], "int32", "nan is not a whole number"),
+        ([math.inf], "uint8", "inf is not a whole number"),
         ([2], "bool", "2 does not fit bool"),
-        ([0.5], "bool", "0.5 is no whole number"),
+        ([0.5], "bool", "0.5 is not a whole number"),
         (["1"], "int32", "<U1, and int32 is needed"),
         (np.array([1, None]), "int32", "object, and int32"),
         (np.array(["2026-11-20"], "M8[D]"), "int64", "datetime64"),
@@ -98,7 +98,7 @@ def test_exact_means_exact(source: str, target: str, number: float) -> None:
     try:
         ((found,),) = convert(array, target, exact=True)
     except NotRepresentable as error:
-        if "is no " in str(error) or "become 0" in str(error) or not math.isfinite(value):
+        if "is not " in str(error) or "become 0" in str(error) or not math.isfinite(value):
             return
         scalar = dtypes.parse(target).parts[0].scalar
         assert value > scalar.largest or value < (-scalar.largest if scalar.is_float else scalar.bounds[0])

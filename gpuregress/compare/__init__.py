@@ -1,6 +1,6 @@
-"""Whether two buffers are the same under a rule: arrays in, `records.Comparison` out; prints nothing, reads no file.
+"""Comparison of two buffers under a rule: arrays in, `records.Comparison` out; reads no file.
 
-What needs numpy is loaded when it is first used: where two digests are the same, nothing of it is.
+Modules that need numpy are loaded on first use: buffers of the same digest are compared without it.
 """
 
 from __future__ import annotations

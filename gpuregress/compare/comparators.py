@@ -1,4 +1,4 @@
-"""The ways of comparing, by what the rule asks for, and the functions that judging calls."""
+"""Comparators by the kind of rule, and the entry point that chooses one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPARATORS: dict[str, Comparator] = {
 
 
 def comparator_name(rule: Rule, element_type: ElementType) -> str:
-    """The name in `COMPARATORS` of the way in which a rule compares buffers of this type."""
+    """The name in `COMPARATORS` of the comparator for a rule and an element type."""
     if rule.verify:
         return "verify"
     if rule.statistics:
@@ -40,7 +40,7 @@ def comparator_name(rule: Rule, element_type: ElementType) -> str:
 
 
 def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares two whole buffers.
+    """Compare two whole buffers.
 
     Args:
         request: what to compare and how.
@@ -50,15 +50,15 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     refused = _refuse(request, expected, actual)
     if refused is not None:
         return refused
-    way = COMPARATORS[comparator_name(request.rule, request.element_type)]
-    return way(request, np.asarray(expected).reshape(-1), np.asarray(actual).reshape(-1))
+    comparator = COMPARATORS[comparator_name(request.rule, request.element_type)]
+    return comparator(request, np.asarray(expected).reshape(-1), np.asarray(actual).reshape(-1))
 
 
 def _refuse(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison | None:
-    said = [] if request.total else ["there is no element to compare"]
+    problems = [] if request.total else ["there is no element to compare"]
     for side, array in ((f"the {request.against}", expected), ("this run", actual)):
         if array.dtype != request.element_type.storage:
-            said.append(f"{side} holds {array.dtype}, not {request.element_type.name}")
+            problems.append(f"{side} holds {array.dtype}, not {request.element_type.name}")
         elif array.shape not in (request.shape, (request.total,)):
-            said.append(f"{side} has shape {list(array.shape)}, not {list(request.shape)}")
-    return incomparable(request, said) if said else None
+            problems.append(f"{side} has shape {list(array.shape)}, not {list(request.shape)}")
+    return incomparable(request, problems) if problems else None

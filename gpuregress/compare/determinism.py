@@ -1,4 +1,4 @@
-"""How far a case's own runs agree: to the bit, but for the order, or not even in their values."""
+"""Determinism of a case over its repeats: bitwise, in other orders, or with other values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 
 @dataclass(frozen=True, slots=True)
 class ObservedDeterminism:
-    """How far several runs of a buffer agree, and the order of blocks and threads in each, where one was chosen."""
+    """Determinism of a buffer over several runs, and the order of blocks and threads in each, if chosen."""
 
     determinism: Determinism
     orders: tuple[str, ...] = ()
 
     @property
     def in_orders(self) -> str:
-        """` (usual; blocks and threads reversed)`, or nothing."""
+        """The orders in parentheses, `""` without any: ` (usual; blocks and threads reversed)`."""
         return f" ({'; '.join(self.orders)})" if self.orders else ""
 
     def worse_than(self, other: ObservedDeterminism) -> bool:
@@ -31,7 +31,7 @@ class ObservedDeterminism:
 
 
 def classify(element_type: ElementType, runs: Sequence[Array]) -> Determinism:
-    """The class of a buffer over several runs.
+    """Classify the determinism of a buffer over several runs.
 
     Args:
         element_type: what it holds.
@@ -45,29 +45,29 @@ def classify(element_type: ElementType, runs: Sequence[Array]) -> Determinism:
     return "values vary"
 
 
-def compare(buffer: str, expected: ObservedDeterminism, found: ObservedDeterminism, runs: int, of: int) -> Comparison:
-    """A comparison of this run's class with the baseline's: a change, in either direction, is a difference.
+def compare(buffer: str, expected: ObservedDeterminism, actual: ObservedDeterminism, runs: int, of: int) -> Comparison:
+    """Compare determinism with the baseline's: a change in either direction is a difference.
 
-    Fewer orders may show less: only where both saw the same orders is a better class a change.
+    Fewer orders may show less: a better class is a change only if both saw the same orders.
 
     Args:
         buffer: its name.
         expected: the baseline's class and orders.
-        found: this run's.
-        runs: how many runs it was judged by.
+        actual: this run's.
+        runs: number of runs.
         of: elements in the buffer.
     """
-    worse, better = found.worse_than(expected), expected.worse_than(found)
-    same = not worse and not (better and found.orders == expected.orders)
-    now, then = f"{found.determinism}{found.in_orders}", f"{expected.determinism}{expected.in_orders}"
-    message = "" if same else f"over {runs} runs: {now}; the baseline: {then}"
+    worse, better = actual.worse_than(expected), expected.worse_than(actual)
+    same = not worse and not (better and actual.orders == expected.orders)
+    texts = [f"{side.determinism}{side.in_orders}" for side in (expected, actual)]
+    message = "" if same else f"over {runs} runs: {texts[1]}; the baseline: {texts[0]}"
     return Comparison(
         buffer,
         "repeat",
-        f"determinism: {expected.determinism}{expected.in_orders}",
+        f"determinism: {texts[0]}",
         same,
-        found.determinism == "bitwise",
+        actual.determinism == "bitwise",
         of,
         message=message,
-        numbers={"expected": expected.determinism, "found": found.determinism, "runs": runs},
+        numbers={"expected": expected.determinism, "found": actual.determinism, "runs": runs},
     )

@@ -94,7 +94,7 @@ def _between(request: ComparisonRequest, expected: Array, start: int) -> str:
         return ""
     row, value, dtype = min(found)
     where = f"[{start + row}] of the {request.against}"
-    return f"{where}, {value}, is no {dtype}: return {dtype}, or give a tolerance or ulp"
+    return f"{where}, {value}, is not exact in {dtype}: return {dtype}, or give a tolerance or ulp"
 
 
 def _without_steps(compared: Comparison) -> Comparison:

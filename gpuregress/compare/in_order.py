@@ -1,8 +1,7 @@
-"""Element by element, in order: exact, tolerance, ulp, outliers, metrics."""
+"""Comparison in order, element by element: exact, tolerance, ULPs, outliers, metrics."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,12 @@ import numpy as np
 from gpuregress import ordinals
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.metrics.difference_statistics import DifferenceStatistics, Indices, finite, ranking_measure
+from gpuregress.compare.metrics.difference_statistics import (
+    DifferenceStatistics,
+    Indices,
+    outlier_problems,
+    ranking_measure,
+)
 from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
@@ -24,35 +28,34 @@ _MOST_CHANGED_KEPT = 1 << 23
 
 
 class InOrder:
-    """A comparison under way: it is given rows, and keeps counts, sums, and the few elements that a report names.
+    """Streaming comparison in order: takes rows, keeps statistics and the elements that a report shows.
 
     Args:
-        request: what to compare and how.
-        every: whether all rows are given; else only those that differ to the bit, where `sameness.needs_all` of the
-            rule is false.
+        request: the buffer and the rule.
+        every: all rows are given; else only those that differ to the bit, as `metadata.needs_all` allows.
     """
 
     def __init__(self, request: ComparisonRequest, *, every: bool) -> None:
         rule = request.rule
         self.request, self.every = request, every
         second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
-        self.tally = DifferenceStatistics(request.element_type, Bound.of_rule(rule), second)
-        self.baselines = error_norms.ExpectedNorms(request.element_type)
+        self.statistics = DifferenceStatistics(request.element_type, Bound.of_rule(rule), second)
+        self.norms = error_norms.ExpectedNorms(request.element_type)
         if not every:
-            self.baselines.assume(request.total)
+            self.norms.assume(request.total)
         self.sums = [0, 0]
         self.kept: list[tuple[Array, Array]] | None = []
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
-        """Takes some rows.
+        """Add rows.
 
         Args:
-            indices: their places in the buffer, rising, and over all that came before.
+            indices: their indices in the buffer, ascending, and above those of earlier calls.
             expected: those rows, `request.element_type.storage`, one dimension.
             actual: the same.
 
         Returns:
-            Which of them break the bound.
+            A mask of the rows that break the bound.
         """
         broken = np.zeros(len(indices), np.bool_)
         for start in range(0, len(indices), BLOCK):
@@ -62,24 +65,24 @@ class InOrder:
 
     def _add_block(self, indices: Indices, expected: Array, actual: Array) -> Mask:
         if self.every and self.request.rule.metric:
-            self.baselines.add(expected, actual)
-        look = _to_look_at(self.request, expected, actual)
-        if look.all():
+            self.norms.add(expected, actual)
+        mask = _may_differ(self.request, expected, actual)
+        if mask.all():
             return self._add_rows(indices, expected, actual)
-        rows = np.flatnonzero(look)
+        rows = np.flatnonzero(mask)
         if rows.size:
-            look[rows] = self._add_rows(indices[rows], expected[rows], actual[rows])
-        return look
+            mask[rows] = self._add_rows(indices[rows], expected[rows], actual[rows])
+        return mask
 
     def _add_rows(self, indices: Indices, expected: Array, actual: Array) -> Mask:
         """Rows that may differ."""
-        broken = self.tally.add(indices, expected, actual)
+        broken = self.statistics.add(indices, expected, actual)
         kind = self.request.element_type
         self.sums[0] += row_hash.total(expected, kind)
         self.sums[1] += row_hash.total(actual, kind)
         if self.kept is not None:
             self.kept.append((expected, actual))
-            self.kept = self.kept if self.tally.changed <= _MOST_CHANGED_KEPT else None
+            self.kept = self.kept if self.statistics.changed <= _MOST_CHANGED_KEPT else None
         return broken
 
     @property
@@ -88,26 +91,24 @@ class InOrder:
         return self.sums[0] % (1 << 64) == self.sums[1] % (1 << 64)
 
     def finish(self) -> Comparison:
-        """The comparison of all rows that were given."""
-        request, tally, rule = self.request, self.tally, self.request.rule
-        listed = tally.listed()
-        numbers = tally.numbers(listed)
+        """The comparison of all rows."""
+        request, statistics, rule = self.request, self.statistics, self.request.rule
+        listed = statistics.listed()
+        numbers = statistics.numbers(listed)
         problems = _bound_problems(self, numbers)
         if rule.metric:
-            found = error_norms.values(tally.sums, self.baselines)
-            numbers["metrics"] = {name: finite(value) for name, value in found.items()}
-            problems += error_norms.failures(rule.metric, found)
+            problems += error_norms.judge(rule.metric, statistics.sums, self.norms, numbers)
         same = not problems
-        differing = 0 if same else (tally.broken or tally.changed)
+        differing = 0 if same else (statistics.broken or statistics.changed)
         facts = _other_order(self, same=same, numbers=numbers)
         return request.result(
             same=same,
             rule=description.rule(rule),
             numbers=numbers,
-            identical=tally.changed == 0,
+            identical=statistics.changed == 0,
             differing=differing,
-            changed=tally.changed,
-            worst=None if tally.changed == 0 and same else listed.worst_by(ranking_measure(rule)),
+            changed=statistics.changed,
+            worst=None if statistics.changed == 0 and same else listed.worst_by(ranking_measure(rule)),
             first=() if same else listed.first,
             message="; ".join(problems),
             **facts,
@@ -115,10 +116,10 @@ class InOrder:
 
 
 def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares two whole arrays.
+    """Compare two whole arrays in order.
 
     Args:
-        request: what to compare and how.
+        request: the buffer and the rule.
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
@@ -129,46 +130,40 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     return run.finish()
 
 
-def _to_look_at(request: ComparisonRequest, expected: Array, actual: Array) -> Mask:
-    kind = request.element_type
-    look = np.zeros(expected.shape, np.bool_)
-    for part, e, a in zip(kind.parts, kind.columns(expected), kind.columns(actual), strict=True):
-        look |= elementwise.changed(e, a, part.scalar)
+def _may_differ(request: ComparisonRequest, expected: Array, actual: Array) -> Mask:
+    mask = np.zeros(expected.shape, np.bool_)
+    for part, e, a in request.element_type.column_pairs(expected, actual):
+        mask |= elementwise.changed(e, a, part.scalar)
         if request.rule.nan == "never" and part.scalar.is_float:
-            look |= ordinals.is_nan(e, part.scalar)
-    return look
+            mask |= ordinals.is_nan(e, part.scalar)
+    return mask
 
 
 def _bound_problems(run: InOrder, numbers: dict[str, Any]) -> list[str]:
-    """What breaks the bound of the elements, with the outliers' budget taken off."""
-    tally, rule, total = run.tally, run.request.rule, run.request.total
-    if rule.metric and tally.bound.is_exact:
-        kept_out = tally.misplaced or (rule.nan == "never" and tally.broken and sum(tally.nan))
-        return [f"{tally.misplaced or sum(tally.nan)} NaN or infinite where they may not be"] if kept_out else []
-    if not tally.broken:
+    """Describe the elements that break the bound, less the budget of outliers."""
+    statistics, rule, total = run.statistics, run.request.rule, run.request.total
+    if rule.metric and statistics.bound.is_exact:
+        kept_out = statistics.misplaced or (rule.nan == "never" and statistics.broken and sum(statistics.nan))
+        return (
+            [f"{statistics.misplaced or sum(statistics.nan)} NaN or infinite where they may not be"] if kept_out else []
+        )
+    if not statistics.broken:
         return []
-    share = f"{tally.broken} of {total} differ"
+    share = f"{statistics.broken} of {total} differ"
     if rule.outliers is None:
-        return [share + _not_numbers(tally)]
-    allowed = math.floor(rule.outliers.fraction * total + 1e-9)
-    numbers["outliers"] = {"missed": tally.broken, "allowed": allowed, "beyond": tally.beyond}
-    said = []
-    if tally.broken > allowed:
-        said.append(f"{tally.broken} of {total} miss the bound, {allowed} may")
-    if tally.beyond:
-        said.append(f"{tally.beyond} of {total} miss the outliers' bound too, none may")
-    return said
+        return [share + _not_numbers(statistics)]
+    return outlier_problems(run.request, statistics.broken, statistics.beyond, numbers)
 
 
-def _not_numbers(tally: DifferenceStatistics) -> str:
-    return f", {tally.misplaced} of them NaN or infinite on one side" if tally.misplaced else ""
+def _not_numbers(statistics: DifferenceStatistics) -> str:
+    return f", {statistics.misplaced} of them NaN or infinite on one side" if statistics.misplaced else ""
 
 
 def _other_order(run: InOrder, *, same: bool, numbers: dict[str, Any]) -> dict[str, Any]:
-    """The verdict as a multiset, beside the one in order."""
-    tally, kind = run.tally, run.request.element_type
-    numbers["in_order"] = {"same": same, "differing": 0 if same else tally.broken or tally.changed}
-    if tally.changed == 0:
+    """The comparison in any order, beside the one in order."""
+    statistics, kind = run.statistics, run.request.element_type
+    numbers["in_order"] = {"same": same, "differing": 0 if same else statistics.broken or statistics.changed}
+    if statistics.changed == 0:
         numbers["any_order"] = {"same": same}
         return {"multiset_same": True}
     if run.same_values:
@@ -183,6 +178,6 @@ def _other_order(run: InOrder, *, same: bool, numbers: dict[str, Any]) -> dict[s
     if not same:
         expected, actual = (np.concatenate([rows[side] for rows in run.kept]) for side in (0, 1))
         run.kept = None  # as large as what they were joined to
-        only = multiset.count_unmatched(expected, actual, kind.parts[0].scalar, tally.bound)
+        only = multiset.count_unmatched(expected, actual, kind.parts[0].scalar, statistics.bound)
     numbers["any_order"] = {"same": same or not any(only), "only_expected": only[0], "only_actual": only[1]}
     return {"multiset_same": False, "only_expected": only[0], "only_actual": only[1]}

@@ -1,4 +1,7 @@
-"""What can be said of two buffers from types, shapes and digests alone; loads no numpy, for most cases end here."""
+"""Comparison by metadata alone: element types, shapes and digests.
+
+It loads no numpy: most comparisons end here.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from gpuregress.records import Comparison, Rule
 
 
 def is_in_order(rule: Rule) -> bool:
-    """Whether each element is compared with the one in its place, so that both buffers can be compared in pieces."""
+    """Whether elements are compared index by index, so that both buffers can be compared in pieces."""
     return rule.order == "indexed" and not (rule.key or rule.statistics or rule.verify)
 
 
 def needs_all(rule: Rule) -> bool:
-    """Whether equal elements matter, too; else the rows that differ will do."""
+    """Whether a comparison in order also needs the elements that are equal to the bit."""
     return not is_in_order(rule) or rule.nan == "never" or any(name != "max" for name in rule.metric)
 
 
 def needs_array_when_identical(rule: Rule, element_type: ElementType) -> bool:
-    """Whether even two buffers of the same bytes must be looked at: for NaN, or by the user's own function."""
+    """Whether two buffers of the same bytes must be read: to find NaNs, or for the user's function."""
     return bool(rule.verify) or (rule.nan == "never" and element_type.is_float)
 
 
@@ -32,7 +35,7 @@ def identical(request: ComparisonRequest) -> Comparison:
         request: what to compare and how.
 
     Raises:
-        ValueError: `needs_array_when_identical`: such a rule must see the array.
+        ValueError: the rule `needs_array_when_identical`.
     """
     if needs_array_when_identical(request.rule, request.element_type):
         raise ValueError("this rule must see the array even where the bytes are the same")
@@ -42,27 +45,27 @@ def identical(request: ComparisonRequest) -> Comparison:
 def mismatch(
     request: ComparisonRequest, expected_type: ElementType, expected_shape: tuple[int, ...]
 ) -> Comparison | None:
-    """A failed comparison where element type or shape are not the baseline's; None where they are.
+    """A failed comparison if element types or shapes differ, else None.
 
     Args:
-        request: with this run's element type and shape.
-        expected_type: the baseline's.
-        expected_shape: the baseline's.
+        request: with the actual element type and shape.
+        expected_type: the expected element type.
+        expected_shape: the expected shape.
     """
-    said = []
+    problems = []
     if expected_type != request.element_type:
-        said.append(f"the {request.against} holds {expected_type.name}, this run {request.element_type.name}")
+        problems.append(f"the {request.against} holds {expected_type.name}, this run {request.element_type.name}")
     if expected_shape != request.shape:
-        said.append(f"the {request.against}'s shape is {list(expected_shape)}, this run's {list(request.shape)}")
-    return incomparable(request, said) if said else None
+        problems.append(f"the {request.against}'s shape is {list(expected_shape)}, this run's {list(request.shape)}")
+    return incomparable(request, problems) if problems else None
 
 
-def incomparable(request: ComparisonRequest, said: Sequence[str]) -> Comparison:
-    """A failed comparison of buffers that have nothing to compare; `said` tells why."""
+def incomparable(request: ComparisonRequest, problems: Sequence[str]) -> Comparison:
+    """A failed comparison of buffers that cannot be compared, with the reasons."""
     return request.result(
         same=False,
         rule=description.rule(request.rule),
         differing=request.total,
         changed=request.total,
-        message="cannot be compared: " + "; ".join(said),
+        message="cannot be compared: " + "; ".join(problems),
     )

@@ -1,7 +1,8 @@
-"""What to compare: one buffer, its element type and shape, and the rule."""
+"""Request for one comparison: buffer, element type, shape and rule."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,15 +13,15 @@ from gpuregress.records import Comparison, Rule
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRequest:
-    """One buffer to compare.
+    """A buffer to compare and the rule to compare it by.
 
     Attributes:
         buffer: its name.
         element_type: what both sides hold.
         shape: elements along each axis.
-        rule: what "the same" means.
-        against: `baseline`, `reference`, `verify` or `repeat`.
-        case: handed to the user's `verify` function.
+        rule: decides whether the sides are the same.
+        against: the expected side: `baseline`, `reference`, `repeat`, `first` or `check`.
+        case: argument of the user's `verify` function.
     """
 
     buffer: str
@@ -33,13 +34,10 @@ class ComparisonRequest:
     @property
     def total(self) -> int:
         """Elements in the buffer."""
-        total = 1
-        for extent in self.shape:
-            total *= extent
-        return total
+        return math.prod(self.shape)
 
     def result(self, *, same: bool, rule: str, numbers: Mapping[str, Any] | None = None, **facts: Any) -> Comparison:
-        """A Comparison of this buffer; what `facts` does not say keeps its default.
+        """A Comparison of this buffer; fields not given keep their defaults.
 
         Args:
             same: the verdict.

@@ -1,8 +1,8 @@
-"""Sums that tell whether two sets of rows hold the same values in any order, without sorting.
+"""Multiset hashes: equality of two sets of rows in any order, without sorting.
 
 Each row is hashed over its total-order keys, and the hashes are added modulo 2^64: addition forgets the order and keeps
 the multiplicity. Two different multisets agree with a chance of about 2^-64: enough for a report's "same values, other
-places"; a verdict under `order: any` sorts instead.
+indices"; a verdict under `order: any` sorts instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Hashes = npt.NDArray[np.uint64]
 def rows(
     array: Array, element_type: ElementType, *, merge_zeros: bool = False, only: tuple[int, ...] | None = None
 ) -> Hashes:
-    """A 64-bit hash of each row; rows of the same values have the same hash.
+    """Hash each row to 64 bits; rows of the same values have the same hash.
 
     Args:
         array: one dimension, `element_type.storage`.
@@ -29,8 +29,8 @@ def rows(
         only: the positions of the parts that count; None: all.
     """
     state = np.full(array.shape, 0x9E3779B97F4A7C15, np.uint64)
-    for at, (part, column) in enumerate(zip(element_type.parts, element_type.columns(array), strict=True)):
-        if only is not None and at not in only:
+    for position, (part, column) in enumerate(element_type.part_columns(array)):
+        if only is not None and position not in only:
             continue
         keys = ordinals.keys(column, part.scalar, merge_zeros=merge_zeros)
         state ^= keys.astype(np.uint64 if keys.dtype.kind == "u" else np.int64).view(np.uint64)

@@ -23,7 +23,7 @@ _HEADER = re.compile(rb"# gpuregress (\d{1,9}) (\{[^\s{}]+\}|\w+) \[((?:\d{1,18}
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A dump's first line: its elements' type and its shape, slowest axis first."""
+    """First line of a dump: element type and shape, slowest axis first."""
 
     element_type: dtypes.ElementType
     shape: tuple[int, ...]
@@ -40,19 +40,19 @@ class Header:
 
 
 def parse_header(line: bytes, path: Path) -> Header:
-    """Reads a dump's first line.
+    """Parse the first line of a dump.
 
     Args:
         line: without its end.
         path: for messages.
 
     Raises:
-        DumpError: it is no header, or one of a version or type that is not known.
+        DumpError: it is not a header, or one of an unknown version or type.
     """
     match = _HEADER.fullmatch(line)
     if match is None:
         raise DumpError(
-            f"{path}:1: {_excerpt(line)} is no dump header; it should be like `# gpuregress 1 float32 [4,250]`"
+            f"{path}:1: {_excerpt(line)} is not a dump header; expected one like `# gpuregress 1 float32 [4,250]`"
         )
     version, name, axes = int(match[1]), match[2].decode(), match[3].decode()
     if version != VERSION:

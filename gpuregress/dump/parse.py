@@ -1,4 +1,4 @@
-"""Lines of text → arrays, by polars, to the very bits; a word that is none is named by its line."""
+"""Lines of text to arrays, by polars, to the very bits; errors name the line."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NAN = re.compile(r"nan\(0x([0-9a-f]+)\)")
 
 
 def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_line: int) -> Array:
-    """The elements on whole lines of a dump.
+    """Parse whole lines of a dump.
 
     Args:
         data: the lines, each with its end.
-        element_type: what they hold.
-        count: how many lines there are.
+        element_type: of the elements.
+        count: number of lines.
         path: for messages.
         first_line: the number of the first in the file, counted from 1.
 
@@ -37,25 +37,25 @@ def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_l
         One dimension, dtype `element_type.storage`.
 
     Raises:
-        DumpError: a line that does not hold such an element.
+        DumpError: a line does not hold such an element.
     """
     array = np.zeros(count, element_type.storage)
     if count == 0:
         return array
     columns = None if b"\r" in data or b"\t" in data else _columns(data, element_type, count)
     if columns is None:
-        raise DumpError(_blame(data, element_type, path, first_line))
+        raise DumpError(_error_message(data, element_type, path, first_line))
     for target, column in zip(element_type.columns(array), columns, strict=True):
         target.view(column.dtype)[...] = column
     return array
 
 
 def _columns(data: bytes, element_type: ElementType, count: int) -> list[Array] | None:
-    """Each part's integers or float bits, in a dtype of its size; None where something does not parse."""
+    """Each part's integers or float bits, in a dtype of its size; None if something does not parse."""
     import polars as pl  # noqa: PLC0415 - costs a tenth of a second, needed only where something is read
 
     frame = _read(data, [_polars_type(part.scalar) for part in element_type.parts])
-    if frame is None and b"nan(" in data:  # NaNs that are not the usual one need the slower way by strings
+    if frame is None and b"nan(" in data:  # NaNs with other bits are read as strings, which is slower
         types = [pl.String() if part.scalar.is_float else _polars_type(part.scalar) for part in element_type.parts]
         frame = _read(data, types)
     if frame is None or frame.height != count or any(series.null_count() for series in frame):
@@ -146,7 +146,7 @@ def _round_to_bits(numbers: npt.NDArray[np.float64], scalar: Scalar) -> npt.NDAr
 
 
 def _nan_bits(word: str, scalar: Scalar) -> int | None:
-    """The bits that `nan(0x…)` names; None where they are not a NaN of this type."""
+    """The bits of `nan(0x…)`; None if they are not a NaN of this type."""
     match = _NAN.fullmatch(word)
     if match is None or len(match[1]) != 2 * scalar.size:
         return None
@@ -163,19 +163,19 @@ def _count_infinities(column: Array, scalar: Scalar) -> int:
     return int(np.isinf(_numbers(column, scalar)).sum()) if scalar.is_float else 0
 
 
-# --- which line is to blame -------------------------------------------------------------------------------------------
+# --- the message of an error ------------------------------------------------------------------------------------------
 
 
-def _blame(data: bytes, element_type: ElementType, path: Path, first_line: int) -> str:
-    """Finds the first line that is wrong, slowly, and says what is."""
+def _error_message(data: bytes, element_type: ElementType, path: Path, first_line: int) -> str:
+    """Search the first invalid line and describe its problem."""
     for number, line in enumerate(data.split(b"\n")[:-1], first_line):
-        wrong = _wrong_line(line.decode("utf-8", "backslashreplace"), element_type)
-        if wrong:
-            return f"{path}:{number}: {wrong}"
+        problem = _line_problem(line.decode("utf-8", "backslashreplace"), element_type)
+        if problem:
+            return f"{path}:{number}: {problem}"
     return f"{path}:{first_line}: its lines do not hold {element_type.name} elements"
 
 
-def _wrong_line(line: str, element_type: ElementType) -> str:
+def _line_problem(line: str, element_type: ElementType) -> str:
     if line.endswith("\r"):
         return "the line ends as on Windows; convert the file back (dos2unix), or take it from git again"
     words = line.split(" ")
@@ -185,7 +185,7 @@ def _wrong_line(line: str, element_type: ElementType) -> str:
         return f"{len(words)} words where a {element_type.name} has {len(element_type.parts)}: {_short(line)}"
     for word, part in zip(words, element_type.parts, strict=True):
         if not _is_word(word, part.scalar):
-            return f"{_short(word)} is no {part.scalar.name}"
+            return f"invalid {part.scalar.name} {_short(word)}"
     return ""
 
 

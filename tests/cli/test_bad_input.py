@@ -28,11 +28,11 @@ WRONG_JOBS = {
     "an unknown dtype": ((OUT, "  out: {dtype: flaot32, shape: [n]}"), "float32"),
     "a field that leaves its folder": (
         ("x: {dtype: float32", "x: {dtype: {../x: float32}"),
-        "'../x' is no field's name",
+        "invalid field name '../x'",
     ),
-    "a field of two words": (("x: {dtype: float32", "x: {dtype: {a b: float32}"), "'a b' is no field's name"),
-    "a field with a dot": (("x: {dtype: float32", "x: {dtype: {a.b: float32}"), "'a.b' is no field's name"),
-    "a field without a name": (("x: {dtype: float32", "x: {dtype: {'': float32}"), "'' is no field's name"),
+    "a field of two words": (("x: {dtype: float32", "x: {dtype: {a b: float32}"), "invalid field name 'a b'"),
+    "a field with a dot": (("x: {dtype: float32", "x: {dtype: {a.b: float32}"), "invalid field name 'a.b'"),
+    "a field without a name": (("x: {dtype: float32", "x: {dtype: {'': float32}"), "invalid field name ''"),
     "a fill without its setting": (("fill: arange", "fill: {value: null}"), "buffers.x.fill.value: is empty"),
     "a check without its setting": (
         ("launches:", "checks: {out: [{range: null}]}\nlaunches:"),

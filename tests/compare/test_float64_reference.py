@@ -54,8 +54,14 @@ def test_every_way_of_comparing_takes_it() -> None:
 def test_an_exact_rule_names_the_first_value_that_the_dtype_has_not() -> None:
     found = against("float2", [(0.5, 1), (0.5, 0.1)], [(0.5, 1), (0.5, 0.1)], Rule())
     assert (found.same, found.differing) == (False, 1)
-    assert "[1] of the reference, 0.1, is no float32: return float32, or give a tolerance or ulp" in found.message
-    assert "[0] of the reference, 0.1, is no float16" in against("float16", [0.1], [0.1], Rule(order="any")).message
+    assert (
+        "[1] of the reference, 0.1, is not exact in float32: return float32, or give a tolerance or ulp"
+        in found.message
+    )
+    assert (
+        "[0] of the reference, 0.1, is not exact in float16"
+        in against("float16", [0.1], [0.1], Rule(order="any")).message
+    )
 
 
 def test_an_infinity_is_near_no_number_and_steps_of_float64_are_not_told() -> None:

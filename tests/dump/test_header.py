@@ -27,17 +27,17 @@ def test_a_header_reads_back(name: str, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b"0.5", "is no dump header"),
-        (b"", "is no dump header"),
-        (b"# gpuregress 1 float32 [4,250] ", "is no dump header"),
-        (b"# gpuregress 1 float32 [-4]", "is no dump header"),
-        (b"# gpuregress 1 float32 [4,]", "is no dump header"),
-        (b"# gpuregress 1 float32", "is no dump header"),
-        (b"#gpuregress 1 float32 [4]", "is no dump header"),
-        (b"\xff\xfe# gpuregress 1 float32 [4]", "is no dump header"),
+        (b"0.5", "is not a dump header"),
+        (b"", "is not a dump header"),
+        (b"# gpuregress 1 float32 [4,250] ", "is not a dump header"),
+        (b"# gpuregress 1 float32 [-4]", "is not a dump header"),
+        (b"# gpuregress 1 float32 [4,]", "is not a dump header"),
+        (b"# gpuregress 1 float32", "is not a dump header"),
+        (b"#gpuregress 1 float32 [4]", "is not a dump header"),
+        (b"\xff\xfe# gpuregress 1 float32 [4]", "is not a dump header"),
         (b"# gpuregress 2 float32 [4]", "version 2"),
-        (b"# gpuregress 1 float33 [4]", "'float33' is no dtype"),
-        (b"# gpuregress 1 {id:int33} [4]", "'int33' is no dtype"),
+        (b"# gpuregress 1 float33 [4]", "invalid dtype 'float33'"),
+        (b"# gpuregress 1 {id:int33} [4]", "invalid dtype 'int33'"),
     ],
 )
 def test_what_is_no_header(line: bytes, says: str) -> None:

@@ -127,7 +127,7 @@ def test_records(tmp_path: Path) -> None:
     [
         (["1.0", "2.0"], "holds 2 elements where its header says 3"),
         (["1.0", "2.0", "3.0", "4.0"], "holds 4 elements where its header says 3"),
-        (["1.0", "x", "3.0"], ":3: 'x' is no float32"),
+        (["1.0", "x", "3.0"], ":3: invalid float32 'x'"),
         (["1.0", "9.0", "3.5 "], ":4: 2 words"),
         (["1.0", "", "3.0"], ":3: the line is empty"),
     ],

@@ -136,21 +136,26 @@ def test_park_miller_is_the_published_sequence() -> None:
         ("integers", "uint8", {"low": -1, "high": 5}, "-1 does not fit uint8"),
         ("park_miller", "int16", {}, "too large for int16"),
         ("value", "bool", {"values": [2]}, "2 does not fit bool: 0 to 1"),
-        ("value", "int32", {"values": [0.5]}, "0.5 is no whole number"),
-        ("value", "int32", {"values": [math.nan]}, "nan is no whole number"),
+        ("value", "int32", {"values": [0.5]}, "0.5 is not a whole number"),
+        ("value", "int32", {"values": [math.nan]}, "nan is not a whole number"),
         ("value", "float2", {"values": [1, 2, 3]}, "value has 3 numbers and float2 has 2 parts"),
         ("value", "float16", {"values": [1e6]}, "1000000.0 is too large for float16"),
         ("choice", "int8", {"values": [1, 300]}, "300 does not fit int8"),
         ("value", "float32", {"values": [1e300]}, r"1e\+300 is too large for float32"),
         ("value", "float32", {"values": [1e-60]}, "1e-60 is too small for float32: it would become 0"),
-        ("value", "float32", {"values": [2**24 + 1]}, "16777217 is no float32: whole numbers are exact up to"),
+        (
+            "value",
+            "float32",
+            {"values": [2**24 + 1]},
+            "16777217 is not exact in float32: whole numbers are exact up to",
+        ),
         ("value", "uint32", {"values": [-1]}, "-1 does not fit uint32"),
-        ("arange", "float16", {"start": 2048}, "2049 is no float16"),
+        ("arange", "float16", {"start": 2048}, "2049 is not exact in float16"),
         ("arange", "float32", {"step": 1e-60}, "1e-60 is too small"),
-        ("arange", "float64", {"start": 2.0**53, "step": 1.0}, "9007199254740993 is no float64"),
+        ("arange", "float64", {"start": 2.0**53, "step": 1.0}, "9007199254740993 is not exact in float64"),
         ("arange", "uint64", {"start": 2**64 - 5}, "does not fit uint64"),
-        ("permutation", "bfloat16", {}, "999 is no bfloat16"),
-        ("integers", "float16", {"low": 0, "high": 4097}, "2049 is no float16"),
+        ("permutation", "bfloat16", {}, "999 is not exact in bfloat16"),
+        ("integers", "float16", {"low": 0, "high": 4097}, "2049 is not exact in float16"),
         ("uniform", "float32", {"low": 0.0, "high": 1e39}, r"1e\+39 is too large for float32"),
         ("uniform", "float64", {"low": -1.5e308, "high": 1.5e308}, "high - low is too large"),
         ("normal", "float32", {"mean": 0.0, "std": 1e38}, "are too large for float32"),
@@ -177,7 +182,7 @@ def test_npy(tmp_path: Path) -> None:
         inputs.fill(file(path, "int32", 5))
     assert inputs.fill_problem(file(path, "int32", 5)) is not None
     np.save(path, np.array([0.5]))
-    with pytest.raises(HarnessError, match=r"element \[0\]: 0.5 is no whole number"):
+    with pytest.raises(HarnessError, match=r"element \[0\]: 0.5 is not a whole number"):
         inputs.fill(file(path, "int32", 1))
     np.save(path, np.array([300]))
     with pytest.raises(HarnessError, match="300 does not fit uint8"):
@@ -295,7 +300,7 @@ def test_python(tmp_path: Path) -> None:
         ),
         ("def make():\n    return [1, 1e300]\n", r"element \[1\]: 1e\+300 is too large for float32"),
         ("def make():\n    return [1, 1j]\n", "element 1 is 1j, a complex number"),
-        ("def make():\n    return [1, 2**24 + 1]\n", r"element \[1\]: 16777217 is no float32"),
+        ("def make():\n    return [1, 2**24 + 1]\n", r"element \[1\]: 16777217 is not exact in float32"),
         ("import numpy as np\ndef make(): return np.ma.masked_less([1, 2], 2)\n", "masked elements"),
         ("def make():\n    return 1 / 0\n", "failed: ZeroDivisionError"),
         ("def make():\n    return ['a', 'b']\n", "holds <U1"),

@@ -93,7 +93,7 @@ def wide_peak(folder: Path, count: int) -> int:
     compared = BufferPair(fakes.case("twice"), "reference", gold, actual, Rule())
     found, highest = traced(compared.compare)
     assert (found.differing, found.same) == (count, False)
-    assert f"{count} of {count} differ; [7] of the reference, 7.000000000001, is no float32" in found.message
+    assert f"{count} of {count} differ; [7] of the reference, 7.000000000001, is not exact in float32" in found.message
     return highest
 
 

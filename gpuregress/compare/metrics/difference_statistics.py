@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import ordinals, records
+from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
@@ -29,7 +30,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 @dataclass(slots=True)
 class ErrorSums:
-    """One part's errors over the buffer: what the metrics are made of. NaN and infinities are left out."""
+    """Sums of one part's finite errors over the buffer, for the metrics."""
 
     largest: float = 0.0
     total: float = 0.0
@@ -37,7 +38,7 @@ class ErrorSums:
     squares: float = 0.0
 
     def add(self, absolute: Floats) -> None:
-        """Adds finite errors; the squares are kept relative to the largest, so they cannot overflow."""
+        """Add finite errors; the squares are kept relative to the largest, so they cannot overflow."""
         if not absolute.size:
             return
         top = float(absolute.max())
@@ -57,7 +58,7 @@ class ErrorSums:
 
 @dataclass(frozen=True, slots=True)
 class DifferingPart:
-    """One differing part, its words not yet written: both sides as arrays of one."""
+    """One differing part of an element, not yet formatted: both sides as arrays of one."""
 
     part: Part
     index: int
@@ -75,12 +76,12 @@ class WorstPart:
 
 @dataclass(frozen=True, slots=True)
 class ListedElements:
-    """The elements that a report names.
+    """The differing elements that a report shows.
 
     Attributes:
         first: the first few that break the bound.
-        worst: by `absolute`, `relative` and `ulp`, where there is any.
-        misplaced: the first where NaN or infinity stands on one side only.
+        worst: by `absolute`, `relative` and `ulp`, if there is any.
+        misplaced: the first with a NaN or infinity on one side only.
     """
 
     first: tuple[Element, ...]
@@ -94,19 +95,19 @@ class ListedElements:
 
 @dataclass(slots=True)
 class DifferenceStatistics:
-    """Running counts of one comparison.
+    """Running statistics of one comparison.
 
     Attributes:
         element_type: of the rows.
-        bound: what is allowed.
+        bound: of each element.
         second: the bound of outliers, if there is one.
         changed: rows with other values.
         broken: rows that break the bound.
         beyond: rows that break the second bound.
-        misplaced: parts where one side is NaN or infinite and the other is not the same.
+        misplaced: parts of which one side is NaN or infinite and the other is not the same.
         parts_listed: the first few that break the bound.
-        worst: by `absolute`, `relative`, `ulp`, over all that changed.
-        sums: a part's position → its errors.
+        worst: by `absolute`, `relative`, `ulp`, over all changed parts.
+        sums: the errors of each part.
         histogram: ulp bucket (its upper end) → count.
         nan: NaNs among the rows given, on each side.
     """
@@ -132,31 +133,24 @@ class DifferenceStatistics:
         self.sums = [ErrorSums() for _ in self.element_type.parts]
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
-        """Counts some rows.
+        """Add rows.
 
         Args:
-            indices: their places in the buffer, rising, and over all that came before.
+            indices: their indices in the buffer, ascending, and above those of earlier calls.
             expected: one dimension, `element_type.storage`.
             actual: the same.
 
         Returns:
-            Which of them break the bound.
+            A mask of the rows that break the bound.
         """
-        pairs = tuple(
-            zip(
-                self.element_type.parts,
-                self.element_type.columns(expected),
-                self.element_type.columns(actual),
-                strict=True,
-            )
-        )
+        pairs = tuple(self.element_type.column_pairs(expected, actual))
         changed = np.zeros(indices.shape, np.bool_)
         broken = np.zeros(indices.shape, np.bool_)
         beyond = np.zeros(indices.shape, np.bool_)
         masks = []
-        for at, (part, e, a) in enumerate(pairs):
+        for position, (part, e, a) in enumerate(pairs):
             part_broken = elementwise.broken(e, a, part.scalar, self.bound)
-            changed |= self._measure(at, part, indices, e, a)
+            changed |= self._measure(position, part, indices, e, a)
             broken |= part_broken
             if self.second is not None:
                 beyond |= part_broken & elementwise.broken(e, a, part.scalar, self.second)
@@ -167,8 +161,8 @@ class DifferenceStatistics:
         self.beyond += int(np.count_nonzero(beyond))
         return broken
 
-    def _measure(self, at: int, part: Part, indices: Indices, expected: Array, actual: Array) -> Mask:
-        """Adds one part's errors to the sums, the worst and the histogram; returns where it changed."""
+    def _measure(self, position: int, part: Part, indices: Indices, expected: Array, actual: Array) -> Mask:
+        """Add one part's errors to the sums, the worst and the histogram; return the mask of changed rows."""
         scalar = part.scalar
         changed = elementwise.changed(expected, actual, scalar)
         self.nan[0] += int(np.count_nonzero(ordinals.is_nan(expected, scalar)))
@@ -176,38 +170,38 @@ class DifferenceStatistics:
         rows = np.flatnonzero(changed)
         if not rows.size:
             return changed
-        e, a, places = expected[rows], actual[rows], indices[rows]
+        e, a, changed_at = expected[rows], actual[rows], indices[rows]
         absolute = elementwise.absolute(e, a, scalar)
         numbers = ~np.isnan(absolute)
         if not numbers.all():
-            self._misplace(part, places, e, a, numbers)
-            e, a, places, absolute = e[numbers], a[numbers], places[numbers], absolute[numbers]
-        self.sums[at].add(absolute)
+            self._misplace(part, changed_at, e, a, numbers)
+            e, a, changed_at, absolute = e[numbers], a[numbers], changed_at[numbers], absolute[numbers]
+        self.sums[position].add(absolute)
         if not e.size:
             return changed
-        self._keep_worst("absolute", absolute, part, places, e, a)
+        self._keep_worst("absolute", absolute, part, changed_at, e, a)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = absolute / elementwise.magnitude(e, scalar)
-        self._keep_worst("relative", np.where(np.isfinite(relative), relative, -1.0), part, places, e, a)
+        self._keep_worst("relative", np.where(np.isfinite(relative), relative, -1.0), part, changed_at, e, a)
         if scalar.is_float:
             steps = ordinals.ulps(e, a, scalar)
-            self._keep_worst("ulp", steps.astype(np.float64), part, places, e, a)
+            self._keep_worst("ulp", steps.astype(np.float64), part, changed_at, e, a)
             self._count_steps(steps)
         return changed
 
-    def _misplace(self, part: Part, places: Indices, expected: Array, actual: Array, numbers: Mask) -> None:
+    def _misplace(self, part: Part, indices: Indices, expected: Array, actual: Array, numbers: Mask) -> None:
         self.misplaced += int(np.count_nonzero(~numbers))
         if self.misplaced_worst is None:
-            at = int(np.argmin(numbers))
-            self.misplaced_worst = differing_part(part, int(places[at]), expected, actual, at)
+            row = int(np.argmin(numbers))
+            self.misplaced_worst = differing_part(part, int(indices[row]), expected, actual, row)
 
     def _keep_worst(
-        self, name: str, scores: Floats, part: Part, places: Indices, expected: Array, actual: Array
+        self, name: str, scores: Floats, part: Part, indices: Indices, expected: Array, actual: Array
     ) -> None:
-        at = int(np.argmax(scores))
-        score = float(scores[at])
+        row = int(np.argmax(scores))
+        score = float(scores[row])
         if score > self.worst[name].score:
-            self.worst[name] = WorstPart(score, differing_part(part, int(places[at]), expected, actual, at))
+            self.worst[name] = WorstPart(score, differing_part(part, int(indices[row]), expected, actual, row))
 
     def _count_steps(self, steps: npt.NDArray[np.uint64]) -> None:
         buckets = np.searchsorted(_BUCKETS, steps, side="left")
@@ -226,26 +220,25 @@ class DifferenceStatistics:
                     self.parts_listed.append(differing_part(part, int(indices[row]), e, a, int(row)))
 
     def listed(self) -> ListedElements:
-        """The first few and the worst, with their words."""
+        """Format the first few elements and the worst ones."""
         worst = [(name, kept.differing_part) for name, kept in self.worst.items() if kept.differing_part is not None]
         misplaced = [] if self.misplaced_worst is None else [self.misplaced_worst]
-        found = elements([*self.parts_listed, *(one for _, one in worst), *misplaced])
-        first, rest = found[: len(self.parts_listed)], found[len(self.parts_listed) :]
+        listed = elements([*self.parts_listed, *(one for _, one in worst), *misplaced])
+        first, rest = listed[: len(self.parts_listed)], listed[len(self.parts_listed) :]
         by_name = {name: one for (name, _), one in zip(worst, rest, strict=False)}
         return ListedElements(tuple(first), by_name, rest[-1] if misplaced else None)
 
     def numbers(self, listed: ListedElements) -> dict[str, Any]:
         """The figures of a report, as plain JSON."""
-        found: dict[str, Any] = {
+        return {
             "max_abs": finite(self.worst["absolute"].score),
             "max_rel": finite(self.worst["relative"].score),
             "max_ulp": finite(self.worst["ulp"].score),
             "misplaced_nan_or_inf": self.misplaced,
             "nan": {"expected": self.nan[0], "actual": self.nan[1]},
-            "ulp_histogram": [[_bucket_name(at), count] for at, count in sorted(self.histogram.items())],
+            "ulp_histogram": [[_bucket_name(bucket), count] for bucket, count in sorted(self.histogram.items())],
+            "worst": {name: records.to_json(one) for name, one in listed.worst.items()},
         }
-        found["worst"] = {name: records.to_json(one) for name, one in listed.worst.items()}
-        return found
 
 
 def ranking_measure(rule: Rule) -> str:
@@ -259,51 +252,66 @@ def ranking_measure(rule: Rule) -> str:
 _BUCKETS = np.array([0, *(1 << power for power in range(64))], np.uint64)
 
 
-def _bucket_name(at: int) -> str:
-    if at < 3:
-        return str(int(at))
-    return f"{(1 << (at - 2)) + 1}-{1 << (at - 1)}"
+def _bucket_name(bucket: int) -> str:
+    return str(bucket) if bucket < 3 else f"{(1 << (bucket - 2)) + 1}-{1 << (bucket - 1)}"
 
 
 def finite(score: float) -> float | None:
-    """A score as JSON can hold it: None for none, the largest float for an overflow."""
+    """A score for JSON: None for a negative score or NaN, the largest float for an overflow."""
     if score < 0 or math.isnan(score):
         return None
     return min(score, _LARGEST)
 
 
-def differing_part(part: Part, index: int, expected: Array, actual: Array, at: int) -> DifferingPart:
-    """One row of two columns, to be made an Element later.
+def differing_part(part: Part, index: int, expected: Array, actual: Array, row: int) -> DifferingPart:
+    """Copy one row of two columns, to be formatted later.
 
     Args:
-        part: which part the columns are.
-        index: the row's place in the buffer.
+        part: of the columns.
+        index: the row's index in the buffer.
         expected: that part's column.
         actual: the same.
-        at: the row's place in the columns.
+        row: the row in the columns.
     """
-    return DifferingPart(part, index, expected[at : at + 1].copy(), actual[at : at + 1].copy())
+    return DifferingPart(part, index, expected[row : row + 1].copy(), actual[row : row + 1].copy())
 
 
-def elements(parts_listed: list[DifferingPart]) -> list[Element]:
-    """The records of some differing parts, in the same order; all words of one scalar type are written at once."""
-    found: list[Element | None] = [None] * len(parts_listed)
-    for scalar in {one.part.scalar for one in parts_listed}:
-        places = [at for at, one in enumerate(parts_listed) if one.part.scalar == scalar]
-        e, a = (np.concatenate([getattr(parts_listed[at], side) for at in places]) for side in ("expected", "actual"))
-        said = words(np.concatenate([e, a]), scalar)
+def elements(parts: list[DifferingPart]) -> list[Element]:
+    """Format differing parts, in the same order; all parts of one scalar type at once."""
+    formatted: dict[int, Element] = {}
+    for scalar in {one.part.scalar for one in parts}:
+        positions = [position for position, one in enumerate(parts) if one.part.scalar == scalar]
+        e = np.concatenate([parts[position].expected for position in positions])
+        a = np.concatenate([parts[position].actual for position in positions])
         absolute, magnitude = elementwise.absolute(e, a, scalar), elementwise.magnitude(e, scalar)
         steps = ordinals.ulps(e, a, scalar).tolist() if scalar.is_float else None
-        for at, place in enumerate(places):
-            off, size = float(absolute[at]), float(magnitude[at])
-            known = not math.isnan(off)
-            found[place] = Element(
-                parts_listed[place].index,
-                parts_listed[place].part.name,
-                said[at],
-                said[len(places) + at],
-                finite(off) if known else None,
-                finite(off / size) if known and size > 0 else None,
-                steps[at] if known and steps is not None else None,
+        texts = zip(words(e, scalar), words(a, scalar), strict=True)
+        for row, (position, (expected, actual)) in enumerate(zip(positions, texts, strict=True)):
+            error, size = float(absolute[row]), float(magnitude[row])
+            is_number = not math.isnan(error)
+            formatted[position] = Element(
+                parts[position].index,
+                parts[position].part.name,
+                expected,
+                actual,
+                finite(error) if is_number else None,
+                finite(error / size) if is_number and size > 0 else None,
+                steps[row] if is_number and steps is not None else None,
             )
-    return [one for one in found if one is not None]
+    return [formatted[position] for position in range(len(parts))]
+
+
+def outlier_problems(request: ComparisonRequest, missed: int, beyond: int, numbers: dict[str, Any]) -> list[str]:
+    """Describe how a comparison exceeds its rule's budget of outliers.
+
+    Args:
+        request: its rule has `outliers`.
+        missed: elements that break the first bound.
+        beyond: elements that break the second bound, too.
+        numbers: gets the counts.
+    """
+    assert request.rule.outliers is not None, "the rule has outliers"
+    allowed = math.floor(request.rule.outliers.fraction * request.total + 1e-9)
+    numbers["outliers"] = {"missed": missed, "allowed": allowed, "beyond": beyond}
+    problems = [f"{missed} of {request.total} miss the bound, {allowed} may"] if missed > allowed else []
+    return problems + ([f"{beyond} of {request.total} miss the outliers' bound too, none may"] if beyond else [])

@@ -1,9 +1,9 @@
-"""Metrics over a whole buffer: max, mean, rms and relative l2 of the error.
+"""Error norms of a whole buffer: max, mean, rms and relative l2.
 
-With e = actual - baseline over the n elements that are numbers on both sides (NaN and infinities are left out; where
-they differ, the comparison fails by itself):
+With e = actual - expected over the n elements that are finite on both sides (a NaN or infinity on one side only fails
+the comparison by itself):
 
-    max = max |e|     mean = sum |e| / n     rms = sqrt(sum e^2 / n)     l2 = sqrt(sum e^2) / sqrt(sum baseline^2)
+    max = max |e|     mean = sum |e| / n     rms = sqrt(sum e^2 / n)     l2 = sqrt(sum e^2) / sqrt(sum expected^2)
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from gpuregress import ordinals
-from gpuregress.compare.metrics.difference_statistics import ErrorSums
+from gpuregress.compare.metrics.difference_statistics import ErrorSums, finite
 from gpuregress.compare.rules import elementwise
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
@@ -25,12 +26,12 @@ METRICS = ("max", "mean", "rms", "l2")
 
 @dataclass(slots=True)
 class ExpectedNorms:
-    """What the metrics need of the baseline besides the errors, one entry a part.
+    """Norms of the expected side, one entry for each part of the element type.
 
     Attributes:
         element_type: of the rows.
-        counts: numbers on both sides.
-        norms: of the baseline.
+        counts: elements that are finite on both sides.
+        norms: of the expected values.
     """
 
     element_type: ElementType
@@ -43,45 +44,50 @@ class ExpectedNorms:
         self.norms = [ErrorSums() for _ in self.element_type.parts]
 
     def add(self, expected: Array, actual: Array) -> None:
-        """Adds a block of both sides, all of its rows."""
-        columns = zip(
-            self.element_type.parts,
-            self.element_type.columns(expected),
-            self.element_type.columns(actual),
-            strict=True,
-        )
-        for at, (part, e, a) in enumerate(columns):
+        """Add all rows of a block of both sides."""
+        for position, (part, e, a) in enumerate(self.element_type.column_pairs(expected, actual)):
             good = ordinals.is_finite(e, part.scalar) & ordinals.is_finite(a, part.scalar)
-            self.counts[at] += int(np.count_nonzero(good))
-            self.norms[at].add(elementwise.magnitude(e[good], part.scalar))
+            self.counts[position] += int(np.count_nonzero(good))
+            self.norms[position].add(elementwise.magnitude(e[good], part.scalar))
 
     def assume(self, total: int) -> None:
-        """Takes all of `total` elements for numbers, where only the errors are at hand."""
+        """Count all of `total` elements as finite, if only the rows that differ are given."""
         self.counts = [total for _ in self.counts]
 
 
-def values(errors: list[ErrorSums], baselines: ExpectedNorms) -> dict[str, float]:
-    """Each metric, of the part where it is largest.
+def values(errors: list[ErrorSums], expected: ExpectedNorms) -> dict[str, float]:
+    """Calculate each metric, of the part where it is largest.
 
     Args:
-        errors: a part's position → its errors.
-        baselines: what the errors are measured against.
+        errors: of each part.
+        expected: the norms that l2 is relative to.
     """
-    found = dict.fromkeys(METRICS, 0.0)
-    for error, count, baseline in zip(errors, baselines.counts, baselines.norms, strict=True):
+    largest = dict.fromkeys(METRICS, 0.0)
+    for error, count, reference in zip(errors, expected.counts, expected.norms, strict=True):
         if not count:
             continue
         norm = error.norm
-        relative = norm / baseline.norm if baseline.norm else (math.inf if norm else 0.0)
-        here = {"max": error.largest, "mean": error.total / count, "rms": norm / math.sqrt(count), "l2": relative}
-        found = {name: max(found[name], value) for name, value in here.items()}
-    return found
+        relative = norm / reference.norm if reference.norm else (math.inf if norm else 0.0)
+        of_part = {"max": error.largest, "mean": error.total / count, "rms": norm / math.sqrt(count), "l2": relative}
+        largest = {name: max(largest[name], value) for name, value in of_part.items()}
+    return largest
 
 
-def failures(limits: Mapping[str, float], found: Mapping[str, float]) -> list[str]:
-    """A line for each metric over its limit."""
+def judge(
+    limits: Mapping[str, float], errors: list[ErrorSums], expected: ExpectedNorms, numbers: dict[str, Any]
+) -> list[str]:
+    """Describe each metric over its limit.
+
+    Args:
+        limits: metric → its largest value.
+        errors: of each part.
+        expected: the norms that l2 is relative to.
+        numbers: gets all metrics.
+    """
+    metrics = values(errors, expected)
+    numbers["metrics"] = {name: finite(value) for name, value in metrics.items()}
     return [
-        f"{name} of the error is {found[name]:.6g}, over {limit:.6g}"
+        f"{name} of the error is {metrics[name]:.6g}, over {limit:.6g}"
         for name, limit in limits.items()
-        if not found[name] <= limit
+        if not metrics[name] <= limit
     ]

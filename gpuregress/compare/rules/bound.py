@@ -1,7 +1,8 @@
-"""What a rule lets one element be off by; the arithmetic is in `bounds`."""
+"""Bound of one element's error; its arithmetic is in `elementwise`."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,17 +11,17 @@ from gpuregress.records import Outliers, Rule
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What one element may be off by; nothing given means every bit.
+    """The largest error of one element; without any limit every bit must be equal.
 
-    Where a tolerance and `ulp` are both given, an element needs to keep only one of them: `atol` for what is near zero,
-    `ulp` for the rest.
+    With both a tolerance and `ulp`, an element must keep only one of them: `atol` for values near zero, `ulp` for the
+    rest.
 
     Attributes:
-        rtol: see the module.
-        atol: see the module.
+        rtol: relative tolerance; see `elementwise`.
+        atol: absolute tolerance.
         ulp: steps between floats of one sign; integers must be equal.
         nan: whether a NaN equals a NaN.
-        signed_zero: whether -0 is 0, where no tolerance says so.
+        signed_zero: whether -0 equals 0 without a tolerance.
     """
 
     rtol: float | None = None
@@ -41,10 +42,14 @@ class Bound:
 
     @classmethod
     def of_rule(cls, rule: Rule) -> Bound:
-        """The bound that each element must keep."""
+        """The bound of every element."""
         return cls(rule.rtol, rule.atol, rule.ulp, rule.nan, rule.signed_zero)
 
     @classmethod
     def of_outliers(cls, outliers: Outliers, rule: Rule) -> Bound:
         """The second bound, which no outlier may break."""
         return cls(outliers.rtol, outliers.atol, None, rule.nan, rule.signed_zero)
+
+    def for_pairing(self) -> Bound:
+        """The same bound with NaN equal to NaN: `nan: never` is judged once for the buffer."""
+        return dataclasses.replace(self, nan="equal")

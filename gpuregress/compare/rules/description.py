@@ -1,4 +1,4 @@
-"""A rule in words, with its formula: what a report prints beside the verdict."""
+"""Description of a rule in words, with its formula, for reports."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ _METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error"
 
 
 def number(value: float) -> str:
-    """A number as short as it can be: `1e-05`, `0`, `3`."""
+    """Format a number with the fewest digits: `1e-05`, `0`, `3`."""
     return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 def bound(limits: Bound) -> str:
-    """A bound for one element."""
-    said = []
+    """Describe a bound of one element."""
+    terms = []
     if limits.has_tolerance:
-        said.append(f"|actual - baseline| <= {number(limits.atol or 0)} + {number(limits.rtol or 0)} * |baseline|")
+        terms.append(f"|actual - baseline| <= {number(limits.atol or 0)} + {number(limits.rtol or 0)} * |baseline|")
     if limits.ulp is not None:
-        said.append(f"within {limits.ulp} ulp of the same sign")
-    return " or ".join(said) if said else "every bit equal"
+        terms.append(f"within {limits.ulp} ulp of the same sign")
+    return " or ".join(terms) if terms else "every bit equal"
 
 
 def rule(wanted: Rule) -> str:
-    """A whole rule, as one line."""
+    """Describe a whole rule in one line."""
     if wanted.verify:
         return f"verify: {wanted.verify}"
     limits = Bound.of_rule(wanted)
-    said = [] if limits.is_exact and (wanted.metric or wanted.statistics) else [bound(limits)]
+    terms = [] if limits.is_exact and (wanted.metric or wanted.statistics) else [bound(limits)]
     if wanted.outliers:
         second = bound(Bound.of_outliers(wanted.outliers, wanted))
-        said.append(f"but for {number(wanted.outliers.fraction)} of the elements, which keep {second}")
-    said += [f"{_METRICS.get(name, name)} <= {number(limit)}" for name, limit in wanted.metric.items()]
-    said += [_statistic(name, setting) for name, setting in wanted.statistics.items() if setting is not None]
-    said += _order(wanted)
+        terms.append(f"but for {number(wanted.outliers.fraction)} of the elements, which keep {second}")
+    terms += [f"{_METRICS.get(name, name)} <= {number(limit)}" for name, limit in wanted.metric.items()]
+    terms += [_statistic(name, setting) for name, setting in wanted.statistics.items() if setting is not None]
+    terms += _order(wanted)
     if wanted.nan == "never":
-        said.append("no NaN")
+        terms.append("no NaN")
     if wanted.signed_zero == "equal":
-        said.append("-0 is 0")
-    return ", ".join(said)
+        terms.append("-0 is 0")
+    return ", ".join(terms)
 
 
 def _statistic(name: str, setting: Any) -> str:

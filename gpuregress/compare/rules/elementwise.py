@@ -1,8 +1,8 @@
-"""Which elements break a bound: exact, |actual - baseline| <= atol + rtol * |baseline|, or steps between floats.
+"""Elementwise errors and bound violations: exact, |actual - expected| <= atol + rtol |expected|, or ULPs.
 
 Differences of integers are exact at any width. Floats up to 32 bits are subtracted in float64; float64 in float64,
-which rounds the difference once, and at half scale where it would overflow. The right-hand side is worked out in
-float64. An infinity is near nothing but itself, and a NaN near nothing but a NaN, whatever the tolerance.
+which rounds the difference once, and at half scale where it would overflow. The right-hand side is calculated in
+float64. An infinity is near nothing but itself, and a NaN near nothing but a NaN, under any tolerance.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _BELOW_2_64 = float(np.nextafter(2.0**64, 0.0))
 
 
 def changed(expected: Array, actual: Array, scalar: Scalar) -> Mask:
-    """Where two columns hold different values: other bits, but for a NaN and a NaN, which dumps do not tell apart."""
+    """Where two columns hold different values: other bits, except a NaN against a NaN."""
     different = np.asarray(ordinals.bits(expected, scalar) != ordinals.bits(actual, scalar))
     if scalar.is_float and different.any():
-        at = np.flatnonzero(different)
-        both = ordinals.is_nan(expected[at], scalar) & ordinals.is_nan(actual[at], scalar)
-        different[at[both]] = False
+        rows = np.flatnonzero(different)
+        both = ordinals.is_nan(expected[rows], scalar) & ordinals.is_nan(actual[rows], scalar)
+        different[rows[both]] = False
     return different
 
 
 def absolute(expected: Array, actual: Array, scalar: Scalar) -> Floats:
-    """|actual - expected| as float64, for ranking; inf where it overflows, NaN where either is not finite."""
+    """|actual - expected| as float64, for ranking; inf on overflow, NaN if either is not finite."""
     if not scalar.is_float:
         return ordinals.distance(ordinals.keys(expected, scalar), ordinals.keys(actual, scalar)).astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -47,13 +47,13 @@ def magnitude(expected: Array, scalar: Scalar) -> Floats:
 
 
 def broken(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> Mask:
-    """Where an element breaks the bound.
+    """Where elements break a bound.
 
     Args:
-        expected: one dimension, the scalar's storage dtype: the baseline.
+        expected: one dimension, the scalar's storage dtype.
         actual: the same.
         scalar: how to read them.
-        bound: what is allowed.
+        bound: the bound.
     """
     out = changed(expected, actual, scalar)
     if not bound.is_exact:
@@ -93,7 +93,7 @@ def _within_tolerance(expected: Array, actual: Array, scalar: Scalar, rtol: floa
 
 
 def whole_limit(expected: Array, scalar: Scalar, rtol: float, atol: float) -> npt.NDArray[np.uint64]:
-    """How far integers may be off: atol + rtol |expected|, rounded down, at most 2^64 - 1."""
+    """The largest error of integers: atol + rtol |expected|, rounded down, at most 2^64 - 1."""
     with np.errstate(over="ignore"):
         limit = atol + rtol * magnitude(expected, scalar)
     whole = np.floor(np.minimum(limit, _BELOW_2_64)).astype(np.uint64)

@@ -1,8 +1,7 @@
-"""Tolerance intervals: a bound allows all stored values from one total-order key to another.
+"""Tolerance intervals: the range of total-order keys that a bound allows around each value.
 
-The ends are exact: by `bounds`, what lies between them is near and what lies outside is not. For ULPs and integers
-they are calculated. For floats under a tolerance they are searched for, first beside expected ± limit, where they are
-unless digits cancel, then by bisection.
+The ends are exact with respect to `elementwise.broken`. For ULPs and integers they are calculated. For floats under a
+tolerance they are searched: first beside expected ± limit, where they are unless digits cancel, then by bisection.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from gpuregress.dtypes import Scalar
 from gpuregress.ordinals import Array
 
 
-def reach(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Array]:
-    """The lowest and the highest key that is near to each one.
+def interval(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Array]:
+    """Find the lowest and the highest key within the bound of each one.
 
     Args:
-        keys: `ordinals.keys` of the baseline's values, one dimension.
-        scalar: what they are keys of.
-        bound: with rtol below 1; its `nan` is not looked at.
+        keys: `ordinals.keys` of the expected values, one dimension.
+        scalar: the type of the values.
+        bound: with rtol below 1; its `nan` is ignored.
     """
     low, high = keys.copy(), keys.copy()
     if scalar.kind == "bool":
@@ -46,7 +45,7 @@ def _of_integers(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Arra
 
 
 def _by_ulps(keys: Array, scalar: Scalar, ulp: int, *, up: bool) -> Array:
-    """So many steps away, of the same sign and finite."""
+    """The keys at most `ulp` steps away, of the same sign and finite."""
     last = ordinals.exponent_mask(scalar) - 1
     ends = np.where(keys < 0, -1, last) if up else np.where(keys < 0, -last - 1, 0)
     steps = np.minimum(ordinals.distance(keys, ends.astype(keys.dtype)), np.uint64(ulp)).astype(keys.dtype)

@@ -1,8 +1,8 @@
-"""A largest matching between two sets of rows, exactly: Hopcroft and Karp (1973) over windows.
+"""Maximum bipartite matching of two sets of rows: Hopcroft and Karp (1973) over candidate windows.
 
-Rows whose bits are equal are paired first. That alone may not be the best: of 0, 1 and 1, 2 under atol 1, pairing the
-ones leaves 0 and 2. So those pairs are only where the search starts, and augmenting paths may break them up. A row's
-candidates are worked out when a path first reaches it, a whole layer of the search at a time.
+Rows with equal bits are paired first. That alone may not be the maximum: of 0, 1 and 1, 2 under atol 1, pairing the
+ones leaves 0 and 2. So the search starts with those pairs, and augmenting paths may break them up. A row's candidates
+are determined when a path first reaches it, for a whole layer of the search at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpuregress.compare import row_hash
-from gpuregress.compare.unordered.candidates import CandidateWindows, MatchCriterion, Places, windows
+from gpuregress.compare.unordered.candidates import CandidateWindows, Indices, MatchCriterion, windows
 from gpuregress.ordinals import Array
 
 MOST_CANDIDATES = 50_000_000
@@ -18,29 +18,28 @@ _FREE = -1
 
 
 class TooManyCandidates(Exception):
-    """The windows hold more pairs than can be looked at."""
+    """The windows hold too many pairs for an exact matching."""
 
 
-def match(criterion: MatchCriterion, expected: Array, actual: Array) -> Places:
-    """For each actual row the place of its partner among the expected ones, or -1; as many partners as can be.
+def match(criterion: MatchCriterion, expected: Array, actual: Array) -> Indices:
+    """Find a maximum matching: for each actual row its partner among the expected ones, or -1.
 
     Args:
-        criterion: what makes two rows partners.
+        criterion: by which two rows match.
         expected: one dimension, `criterion.element_type.storage`.
         actual: the same.
 
     Raises:
-        TooManyCandidates: the tolerance is so wide that an exact matching cannot be found in sensible time.
+        TooManyCandidates: the tolerance is too wide for an exact matching.
     """
     partner = pair_equal(criterion, expected, actual)
-    exact = criterion.bound.is_exact
-    if not exact and (partner == _FREE).any():
+    if not criterion.bound.is_exact and (partner == _FREE).any():
         _Search(criterion, expected, actual, partner).run()
     return partner
 
 
-def pair_equal(criterion: MatchCriterion, expected: Array, actual: Array) -> Places:
-    """Pairs rows of the same values, each at most once: the n-th here with the n-th there."""
+def pair_equal(criterion: MatchCriterion, expected: Array, actual: Array) -> Indices:
+    """Pair rows of the same values: the n-th of equal actual rows with the n-th of the expected ones."""
     merge = criterion.bound.signed_zero == "equal"
     kind = criterion.element_type
     hash_e = row_hash.rows(expected, kind, merge_zeros=merge)
@@ -48,21 +47,21 @@ def pair_equal(criterion: MatchCriterion, expected: Array, actual: Array) -> Pla
     order_e, order_a = np.argsort(hash_e, kind="stable"), np.argsort(hash_a, kind="stable")
     hash_e, hash_a = hash_e[order_e], hash_a[order_a]
     nth = np.arange(len(hash_a)) - np.searchsorted(hash_a, hash_a, side="left")
-    at = np.searchsorted(hash_e, hash_a, side="left") + nth
-    inside = at < len(hash_e)
-    found = np.zeros(len(hash_a), np.bool_)
-    found[inside] = hash_e[at[inside]] == hash_a[inside]
+    position = np.searchsorted(hash_e, hash_a, side="left") + nth
+    inside = position < len(hash_e)
+    equal = np.zeros(len(hash_a), np.bool_)
+    equal[inside] = hash_e[position[inside]] == hash_a[inside]
     partner = np.full(len(actual), _FREE, np.int64)
-    rows, places = order_a[found], order_e[at[found]]
-    good = criterion.near(expected[places], actual[rows])  # a hash may lie, once in 2^64
-    partner[rows[good]] = places[good]
+    rows, partners = order_a[equal], order_e[position[equal]]
+    good = criterion.matches(expected[partners], actual[rows])  # hashes collide once in 2^64
+    partner[rows[good]] = partners[good]
     return partner
 
 
 class _Search:
     """Augmenting paths from the rows that have no partner."""
 
-    def __init__(self, criterion: MatchCriterion, expected: Array, actual: Array, partner: Places) -> None:
+    def __init__(self, criterion: MatchCriterion, expected: Array, actual: Array, partner: Indices) -> None:
         self.criterion, self.expected, self.actual, self.partner = criterion, expected, actual, partner
         self.taken = np.full(len(expected), _FREE, np.int64)
         paired = np.flatnonzero(partner != _FREE)
@@ -72,7 +71,7 @@ class _Search:
         self.looked_at = 0
 
     def run(self) -> None:
-        """Augments until no path is left: then the matching is as large as any (Berge 1957)."""
+        """Augment until no path is left: then the matching is a maximum one (Berge 1957)."""
         while True:
             layers = self._layers()
             if layers is None:
@@ -81,13 +80,13 @@ class _Search:
                 self._augment(row, layers)
 
     def _layers(self) -> dict[int, int] | None:
-        """Breadth first: each reachable actual row's distance from a free one; None where no free partner is near."""
+        """Breadth-first search: the distance of each reachable actual row from a free one; None without a path."""
         frontier = np.flatnonzero(self.partner == _FREE)
         layer = dict.fromkeys(frontier.tolist(), 0)
         depth = 0
         while frontier.size:
             self._look_up([row for row in frontier.tolist() if row not in self.candidates])
-            reached = {place for row in frontier.tolist() for place in self.candidates[row]}
+            reached = {partner for row in frontier.tolist() for partner in self.candidates[row]}
             owners = self.taken[np.fromiter(reached, np.int64, len(reached))]
             if (owners == _FREE).any():
                 return layer
@@ -98,20 +97,20 @@ class _Search:
         return None
 
     def _augment(self, root: int, layer: dict[int, int]) -> None:
-        """Depth first along the layers; each row is tried once a phase."""
+        """Depth-first search along the layers; each row is tried once a phase."""
         path: list[tuple[int, int]] = []
         stack = [(root, iter(self.candidates[root]))]
         while stack:
-            row, places = stack[-1]
-            for place in places:
-                owner = int(self.taken[place])
+            row, partners = stack[-1]
+            for partner in partners:
+                owner = int(self.taken[partner])
                 if owner == _FREE:
-                    self._flip([*path, (row, place)])
+                    self._flip([*path, (row, partner)])
                     for visited, _ in stack:
                         layer[visited] = _FREE
                     return
                 if owner in self.candidates and layer.get(owner, _FREE) == layer[row] + 1:
-                    path.append((row, place))
+                    path.append((row, partner))
                     stack.append((owner, iter(self.candidates[owner])))
                     break
             else:
@@ -121,11 +120,11 @@ class _Search:
                     path.pop()
 
     def _flip(self, path: list[tuple[int, int]]) -> None:
-        for row, place in path:
-            self.partner[row], self.taken[place] = place, row
+        for row, partner in path:
+            self.partner[row], self.taken[partner] = partner, row
 
     def _look_up(self, rows: list[int]) -> None:
-        """Works out the candidates of some actual rows at once."""
+        """Determine the candidates of some actual rows."""
         if not rows:
             return
         wanted = np.array(rows, np.int64)
@@ -136,8 +135,8 @@ class _Search:
             raise TooManyCandidates
         which = np.repeat(np.arange(len(rows)), counts)
         first = np.repeat(begin - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        places = self.windows.order[first + np.arange(len(which))]
-        near = self.criterion.near(self.expected[places], self.actual[wanted[which]])
-        kept = np.split(places[near], np.cumsum(np.bincount(which[near], minlength=len(rows)))[:-1])
-        for row, found in zip(rows, kept, strict=True):
-            self.candidates[row] = found.tolist()
+        partners = self.windows.order[first + np.arange(len(which))]
+        matches = self.criterion.matches(self.expected[partners], self.actual[wanted[which]])
+        kept = np.split(partners[matches], np.cumsum(np.bincount(which[matches], minlength=len(rows)))[:-1])
+        for row, candidates in zip(rows, kept, strict=True):
+            self.candidates[row] = candidates.tolist()

@@ -1,6 +1,6 @@
-"""Which pairs of records are near: every part within its bound; and windows that hold every record near to another.
+"""Match criterion of records, and candidate windows that hold every possible partner of a record.
 
-A record's key columns, where a rule names them, must be equal to the bit; all other parts keep the bound.
+Key columns must be equal to the bit; all other parts keep the bound.
 """
 
 from __future__ import annotations
@@ -18,47 +18,46 @@ from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.ordinals import Array, Mask
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 _SAMPLE = 256
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCriterion:
-    """What makes two records partners.
+    """Criterion by which two records match.
 
     Attributes:
         element_type: of the records.
-        bound: for the parts that are no key; its `nan` is taken as `equal`.
-        keys: the positions of the parts that must be equal.
+        bound: of the parts that are not keys; a NaN equals a NaN.
+        keys: positions of the key parts.
     """
 
     element_type: ElementType
     bound: Bound
     keys: tuple[int, ...] = ()
 
-    def near(self, expected: Array, actual: Array) -> Mask:
-        """Which pairs of rows are near.
+    def matches(self, expected: Array, actual: Array) -> Mask:
+        """Tell which pairs of rows match.
 
         Args:
             expected: one dimension, `element_type.storage`.
             actual: as many rows.
         """
         good = np.ones(len(expected), np.bool_)
-        columns = zip(self.element_type.columns(expected), self.element_type.columns(actual), strict=True)
-        for at, (part, (e, a)) in enumerate(zip(self.element_type.parts, columns, strict=True)):
-            good &= ~elementwise.broken(e, a, part.scalar, self.bound_of(at))
+        for position, (part, e, a) in enumerate(self.element_type.column_pairs(expected, actual)):
+            good &= ~elementwise.broken(e, a, part.scalar, self.bound_of(position))
         return good
 
-    def bound_of(self, at: int) -> Bound:
+    def bound_of(self, position: int) -> Bound:
         """The bound of one part."""
-        if at in self.keys:
+        if position in self.keys:
             return Bound(signed_zero=self.bound.signed_zero)
-        return Bound(self.bound.rtol, self.bound.atol, self.bound.ulp, "equal", self.bound.signed_zero)
+        return self.bound.for_pairing()
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateWindows:
-    """The baseline's rows sorted by one part, in which the partners of a row stand side by side.
+    """The expected rows sorted by one part, so that the possible partners of a row are contiguous.
 
     Attributes:
         part: the position of the part.
@@ -68,11 +67,11 @@ class CandidateWindows:
 
     criterion: MatchCriterion
     part: int
-    order: Places
+    order: Indices
     values: Floats
 
-    def span(self, actual: Array) -> tuple[Places, Places]:
-        """For each row, where its window begins and ends in `order`."""
+    def span(self, actual: Array) -> tuple[Indices, Indices]:
+        """Begin and end of each row's window in `order`."""
         low, high = _interval(self.criterion, self.part, actual)
         return (
             np.searchsorted(self.values, low, side="left").astype(np.int64),
@@ -81,29 +80,29 @@ class CandidateWindows:
 
 
 def windows(criterion: MatchCriterion, expected: Array, actual: Array) -> CandidateWindows:
-    """The windows along the part that leaves the fewest candidates, judged by a sample.
+    """Sort by the part that leaves the fewest candidates, judged by a sample.
 
     Args:
-        criterion: what makes rows partners.
-        expected: the rows to be found.
-        actual: the rows that look for partners.
+        criterion: by which rows match.
+        expected: the possible partners.
+        actual: the rows to be matched.
     """
     sample = actual[:: max(1, len(actual) // _SAMPLE)]
     best: tuple[int, CandidateWindows] | None = None
-    for at in range(len(criterion.element_type.parts)):
-        values = _line(criterion.element_type, at, expected)
+    for position in range(len(criterion.element_type.parts)):
+        values = _line(criterion.element_type, position, expected)
         order = np.argsort(values, kind="stable").astype(np.int64)
-        found = CandidateWindows(criterion, at, order, values[order])
-        begin, end = found.span(sample)
+        sorted_by = CandidateWindows(criterion, position, order, values[order])
+        begin, end = sorted_by.span(sample)
         size = int((end - begin).sum())
         if best is None or size < best[0]:
-            best = size, found
+            best = size, sorted_by
     assert best is not None, "an element has a part"
     return best[1]
 
 
-def _line(element_type: ElementType, at: int, rows: Array) -> Floats:
-    column, scalar = element_type.columns(rows)[at], element_type.parts[at].scalar
+def _line(element_type: ElementType, position: int, rows: Array) -> Floats:
+    column, scalar = element_type.columns(rows)[position], element_type.parts[position].scalar
     values = _as_float(column, scalar)
     values[np.isnan(values)] = np.inf
     return values
@@ -114,14 +113,14 @@ def _as_float(column: Array, scalar: Scalar) -> Floats:
         return dtypes.to_float(column, scalar).astype(np.float64)
 
 
-def _interval(criterion: MatchCriterion, at: int, actual: Array) -> tuple[Floats, Floats]:
-    """An interval that holds every baseline value near to each row's: a little wider than need be.
+def _interval(criterion: MatchCriterion, position: int, actual: Array) -> tuple[Floats, Floats]:
+    """An interval that holds every expected value within the bound of each row's: slightly too wide.
 
     From |a - b| <= atol + rtol |b| follows |b| <= (|a| + atol) / (1 - rtol), which bounds the right-hand side.
     """
-    scalar, bound = criterion.element_type.parts[at].scalar, criterion.bound_of(at)
-    column = criterion.element_type.columns(actual)[at]
-    values = _line(criterion.element_type, at, actual)
+    scalar, bound = criterion.element_type.parts[position].scalar, criterion.bound_of(position)
+    column = criterion.element_type.columns(actual)[position]
+    values = _line(criterion.element_type, position, actual)
     low, high = values.copy(), values.copy()
     with np.errstate(over="ignore", invalid="ignore"):
         if bound.has_tolerance:
@@ -136,7 +135,7 @@ def _interval(criterion: MatchCriterion, at: int, actual: Array) -> tuple[Floats
 
 
 def _widen_by_ulps(column: Array, scalar: Scalar, ulp: int, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Ends moved out by steps between floats; past infinity they are infinite."""
+    """Move the ends out by ULPs; past infinity they are infinite."""
     limits = np.iinfo(f"i{scalar.size}")
     keys = ordinals.keys(column, scalar).tolist()
     ends = []

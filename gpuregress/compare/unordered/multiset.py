@@ -1,4 +1,4 @@
-"""Scalars in any order: both sides sorted, and paired by a two-pointer walk.
+"""Comparison of scalars in any order: both sides are sorted and paired by a two-pointer walk.
 
 For a bound whose interval around b has ends that rise with b (atol, ulp, rtol < 1, and the union of such), a matching
 of all elements exists exactly where the two sorted sequences pair up one by one: an exchange argument. Where they do
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals, records
+from gpuregress import ordinals
 from gpuregress.compare.metrics import error_norms
 from gpuregress.compare.metrics.difference_statistics import (
     FIRST,
@@ -25,18 +25,18 @@ from gpuregress.compare.metrics.difference_statistics import (
     ErrorSums,
     differing_part,
     elements,
-    finite,
+    outlier_problems,
 )
 from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
-from gpuregress.compare.rules.interval import reach
+from gpuregress.compare.rules.interval import interval
 from gpuregress.decimals import word
 from gpuregress.dtypes import Part, Scalar
 from gpuregress.ordinals import Array, Mask
 from gpuregress.records import Comparison, Element
 
-Places = npt.NDArray[np.signedinteger[Any]]
+Indices = npt.NDArray[np.signedinteger[Any]]
 _MOST, _BLOCK, _FEWEST = 1 << 18, 1 << 16, 1 << 10
 
 
@@ -47,7 +47,7 @@ class _Side:
     keys: Array
     scalar: Scalar
 
-    def values(self, at: slice | Places) -> Array:
+    def values(self, at: slice | Indices) -> Array:
         """Some of the sorted values."""
         return ordinals.values(self.keys[at], self.scalar)
 
@@ -61,10 +61,10 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """What finds no partner: places in the sorted order of each side."""
+    """Elements without a partner, as indices into each side's sorted keys."""
 
-    expected: Places
-    actual: Places
+    expected: Indices
+    actual: Indices
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -78,10 +78,10 @@ class Unmatched:
 
 
 def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares the values of two whole arrays of scalars, whatever their order.
+    """Compare the values of two whole arrays of scalars in any order.
 
     Args:
-        request: what to compare and how.
+        request: the buffer and the rule.
         expected: one dimension, `request.element_type.storage`, of one part.
         actual: the same.
     """
@@ -90,9 +90,8 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     changed = _count_changed(expected, actual, part.scalar)
     sides = _both_sorted(expected, actual, part.scalar, bound)
     numbers: dict[str, Any] = {"in_order": {"same": changed == 0, "changed": changed}}
-    judge = _Judge(request, part, bound, *sides, numbers)
-    problems = judge.problems()
-    left = judge.left
+    evaluation = _RuleEvaluation(request, part, bound, *sides, numbers)
+    problems, left = evaluation.problems(), evaluation.left
     numbers["any_order"] = {
         "same": not problems,
         "only_expected": len(left.expected),
@@ -115,13 +114,12 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
 
 
 def count_unmatched(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> tuple[int, int]:
-    """How many of each side find no partner on the other under a bound."""
-    left = _leftover(*_both_sorted(expected, actual, scalar, bound), scalar, bound)
-    return left.counts
+    """Count the elements of each side without a partner under a bound."""
+    return _unmatched(*_both_sorted(expected, actual, scalar, bound), scalar, bound).counts
 
 
-class _Judge:
-    """The rule applied to two sorted sides."""
+class _RuleEvaluation:
+    """Evaluation of a rule on two sorted sides."""
 
     def __init__(
         self,
@@ -136,67 +134,62 @@ class _Judge:
         self.expected, self.actual = expected, actual
         nothing = np.zeros(0, np.int64)
         only_metric = bool(request.rule.metric) and bound.is_exact
-        self.left = Unmatched(nothing, nothing) if only_metric else _leftover(expected, actual, part.scalar, bound)
+        self.left = Unmatched(nothing, nothing) if only_metric else _unmatched(expected, actual, part.scalar, bound)
 
     def problems(self) -> list[str]:
-        """What breaks the rule, a line each."""
+        """Describe what breaks the rule, a line each."""
         nan = [side.nan() for side in (self.expected, self.actual)]
         self.numbers["nan"] = {"expected": nan[0], "actual": nan[1]}
-        said = []
+        problems = []
         if self.bound.nan == "never" and any(nan):
-            said.append(f"{nan[1]} NaN here and {nan[0]} in the baseline, none may be")
+            problems.append(f"{nan[1]} NaN here and {nan[0]} in the baseline, none may be")
         if self.request.rule.metric:
-            said += self._metric_problems()
-        return said + self._leftover_problems()
+            problems += self._metric_problems()
+        return problems + self._unmatched_problems()
 
-    def _leftover_problems(self) -> list[str]:
-        left, outliers, total = self.left, self.request.rule.outliers, self.request.total
+    def _unmatched_problems(self) -> list[str]:
+        left, outliers = self.left, self.request.rule.outliers
         if not left.count:
             return []
         if outliers is None:
-            return [f"{len(left.expected)} values only in the {_side(self.request)}, {len(left.actual)} only here"]
+            return [f"{len(left.expected)} values only in the {self.request.against}, {len(left.actual)} only here"]
         second = Bound.of_outliers(outliers, self.request.rule)
-        beyond = _leftover(self.expected, self.actual, self.part.scalar, second).count
-        allowed = math.floor(outliers.fraction * total + 1e-9)
-        self.numbers["outliers"] = {"missed": left.count, "allowed": allowed, "beyond": beyond}
-        said = [f"{left.count} of {total} find no partner, {allowed} may"] if left.count > allowed else []
-        return said + ([f"{beyond} of {total} find none within the outliers' bound, none may"] if beyond else [])
+        beyond = _unmatched(self.expected, self.actual, self.part.scalar, second).count
+        return outlier_problems(self.request, left.count, beyond, self.numbers)
 
     def _metric_problems(self) -> list[str]:
-        """Metrics of the sorted pairs; what is not a number must stand in the same sorted places."""
-        baselines, errors, misplaced = error_norms.ExpectedNorms(self.request.element_type), ErrorSums(), 0
+        """Evaluate the metrics of the sorted pairs; each NaN and infinity must have an equal partner."""
+        norms, errors, misplaced = error_norms.ExpectedNorms(self.request.element_type), ErrorSums(), 0
         for start in range(0, len(self.expected.keys), _MOST):
             e, a = (side.values(slice(start, start + _MOST)) for side in (self.expected, self.actual))
-            baselines.add(e, a)
+            norms.add(e, a)
             absolute = elementwise.absolute(e, a, self.part.scalar)
             errors.add(absolute[~np.isnan(absolute)])
             misplaced += int(np.count_nonzero(np.isnan(absolute) & elementwise.changed(e, a, self.part.scalar)))
-        found = error_norms.values([errors], baselines)
-        self.numbers["metrics"] = {name: finite(value) for name, value in found.items()}
-        said = [f"{misplaced} NaN or infinities have no partner"] if misplaced else []
-        return said + error_norms.failures(self.request.rule.metric, found)
-
-
-def _side(request: ComparisonRequest) -> str:
-    return "baseline" if request.against == "baseline" else request.against
+        problems = [f"{misplaced} NaN or infinities have no partner"] if misplaced else []
+        return problems + error_norms.judge(self.request.rule.metric, [errors], norms, self.numbers)
 
 
 def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:
     return sum(
-        int(np.count_nonzero(elementwise.changed(expected[at : at + _MOST], actual[at : at + _MOST], scalar)))
-        for at in range(0, len(expected), _MOST)
+        int(
+            np.count_nonzero(
+                elementwise.changed(expected[start : start + _MOST], actual[start : start + _MOST], scalar)
+            )
+        )
+        for start in range(0, len(expected), _MOST)
     )
 
 
 def _both_sorted(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> tuple[_Side, _Side]:
-    """Both sides, sorted at once."""
+    """Sort both sides at once."""
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(_sorted, actual, scalar, bound)
         return _sorted(expected, scalar, bound), other.result()
 
 
 def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:
-    """Sorted keys, made block by block and sorted in place: one array as large as the column."""
+    """Make and sort the keys of a column in place: one array as large as the column."""
     merge = bound.signed_zero == "equal"
     keys = np.empty(len(column), ordinals.keys(column[:0], scalar).dtype)
     for start in range(0, len(column), _MOST):
@@ -206,10 +199,10 @@ def _sorted(column: Array, scalar: Scalar, bound: Bound) -> _Side:
     return _Side(keys, scalar)
 
 
-def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Unmatched:
-    """The two-pointer walk: each value takes the first one that is near and free.
+def _unmatched(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> Unmatched:
+    """Walk both sides: each value takes the first one within its bound that is free.
 
-    Long blocks while values pair up one by one; from a value that does not, short ones, and longer while it goes on.
+    Blocks are long while values pair up one by one; they are short after a value that does not, and grow again.
     """
     left, free = np.ones(len(expected.keys), np.bool_), 0
     taken = np.zeros(len(actual.keys), np.bool_)
@@ -222,61 +215,61 @@ def _leftover(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound) -> U
         if paired == count:
             few = _FEWEST
             continue
-        places, end, after = _places(expected.keys[i : i + few], actual.keys, scalar, bound, free)
-        found = places < end
-        left[i : i + few] = ~found
-        taken[places[found]] = True
-        i, free, size, few = i + len(places), after, _FEWEST, min(2 * few, _BLOCK)
+        partners, end, after = _partners(expected.keys[i : i + few], actual.keys, scalar, bound, free)
+        has_partner = partners < end
+        left[i : i + few] = ~has_partner
+        taken[partners[has_partner]] = True
+        i, free, size, few = i + len(partners), after, _FEWEST, min(2 * few, _BLOCK)
     return Unmatched(_where(left), _where(~taken))
 
 
 def _paired(expected: _Side, actual: _Side, scalar: Scalar, bound: Bound, block: slice, free: int) -> tuple[int, int]:
-    """How many values of a block pair up from its start with those from `free` on, one by one; and its length."""
+    """Count the values at the start of a block that pair up with those from `free` on, one by one; and all of it."""
     keys = expected.keys[block]
     beside = actual.keys[free : free + len(keys)]
     off = keys[: len(beside)] != beside
     if not bound.is_exact and off.any():
         values = ordinals.values(keys[: len(beside)], scalar), ordinals.values(beside, scalar)
-        off = elementwise.broken(*values, scalar, _no_nan(bound))
+        off = elementwise.broken(*values, scalar, bound.for_pairing())
     return int(np.argmax(off)) if off.any() else len(beside), len(keys)
 
 
-def _places(keys: Array, among: Array, scalar: Scalar, bound: Bound, free: int) -> tuple[Places, Places, int]:
-    """The place of each key's partner in the other side, the end of where it may be, and the next free place."""
-    low, high = reach(keys, scalar, bound)
-    # Where rounding lets an end fall back by a step, the narrower range counts.
+def _partners(keys: Array, among: Array, scalar: Scalar, bound: Bound, free: int) -> tuple[Indices, Indices, int]:
+    """The index of each key's partner in the other side, the end of its interval, and the next free index."""
+    low, high = interval(keys, scalar, bound)
+    # If rounding lets an end fall back by a step, the narrower interval counts.
     first = np.maximum.accumulate(np.searchsorted(among, low))
     end = np.minimum.accumulate(np.searchsorted(among, high, side="right")[::-1])[::-1]
     end = np.maximum(end, free)
-    places, after = _first_free(first, end, free)
-    return places, end, after
+    partners, after = _first_free(first, end, free)
+    return partners, end, after
 
 
-def _where(mask: Mask) -> Places:
-    """The places that are set, in as few bytes as will do."""
-    found: Places = np.empty(np.count_nonzero(mask), np.dtype("i8" if len(mask) >> 31 else "i4"))
+def _where(mask: Mask) -> Indices:
+    """The indices of the set elements, in the smallest sufficient type."""
+    indices: Indices = np.empty(np.count_nonzero(mask), np.dtype("i8" if len(mask) >> 31 else "i4"))
     done = 0
     for start in range(0, len(mask), _MOST):
-        here = np.flatnonzero(mask[start : start + _MOST])
-        found[done : done + len(here)] = here + start
-        done += len(here)
-    return found
+        rows = np.flatnonzero(mask[start : start + _MOST])
+        indices[done : done + len(rows)] = rows + start
+        done += len(rows)
+    return indices
 
 
-def _first_free(first: Places, end: Places, free: int) -> tuple[Places, int]:
-    """Gives out places in turn: to each the first one of its range that nobody before it has.
+def _first_free(first: Indices, end: Indices, free: int) -> tuple[Indices, int]:
+    """Assign indices in turn: to each range its first index that no earlier range has.
 
-    Taking a place makes `free` into min(max(free + 1, low), high), with low = min(first + 1, end) and high = end; where
+    Taking an index makes `free` into min(max(free + 1, low), high), with low = min(first + 1, end) and high = end; if
     none is left it makes it into high. Functions of that kind can be composed: shifts are added, low and high go
-    through the next one. So rows of a square are worked out side by side, column by column, and then joined.
+    through the next one. So the rows of a square are calculated side by side, column by column, and then joined.
 
     Args:
-        first: where each range begins, rising.
-        end: where it ends, rising; the ranges may be empty.
-        free: the first place that may be given out.
+        first: the start of each range, ascending.
+        end: its end, ascending; ranges may be empty.
+        free: the first index that may be assigned.
 
     Returns:
-        The places, those that are not before `end` standing for none; and the next free one.
+        The indices, one not before `end` standing for none; and the next free one.
     """
     count, side = len(first), math.isqrt(len(first) - 1) + 1
     low, high = (
@@ -289,62 +282,56 @@ def _first_free(first: Places, end: Places, free: int) -> tuple[Places, int]:
     starts = [free]
     for bottom, top in zip(lowest.tolist(), highest.tolist(), strict=True):
         starts.append(min(max(starts[-1] + side, bottom), top))
-    places = np.empty((side + 1, side), np.int64)
-    places[0] = starts[:-1]
+    taken = np.empty((side + 1, side), np.int64)
+    taken[0] = starts[:-1]
     for column in range(side):
-        places[column + 1] = np.minimum(np.maximum(places[column] + 1, low[column]), high[column])
-    before = places[:-1].T.reshape(-1)[:count]
+        taken[column + 1] = np.minimum(np.maximum(taken[column] + 1, low[column]), high[column])
+    before = taken[:-1].T.reshape(-1)[:count]
     after = min(max(int(before[-1]) + 1, int(min(first[-1] + 1, end[-1]))), int(end[-1]))
     return np.maximum(before, first), after
-
-
-def _no_nan(bound: Bound) -> Bound:
-    """The bound for pairing: that no NaN may be at all is said once, for the buffer."""
-    return Bound(bound.rtol, bound.atol, bound.ulp, "equal", bound.signed_zero)
 
 
 def _worst(
     part: Part, original: Array, expected: _Side, actual: _Side, left: Unmatched, bound: Bound
 ) -> Element | None:
-    """The worst pair among what is left, paired in sorted order."""
+    """The worst pair of unmatched elements, paired in sorted order."""
     worst: tuple[float, int, DifferingPart] | None = None
     for start in range(0, min(left.counts), _MOST):
         count = min(_MOST, min(left.counts) - start)
-        places = left.expected[start : start + count]
-        e, a = expected.values(places), actual.values(left.actual[start : start + count])
+        rows = left.expected[start : start + count]
+        e, a = expected.values(rows), actual.values(left.actual[start : start + count])
         absolute = elementwise.absolute(e, a, part.scalar)
         scores = np.where(np.isnan(absolute), np.inf, absolute)
-        at = int(np.argmax(scores))
-        if worst is None or scores[at] > worst[0]:
-            worst = float(scores[at]), int(places[at]), differing_part(part, 0, e, a, at)
+        row = int(np.argmax(scores))
+        if worst is None or scores[row] > worst[0]:
+            worst = float(scores[row]), int(rows[row]), differing_part(part, 0, e, a, row)
     if worst is None:
         return None
-    place = _original_place(original, part.scalar, expected.keys, worst[1], bound)
-    return elements([dataclasses.replace(worst[2], index=place)])[0]
+    index = _original_index(original, part.scalar, expected.keys, worst[1], bound)
+    return elements([dataclasses.replace(worst[2], index=index)])[0]
 
 
 def _first(
     part: Part, originals: tuple[Array, Array], sides: tuple[_Side, _Side], left: Unmatched, bound: Bound
 ) -> tuple[Element, ...]:
     """The first few without a partner: half of the list a side."""
-    found: list[Element] = []
-    for which, places in enumerate((left.expected, left.actual)):
-        for place in places[: FIRST // 2].tolist():
-            text = word(sides[which].values(slice(place, place + 1)), 0, part.scalar)
-            index = _original_place(originals[which], part.scalar, sides[which].keys, place, bound)
-            said = (text, "") if which == 0 else ("", text)
-            found.append(records.Element(index, part.name, *said))
-    return tuple(found)
+    first: list[Element] = []
+    for is_actual, rows in enumerate((left.expected, left.actual)):
+        for row in rows[: FIRST // 2].tolist():
+            text = word(sides[is_actual].values(slice(row, row + 1)), 0, part.scalar)
+            index = _original_index(originals[is_actual], part.scalar, sides[is_actual].keys, row, bound)
+            first.append(Element(index, part.name, *(("", text) if is_actual else (text, ""))))
+    return tuple(first)
 
 
-def _original_place(original: Array, scalar: Scalar, keys: Array, place: int, bound: Bound) -> int:
-    """Where in the buffer the element at a place of the sorted order stands; the n-th of equal ones is the n-th."""
-    key = keys[place]
-    nth = place - int(np.searchsorted(keys, key, side="left"))
+def _original_index(original: Array, scalar: Scalar, keys: Array, row: int, bound: Bound) -> int:
+    """The index in the buffer of an element in sorted order; equal elements keep their order."""
+    key = keys[row]
+    nth = row - int(np.searchsorted(keys, key, side="left"))
     for start in range(0, len(original), _MOST):
-        here = ordinals.keys(original[start : start + _MOST], scalar, merge_zeros=bound.signed_zero == "equal")
-        found = np.flatnonzero(here == key)
-        if nth < len(found):
-            return start + int(found[nth])
-        nth -= len(found)
-    raise AssertionError("a sorted value must stand somewhere in the buffer")
+        block = ordinals.keys(original[start : start + _MOST], scalar, merge_zeros=bound.signed_zero == "equal")
+        equal = np.flatnonzero(block == key)
+        if nth < len(equal):
+            return start + int(equal[nth])
+        nth -= len(equal)
+    raise AssertionError("a sorted value is in the buffer")

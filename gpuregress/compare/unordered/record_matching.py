@@ -1,24 +1,28 @@
-"""Records (and complex numbers and vectors) in any order: by key columns, or by an exact matching of whole rows.
+"""Comparison of records, complex numbers and vectors in any order: by key columns, or by bipartite matching.
 
-Sorting rows under a tolerance misses matchings that exist, and sorting columns apart hides swaps, so neither is done.
+Sorting rows under a tolerance misses matchings that exist, and sorting columns apart hides swaps: neither is done.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from gpuregress.compare import row_hash
 from gpuregress.compare.metrics import error_norms
-from gpuregress.compare.metrics.difference_statistics import FIRST, DifferenceStatistics, finite, ranking_measure
+from gpuregress.compare.metrics.difference_statistics import (
+    FIRST,
+    DifferenceStatistics,
+    outlier_problems,
+    ranking_measure,
+)
 from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import bipartite_matching
 from gpuregress.compare.unordered.bipartite_matching import TooManyCandidates
-from gpuregress.compare.unordered.candidates import MatchCriterion, Places
+from gpuregress.compare.unordered.candidates import Indices, MatchCriterion
 from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
@@ -28,28 +32,30 @@ _FREE = -1
 
 
 def key_parts(element_type: ElementType, key: tuple[str, ...]) -> tuple[int, ...]:
-    """The positions of the parts that a rule's `key` names; `pos` names `pos.x`, `pos.y` and so on.
+    """The positions of a rule's key columns among the parts; `pos` stands for `pos.x`, `pos.y` and so on.
 
     Raises:
-        ValueError: a column that is not there; the message names those that are.
+        ValueError: an unknown column; the message has the known ones.
     """
-    found: list[int] = []
+    positions: list[int] = []
     for name in key:
-        here = [
-            at for at, part in enumerate(element_type.parts) if part.name == name or part.name.startswith(f"{name}.")
+        columns = [
+            position
+            for position, part in enumerate(element_type.parts)
+            if part.name == name or part.name.startswith(f"{name}.")
         ]
-        if not here:
+        if not columns:
             names = ", ".join(part.name for part in element_type.parts if part.name) or "none"
             raise ValueError(f"{element_type.name} has no column {name!r}; it has {names}")
-        found += here
-    return tuple(found)
+        positions += columns
+    return tuple(positions)
 
 
 def compare_any(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares rows in any order by an exact matching.
+    """Compare rows in any order by a maximum matching.
 
     Args:
-        request: what to compare and how.
+        request: the buffer and the rule.
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
@@ -58,10 +64,10 @@ def compare_any(request: ComparisonRequest, expected: Array, actual: Array) -> C
 
 
 def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares records with the partner that has the same key; where a key stands more than once, by matching.
+    """Compare records of the same key; by a maximum matching if a key is not unique.
 
     Args:
-        request: what to compare and how; `request.rule.key` names columns.
+        request: the buffer and the rule, whose `key` has the columns.
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
@@ -84,12 +90,11 @@ def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) ->
     return _result(request, expected, actual, _join(hash_e, hash_a), {})
 
 
-def _join(hash_e: row_hash.Hashes, hash_a: row_hash.Hashes) -> Places:
-    """For each actual row the expected row of the same hash, or -1; no hash stands twice on a side."""
+def _join(hash_e: row_hash.Hashes, hash_a: row_hash.Hashes) -> Indices:
+    """For each actual row the expected row of the same hash, or -1; hashes are unique on each side."""
     order = np.argsort(hash_e)
-    at = np.minimum(np.searchsorted(hash_e[order], hash_a), len(hash_e) - 1)
-    places = order[at]
-    return np.where(hash_e[places] == hash_a, places, _FREE).astype(np.int64)
+    rows = order[np.minimum(np.searchsorted(hash_e[order], hash_a), len(hash_e) - 1)]
+    return np.where(hash_e[rows] == hash_a, rows, _FREE).astype(np.int64)
 
 
 def _by_matching(request: ComparisonRequest, criterion: MatchCriterion, expected: Array, actual: Array) -> Comparison:
@@ -113,25 +118,25 @@ def _by_matching(request: ComparisonRequest, criterion: MatchCriterion, expected
 
 
 def _result(
-    request: ComparisonRequest, expected: Array, actual: Array, partner: Places, numbers: dict[str, Any]
+    request: ComparisonRequest, expected: Array, actual: Array, partner: Indices, numbers: dict[str, Any]
 ) -> Comparison:
     """The comparison of matched rows, and of those without a partner."""
     kind, rule = request.element_type, request.rule
     paired = np.flatnonzero(partner != _FREE)
     second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
-    tally = DifferenceStatistics(kind, Bound.of_rule(rule), second)
+    statistics = DifferenceStatistics(kind, Bound.of_rule(rule), second)
     if paired.size:
-        tally.add(partner[paired], expected[partner[paired]], actual[paired])
+        statistics.add(partner[paired], expected[partner[paired]], actual[paired])
     only_a = np.flatnonzero(partner == _FREE)
     only_e = np.setdiff1d(np.arange(len(expected)), partner[paired], assume_unique=True)
     changed = count_changed(kind, expected, actual)
-    problems = _problems(request, tally, len(only_e), len(only_a), numbers)
+    problems = _problems(request, statistics, len(only_e), len(only_a), numbers)
     if rule.metric:
-        problems += _metric_problems(request, tally, expected[partner[paired]], actual[paired], numbers)
+        problems += _metric_problems(request, statistics, expected[partner[paired]], actual[paired], numbers)
     same = not problems
     merge = rule.signed_zero == "equal"
-    listed = tally.listed()
-    numbers = tally.numbers(listed) | numbers
+    listed = statistics.listed()
+    numbers = statistics.numbers(listed) | numbers
     numbers["in_order"] = {"same": changed == 0, "changed": changed}
     numbers["any_order"] = {"same": same, "only_expected": len(only_e), "only_actual": len(only_a)}
     return request.result(
@@ -140,7 +145,7 @@ def _result(
         numbers=numbers,
         identical=changed == 0,
         changed=changed,
-        differing=0 if same else tally.broken + max(len(only_e), len(only_a)),
+        differing=0 if same else statistics.broken + max(len(only_e), len(only_a)),
         multiset_same=row_hash.total(expected, kind, merge_zeros=merge)
         == row_hash.total(actual, kind, merge_zeros=merge),
         only_expected=len(only_e),
@@ -152,40 +157,38 @@ def _result(
 
 
 def count_changed(element_type: ElementType, expected: Array, actual: Array) -> int:
-    """How many rows hold other values, in order."""
+    """Count the rows that hold other values, in order."""
     changed = np.zeros(len(expected), np.bool_)
-    columns = zip(element_type.columns(expected), element_type.columns(actual), strict=True)
-    for part, (e, a) in zip(element_type.parts, columns, strict=True):
+    for part, e, a in element_type.column_pairs(expected, actual):
         changed |= elementwise.changed(e, a, part.scalar)
     return int(np.count_nonzero(changed))
 
 
 def _metric_problems(
-    request: ComparisonRequest, tally: DifferenceStatistics, expected: Array, actual: Array, numbers: dict[str, Any]
+    request: ComparisonRequest,
+    statistics: DifferenceStatistics,
+    expected: Array,
+    actual: Array,
+    numbers: dict[str, Any],
 ) -> list[str]:
-    baselines = error_norms.ExpectedNorms(request.element_type)
-    baselines.add(expected, actual)
-    found = error_norms.values(tally.sums, baselines)
-    numbers["metrics"] = {name: finite(value) for name, value in found.items()}
-    return error_norms.failures(request.rule.metric, found)
+    norms = error_norms.ExpectedNorms(request.element_type)
+    norms.add(expected, actual)
+    return error_norms.judge(request.rule.metric, statistics.sums, norms, numbers)
 
 
 def _problems(
-    request: ComparisonRequest, tally: DifferenceStatistics, only_e: int, only_a: int, numbers: dict[str, Any]
+    request: ComparisonRequest, statistics: DifferenceStatistics, only_e: int, only_a: int, numbers: dict[str, Any]
 ) -> list[str]:
-    outliers, missed = request.rule.outliers, tally.broken + max(only_e, only_a)
-    if outliers is not None:
-        beyond = tally.beyond + int(numbers.get("outliers", {}).get("beyond", max(only_e, only_a)))
-        allowed = math.floor(outliers.fraction * request.total + 1e-9)
-        numbers["outliers"] = {"missed": missed, "allowed": allowed, "beyond": beyond}
-        said = [f"{missed} of {request.total} miss the bound, {allowed} may"] if missed > allowed else []
-        return said + ([f"{beyond} of {request.total} miss the outliers' bound too, none may"] if beyond else [])
-    only_metric = request.rule.metric and tally.bound.is_exact
-    broken = tally.misplaced if only_metric else tally.broken
-    said = [f"{broken} of {request.total} differ"] if broken else []
+    missed = statistics.broken + max(only_e, only_a)
+    if request.rule.outliers is not None:
+        beyond = statistics.beyond + int(numbers.get("outliers", {}).get("beyond", max(only_e, only_a)))
+        return outlier_problems(request, missed, beyond, numbers)
+    only_metric = request.rule.metric and statistics.bound.is_exact
+    broken = statistics.misplaced if only_metric else statistics.broken
+    problems = [f"{broken} of {request.total} differ"] if broken else []
     if only_e or only_a:
-        said.append(f"{only_e} rows only in the {request.against}, {only_a} only here")
-    return said
+        problems.append(f"{only_e} rows only in the {request.against}, {only_a} only here")
+    return problems
 
 
 def _first(
@@ -193,20 +196,17 @@ def _first(
     first: tuple[Element, ...],
     only_e: Array,
     only_a: Array,
-    places_e: Places,
-    places_a: Places,
+    rows_e: Indices,
+    rows_a: Indices,
 ) -> tuple[Element, ...]:
     """The first pairs that differ, the first rows only in the baseline, and the first only here: each has its share."""
-    found: list[Element] = []
-    lonely = (len(only_e), len(only_a))
-    pairs = list(first)[: max(FIRST // 3, FIRST - sum(lonely))]
-    for which, (rows, places) in enumerate(((only_e, places_e), (only_a, places_a))):
-        room = FIRST - len(pairs) - len(found)
-        room = room if which else max(room // 2, room - lonely[1])
-        for at in range(min(room, len(rows))):
-            columns = request.element_type.columns(rows)
-            parts = zip(request.element_type.parts, columns, strict=True)
-            text = " ".join(word(column, at, part.scalar) for part, column in parts)
-            said = (text, "") if which == 0 else ("", text)
-            found.append(Element(int(places[at]), "", *said))
-    return (*pairs, *found)
+    unmatched: list[Element] = []
+    pairs = list(first)[: max(FIRST // 3, FIRST - len(only_e) - len(only_a))]
+    for is_actual, (rows, indices) in enumerate(((only_e, rows_e), (only_a, rows_a))):
+        room = FIRST - len(pairs) - len(unmatched)
+        room = room if is_actual else max(room // 2, room - len(only_a))
+        for row in range(min(room, len(rows))):
+            columns = request.element_type.part_columns(rows)
+            text = " ".join(word(column, row, part.scalar) for part, column in columns)
+            unmatched.append(Element(int(indices[row]), "", *(("", text) if is_actual else (text, ""))))
+    return (*pairs, *unmatched)

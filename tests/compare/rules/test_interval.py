@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpuregress import dtypes, ordinals
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
-from gpuregress.compare.rules.interval import reach
+from gpuregress.compare.rules.interval import interval
 
 BOUNDS = (
     Bound(atol=0.0),
@@ -50,7 +50,7 @@ def test_the_ends_are_near_and_the_keys_beyond_them_are_not(dtype: str, data: st
     raw = data.draw(st.lists(st.sampled_from(edges(dtype)) | st.integers(0, most), min_size=1, max_size=8))
     bound = data.draw(st.sampled_from(BOUNDS))
     keys = ordinals.keys(np.array(raw, f"<u{scalar.size}").view(scalar.storage), scalar)
-    low, high = reach(keys, scalar, bound)
+    low, high = interval(keys, scalar, bound)
     assert low.dtype == high.dtype == keys.dtype
     least, most = key_range(scalar)
     for key, bottom, top in zip(keys.tolist(), low.tolist(), high.tolist(), strict=True):

@@ -142,7 +142,7 @@ def test_the_matching_is_as_large_as_brute_force(dtype: str, rule: Rule, data: s
     size = data.draw(st.integers(1, 9))
     e, a = (array(dtype, data.draw(st.lists(VALUES[dtype], min_size=size, max_size=size))) for _ in range(2))
     criterion = MatchCriterion(dtypes.parse(dtype), Bound.of_rule(rule))
-    near = [[bool(criterion.near(e[i : i + 1], a[j : j + 1])[0]) for j in range(size)] for i in range(size)]
+    near = [[bool(criterion.matches(e[i : i + 1], a[j : j + 1])[0]) for j in range(size)] for i in range(size)]
     partner = bipartite_matching.match(criterion, e, a)
     paired = np.flatnonzero(partner >= 0)
     assert len(set(partner[paired].tolist())) == len(paired), "a partner has one partner"
