@@ -51,7 +51,7 @@ def find(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bo
     """
     number = -code if code is not None and code < 0 else 0
     if number in _FROM_OUTSIDE:
-        # The launch's own memory may be why the system killed it: a crash, as docs/gpu.md promises; `why` says both.
+        # The launch's own memory may be why the system killed it: a crash, as docs/faults.md promises; `why` says both.
         is_kernels = number == signal.SIGKILL and phase is Phase.LAUNCHING
         return Cause("kernel" if is_kernels else "none", _FROM_OUTSIDE[signal.Signals(number)])
     gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
