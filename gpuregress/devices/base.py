@@ -33,8 +33,8 @@ class KernelInfo:
         constant: constant memory, bytes.
         spill: bytes spilt to local memory.
         max_threads: the largest block this kernel can be launched with.
-        cluster: blocks of a cluster along x, y, z, where the kernel says so (`__cluster_dims__`).
-        block: the block that it must be launched with, where it says so (`__block_size__`).
+        cluster: blocks of a cluster along x, y, z, where the kernel has one (`__cluster_dims__`).
+        block: the block that it must be launched with, where it has one (`__block_size__`).
     """
 
     name: str
@@ -181,9 +181,9 @@ class Device(Protocol):
         return
 
     def __enter__(self) -> Self:
-        """Take the device."""
+        """Acquire the device."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give it back, whatever happened."""
+        """Release the device, after errors, too."""

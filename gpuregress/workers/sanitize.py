@@ -85,5 +85,5 @@ def _last_words(code: int, log: str, *streams: bytes) -> str:
 
 def _finding(report: SanitizerReport) -> SanitizerFinding:
     return SanitizerFinding(
-        report.message, report.place, report.thread, report.details, report.repeated, report.kind, str(report)
+        report.message, report.source_line, report.thread, report.details, report.repeated, report.kind, str(report)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
-from gpuregress.devices.cpu.builder.frame import place
+from gpuregress.devices.cpu.builder.frame import lay_out
 from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.ptx import parser
 from gpuregress.devices.cpu.ptx.modifiers import space_of
@@ -113,7 +113,7 @@ def _own_place(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | N
 class _Collector:
     def __init__(self, function: Function) -> None:
         self._flow = ControlFlowGraph(function)
-        offsets, _ = place(function.parameters)
+        offsets, _ = lay_out(function.parameters)
         self._sources = PointsTo(self._flow.statements, offsets)
         self._found = Accesses(tuple(offsets[item.name] for item in function.parameters))
         self._reads: dict[int, set[Place]] = {}

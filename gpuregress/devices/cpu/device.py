@@ -29,7 +29,7 @@ from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, 
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 from gpuregress.devices.cpu.runtime.tables import table
 from gpuregress.devices.cpu.runtime.textures import Textures
-from gpuregress.devices.cpu.runtime.variables import place_variables
+from gpuregress.devices.cpu.runtime.variables import allocate_variables
 from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
 from gpuregress.devices.parameters import pack
 from gpuregress.devices.textures import TextureDescription
@@ -56,7 +56,7 @@ class CpuModule(base.DeviceModule):
         self._loaded = engine.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
-        self.variables = place_variables(built.facts, space)
+        self.variables = allocate_variables(built.facts, space)
         self.addresses = {name: region.address for name, region in self.variables.items()}
         rows = [(region.address, region.host) for region in self.variables.values()]
         self.symbols = np.array(rows or [(0, 0)], np.uint64)
@@ -146,7 +146,7 @@ class CpuDevice(base.Device):
         return str(self._order)
 
     def load(self, program: Program, threads: int | None = None) -> CpuModule:
-        """Translate a program's PTX, or finds it in the cache; see `devices.base.Device.load`.
+        """Translate a program's PTX, or find it in the cache; see `devices.base.Device.load`.
 
         Raises:
             DeviceError: the program has no PTX.
@@ -286,7 +286,7 @@ class CpuDevice(base.Device):
             clusters = None if facts.cooperative else sequence
             grid = CoResidentGrid(machine, facts, self._space, len(self._arenas[0].shared), clusters)
             status = grid.run(lambda: function(ctypes.addressof(machine)))
-            scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.neighbours())
+            scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.cluster_blocks())
         elif sequence is not None:
             status, machine = block_order.run_in_order(function, machine, sequence)
         else:
@@ -310,7 +310,7 @@ class CpuDevice(base.Device):
         return fault
 
     def __enter__(self) -> Self:
-        """Take the device."""
+        """Enter the device; nothing to acquire."""
         return self
 
     def __exit__(

@@ -42,26 +42,26 @@ def describe(api: Any, card: Any, index: int) -> DeviceInfo:
         card: pycuda's device.
         index: as CUDA counts.
     """
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for key, name in limits.NAMES.items():
         attribute = getattr(api.device_attribute, name, None)
         with suppress(*driver.failures()):  # an older driver does not know them all
             if attribute is not None:
-                found[key] = int(card.get_attribute(attribute))
+                values[key] = int(card.get_attribute(attribute))
     major, minor = card.compute_capability()
     version = api.get_driver_version()
     bus = str(card.pci_bus_id())
     uuid, release = _uuid(index), _release()
     if not (uuid and release):
-        told = next(iter(nvml.cards(bus)), {})
-        uuid, release = uuid or told.get("uuid", ""), release or told.get("driver", "")
+        facts = next(iter(nvml.cards(bus)), {})
+        uuid, release = uuid or facts.get("uuid", ""), release or facts.get("driver", "")
     return DeviceInfo(
         name=f"cuda:{index}",
         model=str(card.name()),
         arch=f"sm_{major}{minor}",
         driver=f"{f'driver {release}, ' if release else ''}CUDA {version // 1000}.{version % 1000 // 10}",
         memory=int(card.total_memory()),
-        limits=found,
+        limits=values,
         extra={"bus": bus, **({"uuid": uuid} if uuid else {})},
     )
 
@@ -72,12 +72,12 @@ def _uuid(index: int) -> str:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return ""
-    card, found = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    card, raw = ctypes.c_int(), (ctypes.c_ubyte * 16)()
     if not hasattr(library, "cuDeviceGetUuid_v2") or library.cuDeviceGet(ctypes.byref(card), index) != 0:
         return ""
-    if library.cuDeviceGetUuid_v2(ctypes.byref(found), card) != 0:
+    if library.cuDeviceGetUuid_v2(ctypes.byref(raw), card) != 0:
         return ""
-    return uuid_text(bytes(found))
+    return uuid_text(bytes(raw))
 
 
 def uuid_text(raw: bytes) -> str:

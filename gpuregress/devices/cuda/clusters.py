@@ -18,5 +18,5 @@ def sizes_in(ptx: str) -> dict[str, Dim3]:
     """
     if ".reqnctapercluster" not in ptx:
         return {}
-    found = {match["name"]: _SIZE.search(match["directives"]) for match in _KERNEL.finditer(ptx)}
-    return {name: (int(size[1]), int(size[2] or 1), int(size[3] or 1)) for name, size in found.items() if size}
+    directives = {match["name"]: _SIZE.search(match["directives"]) for match in _KERNEL.finditer(ptx)}
+    return {name: (int(size[1]), int(size[2] or 1), int(size[3] or 1)) for name, size in directives.items() if size}

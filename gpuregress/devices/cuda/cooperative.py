@@ -51,7 +51,7 @@ class CooperativeProgram:
 
     Args:
         image: a cubin, or PTX with a zero at its end.
-        entries: mangled name → kernel, for the places of its parameters.
+        entries: mangled name → kernel, for the offsets of its parameters.
     """
 
     def __init__(self, image: bytes, entries: dict[str, Entry]) -> None:
@@ -84,7 +84,7 @@ class CooperativeFunction:
         entry: the kernel's parameters.
 
     Attributes:
-        cluster: blocks of a cluster along x, y, z, where the kernel says so.
+        cluster: blocks of a cluster along x, y, z, where the kernel has one.
     """
 
     cluster: Dim3 = (1, 1, 1)

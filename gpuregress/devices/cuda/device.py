@@ -59,7 +59,7 @@ class CudaDevice(Device):
         return self._info
 
     def __enter__(self) -> Self:
-        """Take the card: its primary context, which is made now where nobody has yet."""
+        """Acquire the card's primary context, which is created now if no other has."""
         with self.guard(f"opening {self._info.name}"):
             self._context = driver.patiently(self._card.retain_primary_context)
             self._context.push()
@@ -69,7 +69,7 @@ class CudaDevice(Device):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the card back; after a sticky fault without a word of pycuda's."""
+        """Release the card; after a sticky fault without messages of pycuda."""
         self.free_all()
         context, self._context = self._context, None
         staging, self._staging = self._staging, None
@@ -92,7 +92,7 @@ class CudaDevice(Device):
         return ""
 
     def load(self, program: Program, threads: int | None = None) -> CudaModule:  # noqa: ARG002 - of no use to a GPU
-        """Load a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
+        """Load a program: its cubin, or its PTX through the driver where no assembler is installed.
 
         Raises:
             DeviceError: the driver refuses it, or it was made for another architecture.
@@ -203,8 +203,8 @@ class CudaDevice(Device):
             with output.captured() if module.prints else nullcontext(printed) as printed:
                 elapsed_ms = self._run(lambda: starter(grid, block, packed, shared))
         except driver.failures() as error:
-            said, traps = printed.stderr, module.traps
-            raise self.failed(str(error), doing=f"launching {name}", kernel=name, said=said, traps=traps) from error
+            stderr, traps = printed.stderr, module.traps
+            raise self.failed(str(error), doing=f"launching {name}", kernel=name, stderr=stderr, traps=traps) from error
         with self.guard(f"copying surfaces after {name}"):
             for texture in self._textures:
                 texture.after_launch()
@@ -256,7 +256,7 @@ class CudaDevice(Device):
             raise self.failed(str(error), doing=doing) from error
 
     def failed(
-        self, text: str, *, doing: str, kernel: str = "", said: str = "", traps: bool | None = None
+        self, text: str, *, doing: str, kernel: str = "", stderr: str = "", traps: bool | None = None
     ) -> GpuregressError:
         """Return our error for one of the driver's; check whether this process can go on.
 
@@ -264,11 +264,11 @@ class CudaDevice(Device):
             text: the driver's words.
             doing: for messages.
             kernel: the kernel that ran, "" if none.
-            said: what came on stderr meanwhile.
+            stderr: what came on stderr meanwhile.
             traps: whether the program has a trap instruction, None where that is not known.
         """
         self.dead = self.dead or faults.meaning_of(text).sticky or not self._answers()
-        return faults.as_error(text, doing=doing, kernel=kernel, dead=self.dead, said=said, traps=traps)
+        return faults.as_error(text, doing=doing, kernel=kernel, dead=self.dead, stderr=stderr, traps=traps)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -310,9 +310,9 @@ class CudaDevice(Device):
             return
         with self.guard(f"checking the red zones after {kernel}"):
             self._zones = self._zones or ZoneReader(self._api, tuple(self._buffers))
-            found = self._zones.breach()
-        if found is not None:
-            memory, breach = found
+            result = self._zones.breach()
+        if result is not None:
+            memory, breach = result
             memory.fill_zones()
             message = redzone.describe(breach, memory.name, memory.size, memory.itemsize)
             raise KernelFault("red-zone", f"{message}, in {kernel}")

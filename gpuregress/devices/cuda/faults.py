@@ -1,6 +1,6 @@
 """Conversion of CUDA's errors by their text: pycuda's exception classes do not distinguish them.
 
-The texts are those of cuGetErrorString; the numbers beside them are cuda.h's. Sticky are those of which the header says
+The texts are those of cuGetErrorString; the numbers beside them are cuda.h's. An error is sticky if the header states
 that the process must be terminated and relaunched.
 """
 
@@ -91,7 +91,7 @@ def meaning_of(text: str) -> Meaning:
 
 
 def as_error(
-    text: str, *, doing: str, kernel: str = "", dead: bool = False, said: str = "", traps: bool | None = None
+    text: str, *, doing: str, kernel: str = "", dead: bool = False, stderr: str = "", traps: bool | None = None
 ) -> GpuregressError:
     """The error to raise for a call that CUDA refused.
 
@@ -99,8 +99,8 @@ def as_error(
         text: pycuda's message, as `cuCtxSynchronize failed: an illegal memory access was encountered`.
         doing: what was being done, for messages: `launching block_sum`.
         kernel: the kernel that ran, by its C++ name; "" where none did.
-        dead: nothing works in this process any more, whatever the table says.
-        said: what the kernel wrote to stderr (an assert's file, line and thread).
+        dead: nothing works in this process any more.
+        stderr: what the kernel wrote to stderr (an assert's file, line and thread).
         traps: whether the program has a trap instruction; None where its PTX is not there.
 
     Returns:
@@ -108,7 +108,7 @@ def as_error(
     """
     meaning = _narrowed(meaning_of(text), traps=traps)
     words = text.partition(" failed: ")[2] or text
-    lines = tuple(line for line in said.splitlines() if line.strip())
+    lines = tuple(line for line in stderr.splitlines() if line.strip())
     if meaning.kind and kernel:
         message = lines[0].strip() if meaning.kind == "assert" and lines else f"{words} in {kernel}"
         details = (*lines[1:], *((meaning.advice,) if meaning.advice else ()))

@@ -80,7 +80,7 @@ def architectures() -> dict[str, str]:
     status, count = _cuda()
     if status != 0:
         return {}
-    library, found = _library(), {}
+    library, by_name = _library(), {}
     for index in range(count):
         device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         calls = (
@@ -89,8 +89,8 @@ def architectures() -> dict[str, str]:
             library.cuDeviceGetAttribute(ctypes.byref(minor), _CAPABILITY_MINOR, device),
         )
         if not any(calls):
-            found[f"cuda:{index}"] = f"sm_{major.value}{minor.value}"
-    return found
+            by_name[f"cuda:{index}"] = f"sm_{major.value}{minor.value}"
+    return by_name
 
 
 def explain_import(error: BaseException) -> str:
@@ -159,19 +159,19 @@ def _package(piece: str, distribution: str, mend: str, *, needed: bool = True) -
 
 
 def _card_modes() -> tuple[Prerequisite, ...]:
-    found = []
+    problems = []
     for index, card in enumerate(nvml.cards()):
         if card.get("compute_mode") == "prohibited":
             mend = f"sudo nvidia-smi -i {index} -c DEFAULT"
-            found.append(Prerequisite("compute mode", f"GPU {index} is in compute mode Prohibited", mend))
+            problems.append(Prerequisite("compute mode", f"GPU {index} is in compute mode Prohibited", mend))
         if card.get("persistence") == "off":
             mend = f"sudo nvidia-smi -i {index} -pm 1"
-            found.append(
+            problems.append(
                 Prerequisite(
                     "persistence", f"GPU {index} starts anew for each run (a second or more)", mend, needed=False
                 )
             )
-    return tuple(found)
+    return tuple(problems)
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ _LARGE = 2 * PIECE
 """Below this the driver's own copy to the card is faster (16 GB/s against 10 on an H200, above it 10 against 11)."""
 
 Guard = Callable[[str], AbstractContextManager[None]]
-"""Turns what the driver raises inside into our errors; told what is being done."""
+"""Context that converts the driver's exceptions; takes a description of the work."""
 
 
 class Staging:

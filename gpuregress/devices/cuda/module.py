@@ -35,7 +35,7 @@ class Card(Protocol):
 
 
 def load_module(device: Card, api: Any, program: Program) -> CudaModule:
-    """Load a program: its cubin, or its PTX through the driver where nobody here can make a cubin.
+    """Load a program: its cubin, or its PTX through the driver where no assembler is installed.
 
     Args:
         device: where to.
@@ -65,7 +65,7 @@ class CudaModule(DeviceModule):
         ptx: its PTX, "" where there is none.
 
     Attributes:
-        waiting: the mangled names of the kernels that wait for their whole grid, as far as PTX tells.
+        waiting: the mangled names of the kernels that wait for their whole grid, as far as its PTX shows.
         prints: whether it may write to the standard streams.
     """
 
@@ -112,8 +112,8 @@ class CudaModule(DeviceModule):
 
     def occupancy(self, name: str, block: Dim3, shared: int) -> dict[str, int]:
         """Return `occupancy` in percent and `blocks`; see `devices.base.DeviceModule.occupancy`."""
-        found = occupancy.of_launch(self._device.info.limits, self.kernel(name), block, shared)
-        return {} if found is None else {"occupancy": found.percent, "blocks": found.blocks}
+        result = occupancy.of_launch(self._device.info.limits, self.kernel(name), block, shared)
+        return {} if result is None else {"occupancy": result.percent, "blocks": result.blocks}
 
     def function(self, name: str) -> tuple[Any, KernelInfo]:
         """Return pycuda's handle of a kernel, and its resources."""

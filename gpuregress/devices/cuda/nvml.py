@@ -59,8 +59,8 @@ def architectures() -> tuple[str, ...]:
     count = ctypes.c_uint(0)
     if library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
         return ()
-    found = tuple(_architecture(library, handle) for handle in _all(library))
-    return found if len(found) == count.value and all(found) else ()
+    names = tuple(_architecture(library, handle) for handle in _all(library))
+    return names if len(names) == count.value and all(names) else ()
 
 
 def _architecture(library: Any, handle: ctypes.c_void_p) -> str:
@@ -104,8 +104,8 @@ def _facts(library: Any, handle: ctypes.c_void_p, driver: str) -> dict[str, str]
 
 def _one(library: Any, bus_id: str) -> list[ctypes.c_void_p]:
     handle = ctypes.c_void_p()
-    found = library.nvmlDeviceGetHandleByPciBusId_v2(bus_id.encode(), ctypes.byref(handle)) == 0
-    return [handle] if found else []
+    exists = library.nvmlDeviceGetHandleByPciBusId_v2(bus_id.encode(), ctypes.byref(handle)) == 0
+    return [handle] if exists else []
 
 
 def _all(library: Any) -> list[ctypes.c_void_p]:

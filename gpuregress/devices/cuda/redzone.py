@@ -34,13 +34,13 @@ class Breach:
         first: the first changed byte, counted from the buffer's start (negative before it).
         last: the last one.
         changed: how many changed between them, both included.
-        found: the first few bytes from `first` on.
+        now: the first few bytes from `first` on.
     """
 
     first: int
     last: int
     changed: int
-    found: bytes
+    now: bytes
 
 
 def check(before: Bytes, after: Bytes, size: int) -> Breach | None:
@@ -69,7 +69,7 @@ def describe(breach: Breach, name: str, size: int, itemsize: int) -> str:
     span = breach.last - breach.first + 1
     noun = "byte" if span == 1 else "bytes"
     what = f"{breach.changed} {noun}" if breach.changed == span else f"{breach.changed} of {span} bytes"
-    places = f"byte {breach.first}" if span == 1 else f"bytes {breach.first} to {breach.last}"
+    span_text = f"byte {breach.first}" if span == 1 else f"bytes {breach.first} to {breach.last}"
     index = breach.first // itemsize
-    shown = " ".join(f"{byte:02x}" for byte in breach.found[: min(span, 16)])
-    return f"{what} written {side} {name}: {places}, at {name}[{index}] ({name} has {size // itemsize}), now {shown}"
+    shown = " ".join(f"{byte:02x}" for byte in breach.now[: min(span, 16)])
+    return f"{what} written {side} {name}: {span_text}, at {name}[{index}] ({name} has {size // itemsize}), now {shown}"

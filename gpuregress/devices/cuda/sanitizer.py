@@ -18,10 +18,10 @@ TOOLS = {
 }
 
 FOUND = 86
-"""The exit status that `command` asks for where something is found; the tool's own default is 0."""
+"""The exit status that `command` asks for where there is a report; the tool's own default is 0."""
 
 _LINE = re.compile(r"^=========(?P<indent> ?)(?P<rest>.*)$")
-_PLACE = re.compile(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)")
+_SOURCE_LINE = re.compile(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)")
 _THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
 _HOST = re.compile(r"\s*(?:Saved host backtrace|Host Frame|=+$)|\s+in .*\.(?:so|py)\b")
 _KINDS = (
@@ -47,14 +47,14 @@ class SanitizerReport:
 
     Attributes:
         message: its first line: `Invalid __global__ write of size 4 bytes`.
-        place: `saxpy.cu:12`, "" where the tool names none.
+        source_line: `saxpy.cu:12`, "" where the tool names none.
         thread: `thread (0,0,0) of block (3,0,0)`, "" likewise.
         details: its further lines about the device, without the host's backtrace.
-        repeated: how many more like it, at the same place, the tool reported.
+        repeated: how many more like it, at the same source line, the tool reported.
     """
 
     message: str
-    place: str
+    source_line: str
     thread: str
     details: tuple[str, ...]
     repeated: int = 0
@@ -68,8 +68,8 @@ class SanitizerReport:
         return next((kind for pattern, kind in _KINDS if re.search(pattern, text, re.IGNORECASE)), "")
 
     def __str__(self) -> str:
-        """One line: message, thread and place."""
-        where = ", ".join(part for part in (self.thread, self.place) if part)
+        """Message, thread and source line."""
+        where = ", ".join(part for part in (self.thread, self.source_line) if part)
         text = f"{self.message}, {where}" if where else self.message
         return f"{text} (and {self.repeated} more there)" if self.repeated else text
 
@@ -96,13 +96,13 @@ def find() -> str:
     Raises:
         DeviceError: it is not on the PATH.
     """
-    found = shutil.which("compute-sanitizer")
-    if found is None:
+    path = shutil.which("compute-sanitizer")
+    if path is None:
         raise DeviceError(
             "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit (apt install cuda-sanitizer), "
             "in its bin folder",
         )
-    return found
+    return path
 
 
 def parse(log: str) -> tuple[SanitizerReport, ...]:
@@ -111,15 +111,15 @@ def parse(log: str) -> tuple[SanitizerReport, ...]:
     Args:
         log: lines that begin with `=========`.
     """
-    found: dict[tuple[str, str], SanitizerReport] = {}
+    reports: dict[tuple[str, str], SanitizerReport] = {}
     for block in _blocks(log):
         report = _report(block)
-        key = (report.message, report.place)
-        if key in found:
-            first = found[key]
-            report = SanitizerReport(first.message, first.place, first.thread, first.details, first.repeated + 1)
-        found[key] = report
-    return tuple(found.values())
+        key = (report.message, report.source_line)
+        if key in reports:
+            first = reports[key]
+            report = SanitizerReport(first.message, first.source_line, first.thread, first.details, first.repeated + 1)
+        reports[key] = report
+    return tuple(reports.values())
 
 
 def _blocks(log: str) -> list[list[str]]:
@@ -139,10 +139,10 @@ def _blocks(log: str) -> list[list[str]]:
 
 def _report(lines: list[str]) -> SanitizerReport:
     text = "\n".join(lines)
-    place, thread = _PLACE.search(text), _THREAD.search(text)
+    source, thread = _SOURCE_LINE.search(text), _THREAD.search(text)
     return SanitizerReport(
         lines[0],
-        f"{Path(place['file']).name}:{place['line']}" if place else "",
+        f"{Path(source['file']).name}:{source['line']}" if source else "",
         "thread ({},{},{}) of block ({},{},{})".format(*thread.groups()) if thread else "",
         tuple(lines[1:]),
     )

@@ -32,7 +32,7 @@ def test_every_changed_byte_is_found(behind: bool, at: int, count: int, size: in
     start = size if behind else -redzone.SIZE
     assert breach is not None
     assert (breach.first, breach.last, breach.changed) == (start + at, start + last - 1, last - at)
-    assert breach.found == zones[behind][at : at + 16].tobytes()
+    assert breach.now == zones[behind][at : at + 16].tobytes()
 
 
 @pytest.mark.parametrize(

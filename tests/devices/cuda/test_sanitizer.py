@@ -48,7 +48,7 @@ def test_memcheck() -> None:
 
 def test_racecheck() -> None:
     (race,) = sanitizer.parse(RACECHECK)
-    assert race.place == "shared.cu:7"
+    assert race.source_line == "shared.cu:7"
     assert race.details == ("and Read access at block_sum(int *, const int *)+0x1b0 in shared.cu:9 [128 hazards]",)
 
 

@@ -257,7 +257,7 @@ class _Renumbering:
                     if item not in self._numbers and item not in needed:
                         needed[item] = None
                         pending.append(item)
-            self._numbers |= {item: len(self.nodes) + place for place, item in enumerate(needed)}
+            self._numbers |= {item: len(self.nodes) + position for position, item in enumerate(needed)}
             self.nodes += [self._renumbered(self._values.nodes[item]) for item in needed]
         return self._numbers[node]
 

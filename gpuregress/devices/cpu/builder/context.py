@@ -14,11 +14,11 @@ from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, FIXED_BYTES, R
 from gpuregress.devices.cpu.runtime.layout import ROW
 
 YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER = range(6)
-"""Why a thread stands where it stands: it may go on; a barrier; a barrier it need not wait for; a warp operation;
-until no lane of its warp can go on; the cluster's barrier."""
+"""Kind of a wait: none; a barrier; a barrier without waiting; a warp operation; until no lane of the warp can
+continue; the cluster's barrier."""
 
 PLAIN_BARRIER = 16
-"""Plus a barrier's number: all threads of the block wait there; the thread need not say which."""
+"""Plus a barrier's number: all threads of the block wait there, without a key."""
 
 LAYOUT: dict[str, tuple[int, ir.Type]] = {
     name: (offset, I32 if size == 4 else I64) for name, (offset, size) in ROWS.items()
@@ -32,7 +32,7 @@ def row(builder: ir.IRBuilder, context: ir.Value, name: str, index: ir.Value) ->
 
 
 class Slots:
-    """Give each register that lives across a wait its own row.
+    """Rows of the thread context, one for each register that lives across a wait.
 
     Args:
         clustered: for a block of a cluster.

@@ -36,8 +36,8 @@ def wrap(module: ir.Module, body: ir.Function, symbol: str) -> ir.Function:
 
 
 def _declared(module: ir.Module, name: str, type_: ir.FunctionType) -> ir.Function:
-    found = module.globals.get(name)
-    return found if found is not None else ir.Function(module, type_, name)
+    declared = module.globals.get(name)
+    return declared if declared is not None else ir.Function(module, type_, name)
 
 
 def _under_mxcsr(module: ir.Module, b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:

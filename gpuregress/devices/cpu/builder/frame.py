@@ -24,9 +24,9 @@ class Frame:
         self._memory = dict(memory or {})
         self._variables = {item.name: item for item in function.variables}
         self.parameters = {item.name: item for item in function.parameters}
-        self.parameter_offsets, self.parameter_bytes = place(function.parameters)
+        self.parameter_offsets, self.parameter_bytes = lay_out(function.parameters)
         locals_ = tuple(item for item in function.variables if item.space == "local")
-        self.local_offsets, size = place(locals_)
+        self.local_offsets, size = lay_out(locals_)
         self.local_bytes = -(-size // 16) * 16
 
     def param_memory(self, name: str) -> ir.Value | None:
@@ -41,7 +41,7 @@ class Frame:
         return self._variables.get(name)
 
 
-def place(variables: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
+def lay_out(variables: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
     """Lay variables out one behind the other, each aligned.
 
     Returns:

@@ -105,10 +105,10 @@ def in_space(builder: ir.IRBuilder, address: ir.Value, space: str) -> ir.Value:
     slot = builder.lshr(address, i64(REGION_SHIFT))
     if space in WINDOWS:
         return builder.icmp_unsigned("==", slot, i64(WINDOWS[space] >> REGION_SHIFT))
-    found: ir.Value = ir.Constant(I1, 1)
+    is_global: ir.Value = ir.Constant(I1, 1)
     for window in WINDOWS.values():
-        found = builder.and_(found, builder.icmp_unsigned("!=", slot, i64(window >> REGION_SHIFT)))
-    return found
+        is_global = builder.and_(is_global, builder.icmp_unsigned("!=", slot, i64(window >> REGION_SHIFT)))
+    return is_global
 
 
 def _declared(module: ir.Module, name: str) -> ir.Function:

@@ -1,4 +1,4 @@
-"""Helpers that instruction families build values from: operands of one type, widening, minimum, packed halves.
+"""Scalar helpers of all instruction families: operands, widening, minima, packed halves.
 
 Half precision (`f16`, `bf16`) is handled as its bits, an i16; the packed forms as an i32.
 """
@@ -24,14 +24,14 @@ def read_all(emit: Emit, instruction: Instruction, type_name: str, start: int = 
 
 
 def extend(emit: Emit, value: ir.Value, to: ir.IntType, *, signed: bool) -> ir.Value:
-    """Widen an integer, or leaves it as it is where it has that width already."""
+    """Widen an integer; one of that width already stays as it is."""
     if value.type.width == to.width:
         return value
     return emit.builder.sext(value, to) if signed else emit.builder.zext(value, to)
 
 
 def resize(emit: Emit, value: ir.Value, to: ir.IntType, *, signed: bool) -> ir.Value:
-    """Widen or truncates an integer."""
+    """Widen or truncate an integer."""
     if value.type.width > to.width:
         return emit.builder.trunc(value, to)
     return extend(emit, value, to, signed=signed)

@@ -31,10 +31,10 @@ class Exits(Protocol):
         """End the block: a fault has been recorded."""
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """End the block with a wait, and goes on in a new one when the thread is resumed."""
+        """End the block with a wait, and continue in a new one when the thread is resumed."""
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:
-        """Put a value into the thread's element of a row of its context."""
+        """Store a value in the thread's element of a row of its context."""
 
     def fetch(self, emitter: Services, name: str) -> ir.Value:
         """The thread's element of a row of its context."""

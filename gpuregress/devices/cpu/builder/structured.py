@@ -30,7 +30,7 @@ class Cell:
         return (builder or self._builder).load(self._slot, typ=self._type)
 
     def set(self, value: ir.Value, builder: ir.IRBuilder | None = None) -> None:
-        """Give it a value."""
+        """Set its value."""
         (builder or self._builder).store(value, self._slot)
 
     def add(self, value: ir.Value, builder: ir.IRBuilder | None = None) -> None:
@@ -38,7 +38,7 @@ class Cell:
         where = builder or self._builder
         self.set(where.add(self.get(where), value), where)
 
-    def either(self, value: ir.Value) -> None:
+    def set_bits(self, value: ir.Value) -> None:
         """Set further bits in it."""
         self.set(self._builder.or_(self.get(), value))
 

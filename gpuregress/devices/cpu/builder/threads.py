@@ -74,7 +74,7 @@ class LoopThread:
         self.stack = stack
         self._slot = slot
 
-    def become(self, coordinates: dict[str, ir.Value]) -> None:
+    def set_coordinates(self, coordinates: dict[str, ir.Value]) -> None:
         """Set who runs: `tid_x` … `ctaid_z`, i32."""
         self._coordinates = coordinates
 

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.resolve import build_resolve, build_resolve_
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size
-from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, place_shared
+from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
 from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError
 
@@ -44,7 +44,7 @@ class Unit:
         self.symbol_numbers = {name: index for index, name in enumerate(self.symbols)}
         self.tables: list[str] = []
         self.device_functions: dict[str, ir.Function] = {}
-        self.wanted_functions: list[str] = []
+        self.called_functions: list[str] = []
         self.address_taken = self._functions_with_an_address()
         self._subroutines: dict[str, ir.Function] = {}
         self._resolve_in: dict[str, ir.Function] = {}
@@ -89,18 +89,18 @@ class Unit:
         for function in self.functions.values():
             self.shared |= {(function.name, item.name): item for item in function.variables if item.space == "shared"}
         fixed = {key: item for key, item in self.shared.items() if item.count is not None}
-        starts, self.dynamic_start = place_shared([(byte_size(item), item.alignment) for item in fixed.values()])
+        starts, self.dynamic_start = lay_out_shared([(byte_size(item), item.alignment) for item in fixed.values()])
         self.shared_starts = dict(zip(fixed, starts, strict=True))
         self.shared_starts |= {key: self.dynamic_start for key, item in self.shared.items() if item.count is None}
 
     def shared_ranges(self) -> list[tuple[int, int]]:
         """Return (address, bytes) of each static shared variable, and of the reserved memory where it is used."""
-        found = [
+        ranges = [
             (self.shared_starts[key], byte_size(item)) for key, item in self.shared.items() if item.count is not None
         ]
         if any(uses_reserved_shared(function) for function in self.functions.values()):
-            found.append((0, SHARED_START))
-        return found
+            ranges.append((0, SHARED_START))
+        return ranges
 
     def shared_key(self, function: str, name: str) -> tuple[str, str] | None:
         """Return the key of the shared variable that a name refers to in a function."""
@@ -120,8 +120,8 @@ class Unit:
 
     def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
         """Declare an LLVM intrinsic."""
-        found = self.module.globals.get(name)
-        return found if found is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        declared = self.module.globals.get(name)
+        return declared if declared is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
 
     def fill(self, builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
         """Fill memory with a byte."""
@@ -160,7 +160,7 @@ class Unit:
             function = ir.Function(self.module, ir.FunctionType(I32, pointers), f"device.{name}")
             function.linkage = "internal"
             self.device_functions[name] = function
-            self.wanted_functions.append(name)
+            self.called_functions.append(name)
             if any(waits(item) for item in tree.body or ()):
                 raise UnsupportedError(
                     f"{name} waits for other threads (a barrier or warp operation) and is called recursively or "

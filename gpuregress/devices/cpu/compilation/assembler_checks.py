@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis.effects import reads
 from gpuregress.devices.cpu.analysis.symbol_references import names_used
-from gpuregress.devices.cpu.builder.frame import place
+from gpuregress.devices.cpu.builder.frame import lay_out
 from gpuregress.devices.cpu.builder.unit import byte_size, where
 from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, Wait, info
 from gpuregress.devices.cpu.ptx.targets import needed_target, number, supports
@@ -27,14 +27,14 @@ def check(tree: Module) -> None:
     """Refuse a program that no assembler would take, or no sm_90 would load.
 
     Raises:
-        CompileError: what is wrong, as the assembler would say it: every kernel of the program is refused.
+        CompileError: the problems, as the assembler reports them: every kernel of the program is refused.
     """
-    found = [*_newer(tree), *_sizes(tree)]
-    found += [problem for function in tree.functions for problem in _instructions(tree.target, function)]
-    if found:
-        more = [f"and {len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
+    problems = [*_newer(tree), *_sizes(tree)]
+    problems += [problem for function in tree.functions for problem in _instructions(tree.target, function)]
+    if problems:
+        more = [f"and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
         head = f"the assembler refuses this program for {tree.target}:"
-        raise CompileError("\n".join((head, *found[:_MOST_TOLD], *more)))
+        raise CompileError("\n".join((head, *problems[:_MOST_TOLD], *more)))
 
 
 def _newer(tree: Module) -> Iterator[str]:
@@ -46,7 +46,7 @@ def _newer(tree: Module) -> Iterator[str]:
 
 
 def _sizes(tree: Module) -> Iterator[str]:
-    constant = place(tuple(item for item in tree.variables if item.space == "const"))[1]
+    constant = lay_out(tuple(item for item in tree.variables if item.space == "const"))[1]
     if constant > SM_90.constant:
         yield f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}"
     for kernel in (item for item in tree.functions if item.is_entry and item.body is not None):
@@ -56,7 +56,7 @@ def _sizes(tree: Module) -> Iterator[str]:
                 f"{kernel.name} has {shared} bytes of static shared memory; a kernel has {SM_90.static_shared} "
                 "(dynamic shared memory, `extern __shared__`, can be larger)"
             )
-        _, parameters = place(kernel.parameters)
+        _, parameters = lay_out(kernel.parameters)
         if parameters > SM_90.parameters:
             yield f"{kernel.name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}"
 
@@ -65,21 +65,21 @@ def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:
     """The shared variables that a kernel refers to, or the functions that it calls."""
     functions = {item.name: item for item in tree.functions}
     variables = {item.name: item for item in tree.variables}
-    found: list[Variable] = []
+    shared: list[Variable] = []
     pending, seen = [kernel.name], {kernel.name}
     while pending:
         name = pending.pop()
         names: set[str] = set()
         if function := functions.get(name):
             names = names_used(function)
-            found += [item for item in function.variables if item.space == "shared" and item.name in names]
+            shared += [item for item in function.variables if item.space == "shared" and item.name in names]
         elif variable := variables.get(name):
-            found += [variable] if variable.space == "shared" else []
+            shared += [variable] if variable.space == "shared" else []
             names = {item.name for item in variable.initializer if isinstance(item, Symbol)}
             names |= {item.symbol.name for item in variable.initializer if isinstance(item, MaskedSymbol)}
         pending += names - seen
         seen |= names
-    return found
+    return shared
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Compilation of one kernel to `i32 kernel(machine)`, which runs its blocks and their threads.
 
-Where threads never wait for each other, or always all at the same place, `lockstep` builds plain loops over the block's
-threads. Otherwise `passes` keeps track of where each thread stands.
+Where threads never wait for each other, or always all at the same instruction, `lockstep` builds plain loops over the
+block's threads. Otherwise `passes` keeps track of the position of each thread.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _KernelBuilder:
 
     def _footprint(self) -> StoredFootprint | None:
         flow = self.emitter.flow
-        if self.body.has_calls or self.body.takes_turns:
+        if self.body.has_calls or self.body.is_co_resident:
             return None
         if isinstance(self.schedule, Passes) and any(
             isinstance(item, Instruction) and info(item).exchange is Exchange.MATRICES for item in flow.statements
@@ -112,7 +112,7 @@ class _KernelBuilder:
         b.cbranch(b.icmp_unsigned("<", block.get(), view.field("end_block")), body, end)
         b.position_at_end(body)
         self.body.block = {name: cell.get(b) for name, cell in axes.items()}
-        if self.body.takes_turns:
+        if self.body.is_co_resident:
             with b.if_then(b.icmp_unsigned("==", view.field("resuming"), i64(0))):
                 self._poison_shared(b)
         else:
@@ -131,8 +131,11 @@ class _KernelBuilder:
         number = self.view.field("first_block")
         wide = {name: b.zext(dimension(self.view, name), I64) for name in ("grid_x", "grid_y")}
         rest = b.udiv(number, wide["grid_x"])
-        places = (b.urem(number, wide["grid_x"]), b.urem(rest, wide["grid_y"]), b.udiv(rest, wide["grid_y"]))
-        return {f"ctaid_{axis}": Cell(b, b.trunc(place, I32)) for axis, place in zip("xyz", places, strict=True)}
+        coordinates = (b.urem(number, wide["grid_x"]), b.urem(rest, wide["grid_y"]), b.udiv(rest, wide["grid_y"]))
+        return {
+            f"ctaid_{axis}": Cell(b, b.trunc(coordinate, I32))
+            for axis, coordinate in zip("xyz", coordinates, strict=True)
+        }
 
     def _advance_block(self, b: ir.IRBuilder, axes: dict[str, Cell]) -> None:
         x = b.add(axes["ctaid_x"].get(b), i32(1))

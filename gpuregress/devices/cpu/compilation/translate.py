@@ -44,8 +44,8 @@ def translate(
         check_cluster(function)
         facts[name] = build_kernel(unit, function, f"kernel_{number}")
     done = 0
-    while done < len(unit.wanted_functions):
-        build_device_function(unit, unit.wanted_functions[done])
+    while done < len(unit.called_functions):
+        build_device_function(unit, unit.called_functions[done])
         done += 1
     return unit, facts
 
@@ -100,10 +100,10 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:
     """Return the kernels that cannot be translated, each with the message."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for name in kernels:
         try:
             translate(tree, [name])
         except UnsupportedError as error:
-            found[name] = str(error)
-    return found
+            messages[name] = str(error)
+    return messages

@@ -42,7 +42,7 @@ class Body:
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
-        self.takes_turns = knows_its_grid(function) or self.clustered
+        self.is_co_resident = knows_its_grid(function) or self.clustered
         self.block: dict[str, ir.Value] = {}
         """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
 
@@ -57,7 +57,7 @@ class Body:
         if self.local_bytes and number is not None:
             distance = b.mul(b.zext(number, I64), i64(local_stride(self.local_bytes)))
             self.thread.local = at(b, self.view.pointer("local"), distance)
-        self.thread.become(self.block | tid)
+        self.thread.set_coordinates(self.block | tid)
         for name in COORDINATES:
             b.store(self.thread.coordinate(b, name), self.cells[name])
         if self.has_calls:

@@ -163,12 +163,12 @@ class _Copy:
     def statements(self) -> list[Statement]:
         """The callee's body; a return becomes a branch to its end."""
         end, skip = f"{self._prefix}.end", self._call.guard
-        found: list[Statement] = []
+        statements: list[Statement] = []
         if skip is not None:
             away = Guard(skip.register, not skip.negated)
-            found.append(Instruction("bra", (), (Symbol(end),), away, self._call.ptx_line, self._call.source))
-        found += [self._statement(item, end) for item in self._callee.body or ()]
-        return [*found, Label(end)]
+            statements.append(Instruction("bra", (), (Symbol(end),), away, self._call.ptx_line, self._call.source))
+        statements += [self._statement(item, end) for item in self._callee.body or ()]
+        return [*statements, Label(end)]
 
     def _statement(self, item: Statement, end: str) -> Statement:
         if isinstance(item, Label):

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.errors import UsageError
 
 VARIABLE = "GPUREGRESS_CPU_BLOCK_ORDER"
-"""The environment variable that says so: `reversed`, or `random:SEED`; not set: as they are numbered."""
+"""Environment variable with the order: `reversed`, or `random:SEED`; not set: as they are numbered."""
 REVERSED = "reversed"
 
 

@@ -104,13 +104,13 @@ class ConstraintSystem:
 
 def _eliminations(item: Affine, constraint: Affine) -> set[tuple[int, int]]:
     """(m, n) such that a variable drops out of n times the expression minus m times the constraint."""
-    found = set()
+    eliminations = set()
     for variable, coefficient in constraint.coefficients.items():
         wanted = item.coefficients.get(variable, 0)
         if wanted * coefficient > 0:
             common = math.gcd(wanted, coefficient)
-            found.add((abs(wanted) // common, abs(coefficient) // common))
-    return found
+            eliminations.add((abs(wanted) // common, abs(coefficient) // common))
+    return eliminations
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 VARIABLE = "GPUREGRESS_CPU_THREADS"
-"""The environment variable that says so; not set, or no number: all cores that the process may use."""
+"""Environment variable with the number of cores; not set, or no number: all cores that the process may use."""
 
 
 def available() -> int:

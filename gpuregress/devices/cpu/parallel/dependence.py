@@ -93,15 +93,15 @@ class DependenceTest:
 
     def _resolved(self, address: int, access: Read | Write) -> list[tuple[int, _Access]]:
         """The instances of an access, each with the number of its region."""
-        found = []
+        resolved = []
         for instance in self._instances((address,), access.conditions):
             first = instance.values[0].add(access.offset)
             low, high = instance.system.lower_bound(first), instance.system.upper_bound(first) + access.size
             # An expression beyond 64 bits wraps around: it would look disjoint from accesses that it meets.
             if low < 0 or high > 1 << 64 or region_of(low) != region_of(high):
                 raise NotAffineError
-            found.append((region_of(low), _Access(first, access.size, instance)))
-        return found
+            resolved.append((region_of(low), _Access(first, access.size, instance)))
+        return resolved
 
     def _read(self, access: Read) -> None:
         regions = None if access.buffers is None else [region_of(self._address(item)) for item in access.buffers]

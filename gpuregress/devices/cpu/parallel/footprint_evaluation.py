@@ -100,7 +100,7 @@ def instances(launch: LaunchValues, nodes: Sequence[int], conditions: Conditions
     Raises:
         NotAffineError: the address is not affine, or may wrap around, or there are too many cases.
     """
-    found: list[Instance] = []
+    cases: list[Instance] = []
     pending: list[dict[str, int]] = [{}]
     evaluations = 0
     while pending:
@@ -116,14 +116,14 @@ def instances(launch: LaunchValues, nodes: Sequence[int], conditions: Conditions
             values = [evaluator.current(item) for item in values]
         except _ForkError as fork:
             pending += [{**decisions, fork.key: alternative} for alternative in fork.alternatives]
-            if len(pending) + len(found) > _MOST_INSTANCES:
+            if len(pending) + len(cases) > _MOST_INSTANCES:
                 raise NotAffineError from fork
         except _InfeasibleError:
             continue
         else:
             if evaluator.system.is_feasible():
-                found.append(Instance(values, evaluator.system, evaluator.xors))
-    return found
+                cases.append(Instance(values, evaluator.system, evaluator.xors))
+    return cases
 
 
 class _Evaluator(AffineOperations):
@@ -369,14 +369,14 @@ class _Evaluator(AffineOperations):
 
     def _growing(self, condition: Condition, iteration: str) -> list[Affine]:
         """Expressions that are at most 0 at the end of each iteration save the last, and grow with each."""
-        found = []
+        growing = []
         for operator, comparison in self._conjuncts(condition.predicate, holds=condition.holds):
             difference = self._difference(comparison)
             if difference is None or iteration not in difference.coefficients:
                 continue
             if operator == "!=":
-                found += nonpositive_before_zero(difference, iteration, self.system)
+                growing += nonpositive_before_zero(difference, iteration, self.system)
             elif operator != "==":
                 items = nonpositive(operator, difference, self.system)
-                found += [item for item in items if item.coefficients[iteration] > 0]
-        return found
+                growing += [item for item in items if item.coefficients[iteration] > 0]
+        return growing

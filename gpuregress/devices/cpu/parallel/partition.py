@@ -71,7 +71,7 @@ class PartitionCache:
         """Return `partition(launch, most)`; a launch that is not large is cut from its second time on.
 
         Args:
-            kernel: tells the kernels of all loaded programs apart.
+            kernel: identifies the kernel among those of all loaded programs.
             launch: the launch.
             most: parts, at most.
         """

@@ -21,7 +21,7 @@ class Arena:
         self.release()
 
     def release(self) -> None:
-        """Give all of it back."""
+        """Free all memory."""
         self.parameters, self.shared, self.local, self.context = (_aligned(0) for _ in range(4))
         self.alone = np.zeros(1, np.uint64)
         """Where the shared memories are of a cluster of this one block."""

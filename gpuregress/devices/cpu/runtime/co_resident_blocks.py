@@ -10,13 +10,13 @@ import numpy as np
 from gpuregress.devices.cpu.runtime import layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.context import DONE, ROWS
-from gpuregress.devices.cpu.runtime.faults import Neighbour
+from gpuregress.devices.cpu.runtime.faults import ClusterBlock
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.records import Dim3
 
-TURNS = 64
+PASSES_PER_TURN = 64
 """Times that a block's waiting threads are looked after before the next block has its turn."""
 _WORKSPACE_BYTES = 256
 
@@ -28,13 +28,13 @@ class CoResidentBlock:
     Attributes:
         number: its linear number in the grid.
         arena: its memory; None before it has begun.
-        held: it stands at the cluster's barrier.
+        at_barrier: it waits at the cluster's barrier.
         done: all of its threads have exited.
     """
 
     number: int
     arena: Arena | None = None
-    held: bool = False
+    at_barrier: bool = False
     done: bool = False
 
 
@@ -67,15 +67,15 @@ class Cluster:
             threads: of a block.
         """
         left = [block for block in self.blocks if not block.done]
-        if not any(block.held for block in left):
+        if not any(block.at_barrier for block in left):
             return True
         if all(block.arena is not None and self._all_came(block.arena, threads) for block in left):
             self.phase += 1
             for block in left:
-                block.held = False
+                block.at_barrier = False
                 assert block.arena is not None
                 block.arena.context[ROWS["phase"][0] :][:4].view(np.uint32)[:] = self.phase
-        return any(not block.held for block in left)
+        return any(not block.at_barrier for block in left)
 
     def _all_came(self, arena: Arena, threads: int) -> bool:
         states, counts = (arena.context[ROWS[name][0] :][: 4 * threads].view(np.int32) for name in ("state", "cluster"))
@@ -116,23 +116,25 @@ class CoResidentGrid:
             call: runs the block that the machine names.
         """
         machine = self._machine
-        machine.turns = TURNS
+        machine.passes_per_turn = PASSES_PER_TURN
         if not self._facts.cooperative:
-            return next((status for cluster in self._clusters() if (status := self._take_turns([cluster], call))), 0)
+            return next((status for cluster in self._clusters() if (status := self._run_in_turns([cluster], call))), 0)
         workspace = self._space.allocate("the grid's barrier", _WORKSPACE_BYTES)
         workspace.data[:] = 0
         machine.table, machine.table_count = self._space.table.ctypes.data, len(self._space.table)
         machine.workspace = workspace.address
         try:
-            return self._take_turns(list(self._clusters()), call)
+            return self._run_in_turns(list(self._clusters()), call)
         finally:
             self._space.free(workspace.address)
 
-    def neighbours(self) -> tuple[Neighbour, ...]:
+    def cluster_blocks(self) -> tuple[ClusterBlock, ...]:
         """The blocks of the cluster that ran last, by rank."""
         grid = self._grid()
         return tuple(
-            Neighbour(_place(block.number, grid), None if block.arena is None else block.arena.context, block.done)
+            ClusterBlock(
+                _coordinates(block.number, grid), None if block.arena is None else block.arena.context, block.done
+            )
             for block in self._current.blocks
         )
 
@@ -142,28 +144,28 @@ class CoResidentGrid:
     def _clusters(self) -> Iterator[Cluster]:
         grid, sides = self._grid(), self._facts.cluster
         counts = (grid[0] // sides[0], grid[1] // sides[1], grid[2] // sides[2])
-        ranks = [_place(rank, sides) for rank in range(sides[0] * sides[1] * sides[2])]
+        ranks = [_coordinates(rank, sides) for rank in range(sides[0] * sides[1] * sides[2])]
         usual = range(counts[0] * counts[1] * counts[2])
-        for x, y, z in (_place(number, counts) for number in self._sequence or usual):
+        for x, y, z in (_coordinates(number, counts) for number in self._sequence or usual):
             first = (x * sides[0], y * sides[1], z * sides[2])
-            yield Cluster([CoResidentBlock(_number(first, own, grid)) for own in ranks])
+            yield Cluster([CoResidentBlock(_linear_number(first, own, grid)) for own in ranks])
 
-    def _take_turns(self, clusters: list[Cluster], call: Callable[[], int]) -> int:
+    def _run_in_turns(self, clusters: list[Cluster], call: Callable[[], int]) -> int:
         waiting = clusters
         while waiting:
             for cluster in waiting:
-                status = self._round(cluster, call)
+                status = self._run_cluster(cluster, call)
                 if status:
                     return status
             waiting = [cluster for cluster in waiting if not cluster.done]
         return 0
 
-    def _round(self, cluster: Cluster, call: Callable[[], int]) -> int:
+    def _run_cluster(self, cluster: Cluster, call: Callable[[], int]) -> int:
         """Run each block that can continue; return the status of a fault, or 0."""
         self._current = cluster
         for rank, block in enumerate(cluster.blocks):
-            if not block.done and not block.held:
-                status = self._turn(cluster, rank, call)
+            if not block.done and not block.at_barrier:
+                status = self._run_block(cluster, rank, call)
                 if status:
                     return status
         if cluster.done or cluster.open_barrier(self._threads):
@@ -171,7 +173,7 @@ class CoResidentGrid:
         self._machine.fault_kind = layout.FAULT_STUCK
         return 1
 
-    def _turn(self, cluster: Cluster, rank: int, call: Callable[[], int]) -> int:
+    def _run_block(self, cluster: Cluster, rank: int, call: Callable[[], int]) -> int:
         """Run one block until it waits for others or is done; return the status of a fault, or 0."""
         block = cluster.blocks[rank]
         self._enter(cluster, rank)
@@ -181,7 +183,7 @@ class CoResidentGrid:
             cluster.shared[rank] = 0
             self._free.append(self.arena)
         elif status == layout.HELD:
-            block.held = True
+            block.at_barrier = True
         return 0 if status in (layout.SUSPENDED, layout.HELD) else status
 
     def _enter(self, cluster: Cluster, rank: int) -> None:
@@ -199,14 +201,14 @@ class CoResidentGrid:
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
 
 
-def _place(number: int, sides: Sequence[int]) -> Dim3:
+def _coordinates(number: int, sides: Sequence[int]) -> Dim3:
     """The coordinates along x, y, z of a linear number."""
     rest, x = divmod(number, sides[0])
     z, y = divmod(rest, sides[1])
     return (x, y, z)
 
 
-def _number(first: Dim3, own: Dim3, grid: Dim3) -> int:
+def _linear_number(first: Dim3, own: Dim3, grid: Dim3) -> int:
     """The linear number, in the grid, of a block of a cluster."""
     x, y, z = (a + b for a, b in zip(first, own, strict=True))
     return x + grid[0] * (y + grid[1] * z)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuregress.devices.cpu.runtime.layout import BARRIERS, MAX_THREADS, ROW
 
 DONE = 1 << 30
-"""The state of a thread that has exited. A state >= 0 is a place to resume, one below 0 the complement of one."""
+"""The state of a thread that has exited. A state >= 0 is the number of a wait to resume, one below 0 its complement."""
 
 AREA = 4096
 """Bytes in which the lanes of a warp show each other the parts of matrices that they hold."""

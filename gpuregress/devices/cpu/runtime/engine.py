@@ -13,7 +13,7 @@ OPTIMISATION = 2
 
 HUGE = 24 << 20
 """Characters of IR beyond which nothing is optimised: what LLVM needs to put variables into registers grows with their
-number times that of the places where threads wait. A product of matrices with 2,053 mma (60 MB) compiles in 5 s so, and
+number times the number of waits. A product of matrices with 2,053 mma (60 MB) compiles in 5 s so, and
 not in 5 minutes otherwise. The bits are the same: no optimisation may change them."""
 
 
@@ -60,7 +60,7 @@ def description() -> str:
 
 
 def optimise(text: str) -> Any:
-    """Parse and optimises IR; gives an llvmlite module."""
+    """Parse and optimise IR; return an llvmlite module."""
     machine = _target_machine()
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_default_triple()
@@ -100,8 +100,8 @@ class LoadedCode:
 
     def address(self, name: str) -> int:
         """A function's address."""
-        found: int = self._engine.get_function_address(name)
-        return found
+        address: int = self._engine.get_function_address(name)
+        return address
 
     def close(self) -> None:
         """Free the code; its addresses must not be used any more."""

@@ -25,16 +25,16 @@ _LOCAL_NAME = re.compile(r"_ZZ.*E(?P<size>\d+)(?P<rest>\w+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class ClusterBlock:
     """A block of the cluster that ran last.
 
     Attributes:
-        place: in the grid.
+        coordinates: in the grid.
         context: its threads' context; None before it has begun.
         done: all of its threads have exited.
     """
 
-    place: Dim3
+    coordinates: Dim3
     context: np.ndarray[tuple[int], np.dtype[np.uint8]] | None
     done: bool
 
@@ -65,7 +65,7 @@ class FaultContext:
     parameters: bytes
     context: np.ndarray[tuple[int], np.dtype[np.uint8]]
     textures: Textures = field(default_factory=Textures)
-    cluster: tuple[Neighbour, ...] = ()
+    cluster: tuple[ClusterBlock, ...] = ()
 
 
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
@@ -108,7 +108,7 @@ def _block(machine: Machine) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Target:
     """What an address was meant for: a name, its bytes, the bytes of an element, and where the access starts in it.
 
     `rank` is that of the block whose shared memory it is in, where a kernel has clusters.
@@ -127,19 +127,19 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     tail = f"{thread_of(machine)}, {site.where}"
     if elsewhere := _beyond_its_space(scene, site, address):
         return KernelFault("illegal-access", f"{what} at {elsewhere}, {tail}")
-    place = _place(scene, site, address)
-    if place is None:
+    target = _target(scene, site, address)
+    if target is None:
         return KernelFault("out-of-bounds", f"out-of-bounds {what} at {_nowhere(address)}, {tail}")
-    if place.rank is not None and (absent := _absent(scene, place.rank)):
+    if target.rank is not None and (absent := _absent(scene, target.rank)):
         kind, why = absent
-        return KernelFault(kind, f"{what} at {_element(place)} of block rank {place.rank}{why}, {tail}")
-    inside = 0 <= place.offset <= place.size - site.size
-    far = machine.fault_kind == layout.FAULT_FAR and place.rank != machine.cluster_rank
+        return KernelFault(kind, f"{what} at {_element(target)} of block rank {target.rank}{why}, {tail}")
+    inside = 0 <= target.offset <= target.size - site.size
+    far = machine.fault_kind == layout.FAULT_FAR and target.rank != machine.cluster_rank
     kind = "misaligned" if inside and not far else "out-of-bounds"
-    count = place.size // place.itemsize
-    whose = "" if place.rank in (None, machine.cluster_rank) else f" of block rank {place.rank}"
+    count = target.size // target.itemsize
+    whose = "" if target.rank in (None, machine.cluster_rank) else f" of block rank {target.rank}"
     only = "; only .shared::cluster reaches it" if far else ""
-    return KernelFault(kind, f"{kind} {what} at {_element(place)}{whose} ({place.name} has {count}{only}), {tail}")
+    return KernelFault(kind, f"{kind} {what} at {_element(target)}{whose} ({target.name} has {count}{only}), {tail}")
 
 
 def _absent(scene: FaultContext, rank: int) -> tuple[str, str] | None:
@@ -166,23 +166,25 @@ def _nowhere(address: int) -> str:
     return f"address {hex(address)}: in no buffer"
 
 
-def _element(place: _Place) -> str:
-    index, rest = divmod(place.offset, place.itemsize)
-    return f"{place.name}[{index}] + {rest} byte{'s' if rest != 1 else ''}" if rest else f"{place.name}[{index}]"
+def _element(target: _Target) -> str:
+    index, rest = divmod(target.offset, target.itemsize)
+    return f"{target.name}[{index}] + {rest} byte{'s' if rest != 1 else ''}" if rest else f"{target.name}[{index}]"
 
 
-def _place(scene: FaultContext, site: Site, address: int) -> _Place | None:
+def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
     window = _window(address)
     if window == layout.SHARED_WINDOW or site.space == "shared":
         return _shared(scene, site, address - layout.SHARED_WINDOW)
     if window == layout.LOCAL_WINDOW or site.space == "local":
         offset = address - layout.LOCAL_WINDOW - layout.LOCAL_START
-        return _Place("local memory", scene.kernel.local_bytes, 1, offset)
+        return _Target("local memory", scene.kernel.local_bytes, 1, offset)
     if window == layout.PARAM_WINDOW:
-        return _Place("the parameters", len(scene.parameters), 1, address - layout.PARAM_WINDOW)
+        return _Target("the parameters", len(scene.parameters), 1, address - layout.PARAM_WINDOW)
     region = scene.space.find(address) or _guessed(scene, site, address)
     return (
-        None if region is None else _Place(plain(region.name), region.size, region.itemsize, offset_in(region, address))
+        None
+        if region is None
+        else _Target(plain(region.name), region.size, region.itemsize, offset_in(region, address))
     )
 
 
@@ -212,7 +214,7 @@ def _guessed(scene: FaultContext, site: Site, address: int) -> Region | None:
     return scene.space.find(pointer)
 
 
-def _shared(scene: FaultContext, site: Site, offset: int) -> _Place | None:
+def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
     kind, _, which = site.origin.partition(" ")
     ranges = [
         (item.name, item.address, scene.dynamic_size if item.size < 0 else item.size) for item in scene.module.shared
@@ -225,7 +227,7 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Place | None:
         rank, offset = _in_cluster(offset)
     # Without a guess: the variable that the address is nearest to.
     name, start, size = (named or sorted(ranges, key=lambda item: _distance(offset, item[1], item[2])))[0]
-    return _Place(plain(name), size, max(1, site.size), offset - start, rank)
+    return _Target(plain(name), size, max(1, site.size), offset - start, rank)
 
 
 def _in_cluster(offset: int) -> tuple[int, int]:
@@ -254,29 +256,29 @@ def plain(name: str) -> str:
 
 def _no_texture(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     handle = int(machine.fault_address)
-    found = scene.textures.find(handle)
-    is_what = f"{plain(found.region.name)}, {found.what}" if found else f"{hex(handle)}, no texture or surface"
+    texture = scene.textures.find(handle)
+    is_what = f"{plain(texture.region.name)}, {texture.label}" if texture else f"{hex(handle)}, no texture or surface"
     return KernelFault("illegal-access", f"{site.mnemonic} of {is_what}, {thread_of(machine)}, {site.where}")
 
 
 def _surface(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
-    found = scene.textures.find(int(machine.fault_address))
-    assert found is not None
-    description = found.description
+    surface = scene.textures.find(int(machine.fault_address))
+    assert surface is not None
+    description = surface.description
     width, height, depth = description.extents
     x, y, z = (_signed(int(getattr(machine, f"fault_{name}"))) for name in "xyz")
     row_bytes = width * description.element_size
     inside = 0 <= x <= row_bytes - site.size and 0 <= y < max(1, height) and 0 <= z < max(1, depth)
-    places = [f"x = byte {x}", f"y = {y}", f"z = {z}"][: description.axes]
+    coordinates = [f"x = byte {x}", f"y = {y}", f"z = {z}"][: description.axes]
     extents = [f"{row_bytes} bytes", str(height), str(depth)][: description.axes]
     if description.layered:
         # A layer's number is an unsigned one; a negative one is meant as such.
-        places.append(f"layer = {z - (1 << 32) if z >> 31 else z}")
+        coordinates.append(f"layer = {z - (1 << 32) if z >> 31 else z}")
         extents.append(f"{depth} layers")
-    place, shape = ", ".join(places), " x ".join(extents)
+    position, shape = ", ".join(coordinates), " x ".join(extents)
     kind = "misaligned" if inside else "out-of-bounds"
-    name = plain(found.region.name)
-    what = f"{kind} {site.action} of {site.size} byte{'s' if site.size != 1 else ''} at {name}({place})"
+    name = plain(surface.region.name)
+    what = f"{kind} {site.action} of {site.size} byte{'s' if site.size != 1 else ''} at {name}({position})"
     return KernelFault(kind, f"{what} ({name} has {shape}), {thread_of(machine)}, {site.where}")
 
 
@@ -295,25 +297,26 @@ def _deadlock(machine: Machine, scene: FaultContext) -> KernelFault:
 
 def _stuck(scene: FaultContext) -> KernelFault:
     blocks = [
-        f"block ({','.join(map(str, block.place))}): {'; '.join(_waiting(scene, block))}" for block in scene.cluster
+        f"block ({','.join(map(str, block.coordinates))}): {'; '.join(_waiting(scene, block))}"
+        for block in scene.cluster
     ]
     message = f"no thread of a cluster can go on: {', '.join(blocks)}"
     return KernelFault("deadlock", message, details=tuple(blocks))
 
 
-def _waiting(scene: FaultContext, block: Neighbour) -> list[str]:
+def _waiting(scene: FaultContext, block: ClusterBlock) -> list[str]:
     assert block.context is not None
     return _describe_waiting(block.context, scene.kernel.wait_sites, scene.module.sites, scene.block)
 
 
 def _describe_waiting(
-    context: np.ndarray[Any, np.dtype[np.uint8]], places: Sequence[int], sites: Sequence[Site], block: Dim3
+    context: np.ndarray[Any, np.dtype[np.uint8]], wait_sites: Sequence[int], sites: Sequence[Site], block: Dim3
 ) -> list[str]:
     """Return one line for each instruction, `threads 0-30 wait at bar.sync, reduce.cu:12`, and for exited threads.
 
     Args:
         context: the block's context, bytes.
-        places: site numbers of the places where threads wait.
+        wait_sites: number of the site of each wait.
         sites: all sites of the program.
         block: threads along x, y, z.
     """
@@ -327,8 +330,8 @@ def _describe_waiting(
         if state == DONE:
             lines.append(f"{_thread_ranges(threads)} {'have' if len(threads) > 1 else 'has'} exited")
         else:
-            # A state below 0 is the complement of the place's number, counted from 1.
-            site = sites[places[(int(~state) if state < 0 else int(state)) - 1]]
+            # A state below 0 is the complement of the wait's number, counted from 1.
+            site = sites[wait_sites[(int(~state) if state < 0 else int(state)) - 1]]
             lines.append(f"{_thread_ranges(threads)} {verb} at {site.mnemonic}, {site.where}")
     return lines
 

@@ -27,7 +27,7 @@ def slot_of(number: int) -> int:
 
 
 SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, FUNCTION_WINDOW, TEXTURE_WINDOW = (
-    slot_of(1_081_001 + place) << REGION_SHIFT for place in range(5)
+    slot_of(1_081_001 + number) << REGION_SHIFT for number in range(5)
 )
 """Numbers that no region has, nor the sum or difference of one and a region: a window is not reached by accident."""
 """Handles of textures and surfaces: what follows is their number, from 1."""
@@ -59,18 +59,17 @@ BARRIERS = 17
 
 FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
 FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER = range(8, 14)
-"""What `fault_kind` says; FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
+"""Values of `fault_kind`. FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
 go on; FAULT_BARRIER: a barrier that no block has, or a part of a warp to be counted there."""
 
 SUSPENDED, HELD = 2, 3
-"""What a kernel answers when a block has had its turns and is not done, or can go on only behind a cluster's barrier;
-0: done, otherwise a fault."""
+"""Status of a block that has used up its passes, or waits at a cluster's barrier; 0: done; otherwise a fault."""
 
 SYSTEM_CALLS = ("vprintf", "__assertfail", "malloc", "free", "__cuda_syscall_aligned_malloc")
-"""Functions that the device offers; the number is the place in this tuple."""
+"""Functions that the device offers; a call names one by its index."""
 SYSCALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-"""(number, the arguments' bytes, the thread's local memory) → the result; a fault is told by `fault_kind`."""
+"""(number, the arguments' bytes, the thread's local memory) → the result; a fault sets `fault_kind`."""
 
 
 class Machine(ctypes.Structure):
@@ -79,8 +78,8 @@ class Machine(ctypes.Structure):
     `table` holds (host address, size, first address, 0) for each region, `symbols` (address, host address) for each of
     the module's variables, `tables` one pointer for each special-function table that the module uses, `textures` a row
     of `TEXTURE_WORDS` words for each texture and surface.
-    `workspace` is the address of the grid's barrier; a block that has taken `turns` turns (0: any number) is suspended,
-    and goes on where it stood when it is called with `resuming` set.
+    `workspace` is the address of the grid's barrier. A block that has made `passes_per_turn` passes (0: any number) is
+    suspended, and continues from there when it is called with `resuming` set.
     `cluster_x` … are a cluster's blocks along each axis, `cluster_rank` the block's number in it. `cluster_shared` has
     a host pointer to the shared memory of each of its `cluster_count` blocks (0: it is not there); `shared_base` is
     where the block's own lies in the shared window.
@@ -121,7 +120,7 @@ class Machine(ctypes.Structure):
             "fault_ctaid_z",
             "inactive_reads",
             "workspace",
-            "turns",
+            "passes_per_turn",
             "resuming",
             "textures",
             "texture_count",
@@ -153,7 +152,7 @@ def region_of(address: int) -> int:
     return -1 if slot >> SLOT_BITS else (slot * GATHER) % (1 << SLOT_BITS)
 
 
-def place_shared(sizes: list[tuple[int, int]]) -> tuple[list[int], int]:
+def lay_out_shared(sizes: list[tuple[int, int]]) -> tuple[list[int], int]:
     """Lay out shared variables with gaps between.
 
     Args:

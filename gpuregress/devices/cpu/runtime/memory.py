@@ -16,7 +16,7 @@ class Region:
     """A region of device memory: a buffer, a module's variable, or memory from a kernel's malloc.
 
     Args:
-        number: its place in the table.
+        number: its row in the table.
         name: what messages call it.
         size: bytes.
         itemsize: bytes of an element, for messages.

@@ -1,7 +1,7 @@
 """Compression of the special-function tables that the package contains.
 
 Neighbouring entries differ by little, and the same few runs of differences come again and again. A packed table is one
-zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 places (i32), then for each
+zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 entries (i32), then for each
 16 entries which run they are (u16). All little-endian.
 
     python -m gpuregress.devices.cpu.runtime.packing tests/devices/cpu/measured/sm_90

@@ -108,7 +108,7 @@ class Syscalls:
         region = self._space.find(address)
         if region is not None and 0 <= (start := offset_in(region, address)) < region.size:
             return region.data[start:].tobytes().partition(b"\0")[0]
-        found = bytearray()
-        while (byte := self._read(address + len(found), 1)) != b"\0":
-            found += byte
-        return bytes(found)
+        text = bytearray()
+        while (byte := self._read(address + len(text), 1)) != b"\0":
+            text += byte
+        return bytes(text)

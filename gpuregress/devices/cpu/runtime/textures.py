@@ -12,10 +12,10 @@ from gpuregress.devices.textures import FORMATS, TextureDescription
 
 MODES = ("clamp", "wrap", "mirror", "border")
 LINEAR_FILTER, NORMALIZED_COORDINATES, NORMALIZED_READ = 1, 2, 4
-SURFACE_KEY, LINEAR_MEMORY_KEY, LAYERED_KEY, CUBE_KEY = (1 << place for place in range(8, 12))
+SURFACE_KEY, LINEAR_MEMORY_KEY, LAYERED_KEY, CUBE_KEY = (1 << bit for bit in range(8, 12))
 WORDS = {
-    name: 8 * place
-    for place, name in enumerate(
+    name: 8 * index
+    for index, name in enumerate(
         ("host", "width", "height", "depth", "element", "channels", "format", "flags", "mode0", "mode1", "mode2", "key")
     )
 }
@@ -38,7 +38,7 @@ class TextureObject:
     description: TextureDescription
 
     @property
-    def what(self) -> str:
+    def label(self) -> str:
         """`a texture of 2 axes`, `a layered cube texture`."""
         sampler, layered = self.description.sampler, "layered " * self.description.layered
         if self.description.cube:

@@ -9,7 +9,7 @@ from gpuregress.devices.cpu.runtime.program import ModuleFacts
 from gpuregress.errors import DeviceError
 
 
-def place_variables(facts: ModuleFacts, space: AddressSpace) -> dict[str, Region]:
+def allocate_variables(facts: ModuleFacts, space: AddressSpace) -> dict[str, Region]:
     """Allocate a region for each variable, then fill them: one may hold another's address.
 
     Raises:

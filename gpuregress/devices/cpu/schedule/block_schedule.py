@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.functions.body import Body
-from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 
 
 class BlockSchedule(ABC):
@@ -33,7 +33,7 @@ class BlockSchedule(ABC):
     def __init__(self, body: Body) -> None:
         self.body = body
         self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
-        self.recipes = Recipes(body.emitter)
+        self.rematerializer = Rematerializer(body.emitter)
         self.wait_sites: list[int] = []
         body.emitter.exits = self
 

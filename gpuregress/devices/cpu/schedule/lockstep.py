@@ -35,7 +35,7 @@ class _Region:
         index: the wait's statement; -1 for the start.
         kind: the wait's kind.
         following: the numbers of the regions that may come next, 0 among them where threads may end.
-        shared: the registers kept across the wait that are the same in every thread, as found on entry.
+        uniform: the registers kept across the wait that are the same in every thread, as loaded on entry.
     """
 
     number: int
@@ -43,7 +43,7 @@ class _Region:
     index: int = -1
     kind: int = 0
     following: set[int] = field(default_factory=set)
-    shared: dict[str, ir.Value] = field(default_factory=dict)
+    uniform: dict[str, ir.Value] = field(default_factory=dict)
 
 
 class Lockstep(BlockSchedule):
@@ -58,7 +58,7 @@ class Lockstep(BlockSchedule):
         super().__init__(body)
         self._varying = frozenset() if uniformity is None else frozenset(uniformity.varying)
         self._waits = uniformity is not None
-        self._shared: dict[str, ir.Value] = {}
+        self._uniform: dict[str, ir.Value] = {}
         self._regions: dict[int, _Region] = {}
         self._pending: list[_Region] = []
         self._resuming = False
@@ -84,13 +84,15 @@ class Lockstep(BlockSchedule):
     def _lower(self, region: _Region, after: ir.Block) -> None:
         self._current = region
         b = ir.IRBuilder(region.head)
-        self._meet(b, region)
+        self._exchange_posts(b, region)
         if region.index >= 0:
             live = self.body.emitter.live_across(region.index)
-            region.shared = {name: self._load_shared(b, name) for name in self._kept(live) if name not in self._varying}
+            region.uniform = {
+                name: self._load_uniform(b, name) for name in self._kept(live) if name not in self._varying
+            }
         number, cells, heads = self._open_rows(b)
         done = self.llvm.append_basic_block("row_done")
-        rows = plan(self.body.emitter, self.recipes, region.index) if self.unit.schedule.proven_rows else None
+        rows = plan(self.body.emitter, self.rematerializer, region.index) if self.unit.schedule.proven_rows else None
         if rows is None:
             self._threads(b, number, cells, done)
         else:
@@ -100,10 +102,10 @@ class Lockstep(BlockSchedule):
             b.cbranch(proven.holds, proven_row, checked_row)
             self._threads(ir.IRBuilder(proven_row), number, cells, done, proven)
             self._threads(ir.IRBuilder(checked_row), number, cells, done)
-        self._go_on(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
+        self._branch_to_next(self._close_rows(ir.IRBuilder(done), cells, heads), region, after)
 
     def _open_rows(self, b: ir.IRBuilder) -> tuple[Cell, dict[str, Cell], dict[str, ir.Block]]:
-        """Loop over z and y; gives the next thread's number, y and z, and where the loops begin."""
+        """Open loops over z and y; return the next thread's number, y and z, and the heads of the loops."""
         number = Cell(b, i32(0))
         number.set(i32(0))
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
@@ -174,13 +176,13 @@ class Lockstep(BlockSchedule):
             self._resuming = True
             emitter.resume(region.index)
 
-    def _go_on(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
+    def _branch_to_next(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
         heads = {item.number: item.head for item in self._regions.values()}
         following = {number: heads.get(number, after) for number in sorted(region.following)}
         if len(following) == 1:
             b.branch(next(iter(following.values())))
             return
-        # Every thread has said the same.
+        # All threads have set the same number.
         switch = b.switch(self._next.get(b), following.pop(0, after))
         for number, head in following.items():
             switch.add_case(i32(number), head)
@@ -197,15 +199,15 @@ class Lockstep(BlockSchedule):
     # --- registers across a wait --------------------------------------------------------------------------------------
 
     def _kept(self, live: frozenset[str]) -> list[str]:
-        return sorted(name for name in live if name not in self.recipes)
+        return sorted(name for name in live if name not in self.rematerializer)
 
-    def _shared_slot(self, name: str) -> ir.Value:
-        if name not in self._shared:
-            self._shared[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
-        return self._shared[name]
+    def _uniform_slot(self, name: str) -> ir.Value:
+        if name not in self._uniform:
+            self._uniform[name] = entry_alloca(self.llvm, self.body.emitter.home(name)[1])
+        return self._uniform[name]
 
-    def _load_shared(self, b: ir.IRBuilder, name: str) -> ir.Value:
-        return b.load(self._shared_slot(name), typ=self.body.emitter.home(name)[1])
+    def _load_uniform(self, b: ir.IRBuilder, name: str) -> ir.Value:
+        return b.load(self._uniform_slot(name), typ=self.body.emitter.home(name)[1])
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save live registers and go to the next thread; in the region behind the wait, restore them."""
@@ -228,17 +230,17 @@ class Lockstep(BlockSchedule):
         if name in self._varying:
             self.body.slots.save(b, self.context, self.index, name, value)
         else:
-            b.store(value, self._shared_slot(name))
+            b.store(value, self._uniform_slot(name))
 
     def _restore(self, emitter: Services, live: frozenset[str]) -> None:
         b, context = emitter.builder, self.context
         for name in self._kept(live):
             slot, type_ = emitter.home(name)
-            value = self._current.shared.get(name)
+            value = self._current.uniform.get(name)
             if value is None:
                 value = self.body.slots.restore(b, context, self.index, name, type_)
             b.store(value, slot)
-        self.recipes.make(emitter, live)
+        self.rematerializer.rematerialize(emitter, live)
 
     # --- what the threads tell each other -----------------------------------------------------------------------------
 
@@ -262,7 +264,7 @@ class Lockstep(BlockSchedule):
         some = b.sub(b.shl(i32(1), b.and_(left, i32(31))), i32(1))
         return b.select(b.icmp_unsigned("<", left, i32(32)), some, i32(-1))
 
-    def _meet(self, b: ir.IRBuilder, region: _Region) -> None:
+    def _exchange_posts(self, b: ir.IRBuilder, region: _Region) -> None:
         """Build the exchange between the threads when all of them have arrived at the wait."""
         if region.index < 0 or region.kind >= PLAIN_BARRIER:
             return
@@ -287,9 +289,9 @@ class Lockstep(BlockSchedule):
 
     def _ballots(self) -> ir.Function:
         """The module's `ballots(context, threads)`: who of each warp posted nonzero, into each lane's row."""
-        found = self.unit.module.globals.get("ballots")
-        if found is not None:
-            return found
+        declared = self.unit.module.globals.get("ballots")
+        if declared is not None:
+            return declared
         function = ir.Function(self.unit.module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
         function.linkage = "internal"
         context, threads = function.args
@@ -302,7 +304,7 @@ class Lockstep(BlockSchedule):
             ballot.set(i32(0), b)
             with counted(b, lanes) as lane:
                 posted = b.load(row(b, context, "post", b.add(base, lane)), typ=I64)
-                ballot.either(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
+                ballot.set_bits(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
             with counted(b, lanes) as lane:
                 b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
         b.ret_void()

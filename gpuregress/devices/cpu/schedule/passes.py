@@ -39,7 +39,7 @@ class Passes(BlockSchedule):
         """Build the passes from `b` on; control goes to `after` when all threads have exited."""
         self.count = self.thread_count()
         self.live = Cell(b, self.count)
-        if self.body.takes_turns:
+        if self.body.is_co_resident:
             self._reset_or_resume(b)
         else:
             self._reset(b)
@@ -72,7 +72,7 @@ class Passes(BlockSchedule):
         self.unit.fill(b, row(b, self.context, "snap", i32(0)), 0, snaps)
 
     def _reset_or_resume(self, b: ir.IRBuilder) -> None:
-        self.turns = Cell(b, i64(0))
+        self.pass_count = Cell(b, i64(0))
         with b.if_else(b.icmp_unsigned("==", self.view.field("resuming"), i64(0))) as (first, again):
             with first:
                 self._reset(b)
@@ -80,11 +80,11 @@ class Passes(BlockSchedule):
             with again:
                 self.live.set(b.load(row(b, self.context, "left", i32(0)), typ=I32), b)
 
-    def _take_turn(self, b: ir.IRBuilder, pass_head: ir.Block) -> None:
+    def _continue_or_suspend(self, b: ir.IRBuilder, pass_head: ir.Block) -> None:
         """Another pass, or back to the caller, so that the next block can have its turn."""
-        self.turns.add(i64(1), b)
-        most = self.view.field("turns")
-        over = b.icmp_unsigned(">=", self.turns.get(b), most)
+        self.pass_count.add(i64(1), b)
+        most = self.view.field("passes_per_turn")
+        over = b.icmp_unsigned(">=", self.pass_count.get(b), most)
         limited = b.icmp_unsigned("!=", most, i64(0))
         suspend = self.llvm.append_basic_block("suspend")
         b.cbranch(b.and_(over, limited), suspend, pass_head)
@@ -161,9 +161,9 @@ class Passes(BlockSchedule):
         stuck = self.llvm.append_basic_block("stuck")
         switch = b.switch(answer, stuck)
         next_pass = pass_head
-        if self.body.takes_turns:
+        if self.body.is_co_resident:
             next_pass = self.llvm.append_basic_block("turn")
-            self._take_turn(ir.IRBuilder(next_pass), pass_head)
+            self._continue_or_suspend(ir.IRBuilder(next_pass), pass_head)
         switch.add_case(i32(GO_ON), next_pass)
         switch.add_case(i32(ALL_DONE), after)
         if self.body.clustered:
@@ -180,27 +180,27 @@ class Passes(BlockSchedule):
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
         """Save the registers that live and have changed, leave the pass, and continue in a new block."""
         body, b = self.body, emitter.builder
-        place = len(self.resumes) + 1
+        number = len(self.resumes) + 1
         for name in sorted(registers.live & registers.dirty):
-            if name not in self.recipes:
+            if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
                 body.slots.save(b, self.context, self.index, name, b.load(slot, typ=type_))
-        state = place if kind == YIELD else ~place
+        state = number if kind == YIELD else ~number
         b.store(i32(state), row(b, self.context, "state", self.index))
         if kind == PLAIN_BARRIER:
             self.arrived.add(i32(1), b)
         b.branch(self.next_thread)
-        resume = self.llvm.append_basic_block(f"resume{place}")
+        resume = self.llvm.append_basic_block(f"resume{number}")
         self.resumes.append(resume)
         self.kinds.append(kind)
         self.wait_sites.append(self.unit.site(emitter.current()))
         emitter.builder = ir.IRBuilder(resume)
         for name in sorted(registers.needed):
-            if name not in self.recipes:
+            if name not in self.rematerializer:
                 slot, type_ = emitter.home(name)
                 value = body.slots.restore(emitter.builder, self.context, self.index, name, type_)
                 emitter.builder.store(value, slot)
-        self.recipes.make(emitter, registers.needed)
+        self.rematerializer.rematerialize(emitter, registers.needed)
 
     def finish(self, emitter: Services) -> None:
         """The thread is done."""

@@ -16,7 +16,7 @@ _MOST_VARYING = 3
 """Instructions that depend on the thread, at most: those that do not are worked out once for all threads."""
 
 
-class Recipes:
+class Rematerializer:
     """The registers of a kernel that can be rematerialized.
 
     Args:
@@ -35,27 +35,27 @@ class Recipes:
         cost = self._cost(name)
         return cost is not None and cost <= _MOST_VARYING
 
-    def make(self, emitter: Services, live: frozenset[str]) -> None:
+    def rematerialize(self, emitter: Services, live: frozenset[str]) -> None:
         """Compute the live ones again at the emitter's position."""
-        self.make_all(emitter, [name for name in sorted(live) if name in self])
+        self.rematerialize_all(emitter, [name for name in sorted(live) if name in self])
 
-    def make_all(self, emitter: Services, names: Iterable[str]) -> None:
+    def rematerialize_all(self, emitter: Services, names: Iterable[str]) -> None:
         """Compute registers of `all_definitions` at the emitter's position, at any cost."""
         made: set[str] = set()
         for name in names:
-            self._make(emitter, name, made)
+            self._emit(emitter, name, made)
 
     def all_definitions(self) -> dict[str, Instruction]:
         """Return the definitions of all registers that can be recomputed, cheap or not."""
         return {name: item for name, item in self.single_definitions.items() if self._cost(name) is not None}
 
-    def _make(self, emitter: Services, name: str, made: set[str]) -> None:
+    def _emit(self, emitter: Services, name: str, made: set[str]) -> None:
         if name in made:
             return
         instruction = self.single_definitions[name]
         for other in effects.reads(instruction):
             if other in self.single_definitions:
-                self._make(emitter, other, made)
+                self._emit(emitter, other, made)
         made.add(name)
         lowering(instruction)(emitter, instruction)
 

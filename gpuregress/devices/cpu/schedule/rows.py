@@ -1,9 +1,9 @@
 """Vectorised rows: threads side by side along x whose accesses need no checks.
 
 Where a region has no loop and each of its addresses grows by a constant from thread to thread, the accesses of a row's
-first and last thread say whether all in between are inside. Where they are, and each guard that compares such a value
-(`if (i < n)`) lets the whole row pass, the row runs a copy of the code without checks, which LLVM can vectorise. All
-other rows run the checked code, which also finds the faults.
+first and last thread decide whether all in between are inside. Where they are, and each guard that compares such a
+value (`if (i < n)`) lets the whole row pass, the row runs a copy of the code without checks, which LLVM can vectorise.
+All other rows run the checked code, which also finds the faults.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpuregress.devices.cpu.ptx.modifiers import SPACES, lanes, space_of, type_o
 from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, is_signed, size
-from gpuregress.devices.cpu.schedule.rematerialize import Recipes
+from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 
 SHORTEST_ROW = 16
 """Threads along x from which on proving a row costs less than checking it."""
@@ -69,7 +69,7 @@ class Rows:
     """The conditions under which the rows of one region need no checks; see `plan`."""
 
     emitter: Services
-    recipes: Recipes
+    rematerializer: Rematerializer
     strides: Strides
     definitions: dict[str, Instruction]
     predicates: dict[str, Instruction]
@@ -82,7 +82,7 @@ class Rows:
 
     # --- looking at the code ------------------------------------------------------------------------------------------
 
-    def walk(self, number: int, start: int) -> bool:
+    def analyze(self, number: int, start: int) -> bool:
         """Whether the code from a statement on to the next waits can be proven at all."""
         flow = self.emitter.flow
         pending, seen = [(number, start)], {number}
@@ -152,7 +152,7 @@ class Rows:
         if not isinstance(last, Instruction) or info(last).control is not Control.BRANCH or last.guard is None:
             return block.successors
         known = dict(self.leaves), set(self.widened), set(self.ordered)
-        if not self._is_even(last.guard.register):
+        if not self._is_monotone(last.guard.register):
             self.leaves, self.widened, self.ordered = known
             return block.successors
         target, beyond = flow.block_of_label[flow.targets(last)[0]], number + 1
@@ -172,13 +172,13 @@ class Rows:
             seen.update(block.successors)
         return total
 
-    def _is_even(self, name: str) -> bool:
+    def _is_monotone(self, name: str) -> bool:
         """Whether a predicate compares values that change monotonically along a row."""
         instruction = self.predicates.get(name)
         if instruction is None:
             return False
         if instruction.opcode in ("and", "or", "not", "xor"):
-            return all(isinstance(item, Register) and self._is_even(item.name) for item in instruction.operands[1:])
+            return all(isinstance(item, Register) and self._is_monotone(item.name) for item in instruction.operands[1:])
         if instruction.opcode != "setp" or len(instruction.operands) != 3 or len(instruction.modifiers) != 2:
             return False
         order, type_name = instruction.modifiers
@@ -253,7 +253,9 @@ class Rows:
         named = [name for name, _ in sorted(self.widened)]
         named += [item.name for item in compared if isinstance(item, Register)]
         named += [key[0].base.name for key in self.accesses if isinstance(key[0].base, Register)]
-        self.recipes.make_all(emitter, [name for name in dict.fromkeys(named) if name in self.definitions])
+        self.rematerializer.rematerialize_all(
+            emitter, [name for name in dict.fromkeys(named) if name in self.definitions]
+        )
         values: dict[object, ir.Value] = {}
         for name, _ in sorted(self.widened):
             values[name] = emitter.read(Register(name), "b32")
@@ -299,13 +301,13 @@ def _is_access(statement: Statement) -> bool:
     return info(statement).vectorizes and info(statement).memory is not MemoryEffect.NONE
 
 
-def plan(emitter: Services, recipes: Recipes, index: int) -> Rows | None:
+def plan(emitter: Services, rematerializer: Rematerializer, index: int) -> Rows | None:
     """Return the conditions for a row of the region that starts behind statement `index` (-1: at the start).
 
     Returns:
         None where no row of it can be proven.
     """
-    definitions = recipes.all_definitions()
-    rows = Rows(emitter, recipes, Strides(definitions), definitions, recipes.single_definitions)
+    definitions = rematerializer.all_definitions()
+    rows = Rows(emitter, rematerializer, Strides(definitions), definitions, rematerializer.single_definitions)
     number = 0 if index < 0 else emitter.flow.block_at(index)
-    return rows if rows.walk(number, index + 1) else None
+    return rows if rows.analyze(number, index + 1) else None

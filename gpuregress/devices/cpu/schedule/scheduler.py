@@ -33,9 +33,9 @@ def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Functio
         clustered: for the blocks of clusters.
     """
     name = "schedule.cluster" if clustered else "schedule"
-    found: ir.Function | None = module.globals.get(name)
-    if found is not None:
-        return found
+    declared: ir.Function | None = module.globals.get(name)
+    if declared is not None:
+        return declared
     function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
@@ -61,11 +61,11 @@ class _Scheduler:
             base = b.shl(warp, i32(5))
             left = b.sub(self.threads, base)
             lanes = b.select(b.icmp_unsigned("<", left, i32(32)), left, i32(32))
-            self._look_at_lanes(base, lanes)
+            self._classify_lanes(base, lanes)
             self._warp_operations(base, lanes)
             self._converge(base, lanes)
             self._count_at_barriers(base, lanes)
-            self.runnable.either(self.running.get())
+            self.runnable.set_bits(self.running.get())
             self.live_total.add(self._popcount(self.live.get()))
         self._open_barriers()
         done = b.icmp_unsigned("==", self.live_total.get(), i32(0))
@@ -112,7 +112,7 @@ class _Scheduler:
 
     # --- the warp -----------------------------------------------------------------------------------------------------
 
-    def _look_at_lanes(self, base: ir.Value, lanes: ir.Value) -> None:
+    def _classify_lanes(self, base: ir.Value, lanes: ir.Value) -> None:
         b = self.builder
         for cell in (self.live, self.running, self.in_warp, self.converging, self.at_barrier):
             cell.set(i32(0))
@@ -120,18 +120,18 @@ class _Scheduler:
             thread, bit = b.add(base, lane), self._bit(lane)
             state = self._load("state", thread)
             with b.if_then(b.icmp_signed("!=", state, i32(DONE))):
-                self.live.either(bit)
+                self.live.set_bits(bit)
                 with b.if_else(b.icmp_signed(">=", state, i32(0))) as (runs, waits):
                     with runs:
-                        self.running.either(bit)
+                        self.running.set_bits(bit)
                     with waits:
                         self._sort_waiting(thread, bit, self._kind(state))
 
     def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:
         b = self.builder
         for wanted, cell in ((WARP, self.in_warp), (CONVERGE, self.converging)):
-            cell.either(b.select(self._is(kind, wanted), bit, i32(0)))
-        self.at_barrier.either(b.select(self._is_barrier(kind), bit, i32(0)))
+            cell.set_bits(b.select(self._is(kind, wanted), bit, i32(0)))
+        self.at_barrier.set_bits(b.select(self._is_barrier(kind), bit, i32(0)))
         with b.if_then(b.icmp_unsigned(">=", kind, ir.Constant(I8, PLAIN_BARRIER))):
             number = b.sub(kind, ir.Constant(I8, PLAIN_BARRIER))
             self._store("key", thread, b.zext(number, I64))
@@ -139,7 +139,7 @@ class _Scheduler:
             self._bump("arrived", self._barrier_number(thread), i32(1))
             self._store("expected", self._barrier_number(thread), self._expected(thread))
             self._release(thread)
-            self.running.either(bit)
+            self.running.set_bits(bit)
 
     def _warp_operations(self, base: ir.Value, lanes: ir.Value) -> None:
         b = self.builder
@@ -153,28 +153,28 @@ class _Scheduler:
             with counted(b, lanes) as lane:
                 same = b.icmp_unsigned("==", self._load("key", b.add(base, lane)), key)
                 stands = b.and_(self._has(self.in_warp.get(), lane), same)
-                match.either(b.select(stands, self._bit(lane), i32(0)))
+                match.set_bits(b.select(stands, self._bit(lane), i32(0)))
             wanted = b.and_(b.trunc(key, I32), self.live.get())
             missing = b.and_(wanted, b.not_(match.get()))
             with b.if_then(b.icmp_unsigned("==", missing, i32(0))):
-                self._exchange(base, lanes, match.get())
+                self._complete_operation(base, lanes, match.get())
             todo.set(b.and_(todo.get(), b.not_(match.get())))
 
-    def _exchange(self, base: ir.Value, lanes: ir.Value, group: ir.Value) -> None:
+    def _complete_operation(self, base: ir.Value, lanes: ir.Value, group: ir.Value) -> None:
         b = self.builder
         ballot = Cell(b, i32(0))
         ballot.set(i32(0))
         with counted(b, lanes) as lane:
             posted = self._load("post", b.add(base, lane))
             votes = b.and_(self._has(group, lane), b.icmp_unsigned("!=", posted, i64(0)))
-            ballot.either(b.select(votes, self._bit(lane), i32(0)))
+            ballot.set_bits(b.select(votes, self._bit(lane), i32(0)))
         with counted(b, lanes) as lane, b.if_then(self._has(group, lane)):
             thread = b.add(base, lane)
             self._store("snap", thread, self._load("post", thread))
             self._store("group", thread, group)
             self._store("ballot", thread, ballot.get())
             self._release(thread)
-        self.running.either(group)
+        self.running.set_bits(group)
 
     def _converge(self, base: ir.Value, lanes: ir.Value) -> None:
         b = self.builder
@@ -182,13 +182,13 @@ class _Scheduler:
         some = b.icmp_unsigned("!=", self.converging.get(), i32(0))
         with b.if_then(b.and_(idle, some)):
             first = b.cttz(self.converging.get(), ir.Constant(I1, 1))
-            place = self._load("state", b.add(base, first))
+            wait = self._load("state", b.add(base, first))
             group = Cell(b, i32(0))
             group.set(i32(0))
             with counted(b, lanes) as lane:
-                same = b.icmp_signed("==", self._load("state", b.add(base, lane)), place)
-                group.either(b.select(same, self._bit(lane), i32(0)))
-            self._exchange(base, lanes, group.get())
+                same = b.icmp_signed("==", self._load("state", b.add(base, lane)), wait)
+                group.set_bits(b.select(same, self._bit(lane), i32(0)))
+            self._complete_operation(base, lanes, group.get())
 
     # --- the barriers -------------------------------------------------------------------------------------------------
 
@@ -214,7 +214,7 @@ class _Scheduler:
             self._bump("waiting", number, i32(1))
             first = b.icmp_unsigned("==", b.and_(seen.get(), self._bit(number)), i32(0))
             self._bump("counted", number, b.add(i32(1), b.select(first, exited, i32(0))))
-            seen.either(self._bit(number))
+            seen.set_bits(self._bit(number))
             votes = b.icmp_unsigned("!=", self._load("post", thread), i64(0))
             self._bump("votes", number, b.zext(votes, I32))
             self._store("expected", number, self._expected(thread))
@@ -229,7 +229,7 @@ class _Scheduler:
             enough = b.icmp_unsigned(">=", come, expected)
             complete = b.select(b.icmp_unsigned("==", expected, i32(0)), everyone, enough)
             with b.if_then(b.and_(complete, b.icmp_unsigned("!=", waiting, i32(0)))):
-                opened.either(self._bit(number))
+                opened.set_bits(self._bit(number))
                 self._store("arrived", number, i32(0))
         with b.if_then(b.icmp_unsigned("!=", opened.get(), i32(0))):
             with counted(b, self.threads) as thread:
@@ -262,7 +262,7 @@ class _ClusterScheduler(_Scheduler):
             with b.if_else(b.icmp_unsigned(">", self._load("phase", i32(0)), came_at)) as (opened, closed):
                 with opened:
                     self._release(thread)
-                    self.running.either(bit)
+                    self.running.set_bits(bit)
                 with closed:
                     self.at_cluster.set(i32(1))
 

@@ -11,7 +11,7 @@ from gpuregress.errors import DeviceError
 
 @given(st.lists(st.tuples(st.integers(0, 100_000), st.sampled_from([1, 2, 4, 8, 16, 128, 1024])), max_size=20))
 def test_shared_variables_are_aligned_and_apart(sizes: list[tuple[int, int]]) -> None:
-    starts, dynamic = layout.place_shared(sizes)
+    starts, dynamic = layout.lay_out_shared(sizes)
     end = layout.SHARED_START - layout.SHARED_GAP
     for start, (size, alignment) in zip(starts, sizes, strict=True):
         assert start % alignment == 0

@@ -126,7 +126,7 @@ def _equal_lanes(emitter: Services) -> ir.Value:
         inside = b.trunc(b.lshr(group, other), I1)
         with b.if_then(inside):
             same = b.icmp_unsigned("==", from_lane(emitter, other), own)
-            found.either(b.select(same, b.shl(i32(1), other), i32(0)))
+            found.set_bits(b.select(same, b.shl(i32(1), other), i32(0)))
     return found.get()
 
 
