@@ -1,24 +1,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpuregress.devices.cuda import sanitizer
-from gpuregress.records import CaseSettings, Outcome, ResourceLimits, SanitizerResult, TimingLoop
-from gpuregress.workers import alone, sanitize
+from gpuregress.records import CaseSettings, ResourceLimits, TimingLoop
+from gpuregress.workers import alone
 from gpuregress.workers.task import Task
 from tests import fakes
-
-RACE = """\
-========= COMPUTE-SANITIZER
-========= Error: Race reported between Write access at sum(int *)+0x130 in /a/kernel.cu:9
-=========     and Read access at sum(int *)+0x130 in /a/kernel.cu:11 [34 hazards]
-========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
-"""
 
 
 def task(kernel: str, **changes: Any) -> Task:
@@ -51,66 +42,3 @@ def test_a_file_that_is_no_task(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "task.json").write_text("{}")
     assert alone.main([str(tmp_path / "task.json")], fakes.open_device) == 4
     assert capsys.readouterr().err.startswith("gpuregress: ")
-
-
-def _tool(folder: Path, monkeypatch: pytest.MonkeyPatch, report: str, code: int) -> None:
-    """A compute-sanitizer that reports the same, whatever it runs."""
-    program = folder / "compute-sanitizer"
-    log = "import sys; open(sys.argv[sys.argv.index('--log-file') + 1], 'w').write"
-    program.write_text(f"#!{sys.executable}\n{log}({report!r})\nraise SystemExit({code})\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder))
-
-
-def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _tool(tmp_path, monkeypatch, RACE, sanitizer.FOUND)
-    given = task("double", settings=CaseSettings(sanitize="racecheck"))
-    found = sanitize.examined(given, Outcome("fake/double", "done"), "cuda:0")
-    assert found.fault is not None
-    assert (found.state, found.fault.kind) == ("fault", "race")
-    assert found.fault.message.startswith("racecheck: Error: Race reported between Write access")
-    assert found.observations.sanitizer is not None
-    assert found.observations.sanitizer.findings[0].location == "kernel.cu:9"
-
-
-def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", 0)
-    found = sanitize.examined(
-        task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
-    )
-    assert found.state == "done"
-    assert found.observations.sanitizer == SanitizerResult("memcheck", "", ())
-
-
-def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= Error: No GPU\n", 1)
-    _tool(tmp_path, monkeypatch, "", 1)
-    found = sanitize.examined(
-        task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
-    )
-    assert found.observations.sanitizer is not None
-    assert found.observations.sanitizer.problem == "it ended with exit code 1: without a message"
-    monkeypatch.setenv("PATH", "")
-    found = sanitize.examined(
-        task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
-    )
-    assert found.observations.sanitizer is not None
-    assert "compute-sanitizer is not on the PATH" in found.observations.sanitizer.problem
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("Invalid __global__ write of size 4 bytes\n=========     Address 0x7f6510c00001 is misaligned", "misaligned"),
-        ("Invalid __shared__ read of size 4 bytes\n=========     Address 0x84 is out of bounds", "out-of-bounds"),
-        ("Error: Potential WAR hazard detected at __shared__ 0x410 in block (11,0,0) :", "race"),
-        ("Warning: Race reported between Write access at k()+0x10", ""),
-        ("WARN:(Warp Level Programming) Potential WAR hazard detected at __shared__ 0x3 in block (0, 0, 0) :", ""),
-        ("Uninitialized __global__ memory read of size 4 bytes", "uninitialized"),
-        ("Barrier error detected. Divergent thread(s) in block.", "deadlock"),
-        ('Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "x" on CUDA API call', ""),
-    ],
-)
-def test_what_a_finding_is(text: str, kind: str) -> None:
-    (report,) = sanitizer.parse(f"========= {text}\n")
-    assert report.kind == kind

@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import json
 import math
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -128,12 +127,6 @@ def test_infinities_survive_the_wire(value: float) -> None:
 def test_a_case_can_be_changed_by_nobody() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Limits().timeout = 5.0  # type: ignore[misc] # that is the point
-
-
-@pytest.mark.parametrize("change", [{"ulp": 0}, {"rtol": 0.0}, {"nan": "never"}, {"key": ("id",)}, {"order": "any"}])
-def test_only_the_default_rule_is_exact(change: dict[str, Any]) -> None:
-    assert Rule().is_exact
-    assert not Rule(**change).is_exact
 
 
 def test_every_record_is_frozen_and_documented() -> None:

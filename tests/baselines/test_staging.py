@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import signal
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from gpuregress.baselines import BaselineStore, made_of
+from gpuregress.dump import reader
+from gpuregress.errors import BaselineError
+from gpuregress.records import Case, MadeOf, Outcome
+from gpuregress.storage import TEMPORARY_PREFIX, atomic_writes, temporaries
+from tests.baselines.support import NAME, accept, damage, make_case, make_outcome
+
+# Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "edited", "added"])
+def test_a_damaged_dump_is_named(store: BaselineStore, tmp_path: Path, how: str) -> None:
+    accept(store, tmp_path / "run", [1.0, 2.0])
+    damage(store.folder / NAME / "sum.1.4", how)
+    with pytest.raises(BaselineError, match=r"sum\.1\.4: .*accept the case anew"):
+        store.load(NAME)
+    accept(store, tmp_path / "run", [1.0, 2.0])
+    assert store.load(NAME) is not None
+
+
+STEPS = (
+    "gpuregress.baselines.staging.copy_file",
+    "gpuregress.baselines.staging.write_beside",
+    "gpuregress.baselines.staging.sync_all",
+    "pathlib.Path.unlink",
+    "pathlib.Path.replace",
+)
+
+
+@pytest.mark.parametrize("revision", ["1.4", "1.5"])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_at_each_step(
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: str, step: str, nth: int, when: str
+) -> None:
+    """Whichever step the kill meets, the old baseline is whole or the new one."""
+    accept(store, tmp_path / "run", [1.0, 2.0], drift=["sum"])
+    case, outcome = make_case(revision), make_outcome(tmp_path / "new", [3.0, 4.0], revision)
+    facts = made_of(case, outcome, None, [])
+    child = os.fork()
+    if child == 0:
+        owner, _, name = step.rpartition(".")
+        target = Path if owner == "pathlib.Path" else importlib.import_module(owner)
+        real = getattr(target, name)
+
+        calls = itertools.count(1)
+
+        def killed(*args: object, **more: object) -> object:
+            is_last = next(calls) == nth
+            done = real(*args, **more) if not is_last or when == "after" else None
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+
+        try:
+            monkeypatch.setattr(target, name, killed)
+            store.accept(case, outcome, facts, drift=["sum"])
+        finally:
+            os._exit(0)  # whatever happens, the child must not go on as a second pytest
+    os.waitpid(child, 0)
+    baseline = store.load(NAME)
+    assert baseline is not None
+    assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() in ([1.0, 2.0], [3.0, 4.0])
+    assert reader.read(Path(baseline.first["sum"].path)).array.tolist() == [1.0, 2.0]
+    after = store.accept(case, outcome, facts, drift=["sum"])
+    assert reader.read(Path(after.dumps["sum"].path)).array.tolist() == [3.0, 4.0]
+    left = sorted(path.name for path in (store.folder / NAME).iterdir() if not path.name.startswith(".gpuregress-tmp-"))
+    assert left == ["baseline.yaml", "first", f"sum.{revision}"]
+
+
+def in_order(folder: Path, cases: int, value: float) -> list[tuple[Case, Outcome]]:
+    """So many cases `reduce/0`, `reduce/1` … with one value each."""
+    return [
+        (make_case(name=f"reduce/{number}"), make_outcome(folder / str(number), [value, number]))
+        for number in range(cases)
+    ]
+
+
+@pytest.mark.parametrize("nth", range(1, 8))
+def test_killed_among_several_each_is_old_or_new(
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    for case, outcome in in_order(tmp_path / "old", 3, 1.0):
+        store.accept(case, outcome, MadeOf("5eed"))
+    new = in_order(tmp_path / "new", 3, 2.0)
+    child = os.fork()
+    if child == 0:
+        real, calls = Path.replace, itertools.count(1)
+
+        def killed(source: Path, target: Path) -> Path:
+            if ".gpuregress-" in source.name and next(calls) == nth + 3:  # the first three copy the dumps in
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(source, target)
+
+        try:
+            monkeypatch.setattr(Path, "replace", killed)
+            with store.accepting() as batch:
+                for case, outcome in new:
+                    batch.add(case, outcome, MadeOf("5eed"))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    for number in range(3):
+        baseline = store.load(f"reduce/{number}")
+        assert baseline is not None
+        held = reader.read(Path(baseline.dumps["sum"].path)).array.tolist()
+        assert held in ([1.0, number], [2.0, number])
+        assert len(baseline.history) == held[0]
+
+
+def test_a_batch_that_fails_leaves_every_baseline_as_it_was(store: BaselineStore, tmp_path: Path) -> None:
+    accept(store, tmp_path / "run", [1.0])
+    before = sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir())
+    case, outcome = make_case(), make_outcome(tmp_path / "new", [2.0])
+
+    def fail() -> None:
+        with store.accepting() as batch:
+            batch.add(case, outcome, MadeOf("5eed"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert sorted((path.name, path.read_bytes()) for path in (store.folder / NAME).iterdir()) == before
+
+
+def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, renamed = Path.replace, []
+
+    def interrupted(source: Path, target: Path) -> Path:
+        if target.name == "baseline.yaml":
+            renamed.append(target)
+        if len(renamed) == 3:
+            raise KeyboardInterrupt
+        return replace(source, target)
+
+    def accept_all() -> None:
+        with store.accepting() as batch:
+            for case, outcome in outcomes:
+                batch.add(case, outcome, MadeOf("5eed"))
+            monkeypatch.setattr(Path, "replace", interrupted)
+
+    outcomes = in_order(tmp_path, 5, 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        accept_all()
+    found = [path for path in store.folder.rglob("*") if path.is_file() and path.name != ".gpuregress-lock"]
+    assert sorted(path.parent for path in found) == sorted([path.parent for path in renamed[:2]] * 2)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nobody could close the file
+def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
+    store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_file = temporaries.new_file
+
+    def interrupted(folder: Path) -> tuple[BinaryIO, Path]:
+        file, path = new_file(folder)
+        assert path.exists()
+        assert not file.closed
+        raise KeyboardInterrupt
+
+    ((case, outcome),) = in_order(tmp_path, 1, 1.0)
+
+    def accept_one() -> None:
+        with store.accepting() as batch:
+            monkeypatch.setattr(atomic_writes, "new_file", interrupted)
+            batch.add(case, outcome, MadeOf("5eed"))
+
+    with pytest.raises(KeyboardInterrupt):
+        accept_one()
+    assert not [path for path in store.folder.rglob("*") if path.name.startswith(TEMPORARY_PREFIX)]

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuregress import plan
+from gpuregress.project import Project
+from gpuregress.records import Case
+from tests.plan.projects import JOB, project
+
+
+def only(place: Project, *selectors: str) -> Case:
+    (case,) = plan.make(place, selectors).cases
+    return case
+
+
+def test_what_is_judged_is_dumped_beside_what_is_listed(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB + "dump: [sum]\nchecks: {x: [finite]}\n")
+    assert {case.dump for case in plan.make(place, []).cases} == {("sum", "x")}

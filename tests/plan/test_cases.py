@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress import plan, records
+from gpuregress.errors import JobErrors
+from gpuregress.project import Project
+from gpuregress.records import Argument, Case, CaseSettings, Check, Limits, ResourceLimits, Rule, TimingLoop
+from tests.plan.projects import JOB, project
+
+FULL = (
+    JOB
+    + """
+compile:
+  options: [-lineinfo]
+  include: [../kernels/include]
+  defines: {TILE: tile, HALF: n / 2, T: {text: float}, ON: }
+seed: 42
+where: [tile <= n, not (n > 1000 and tile == 256)]
+compare: {sum: {rtol: 1.0e-5, order: any}}
+checks: {sum: [finite, {nonzero: 8}, {range: [-1.0e3, .inf]}, {sum: {value: n, rtol: 1e-3}}]}
+status: d_status
+reference: {sum: "../configs/reference.py:block_sums"}
+verify: {sum: "reference.py:totals_agree"}
+repeat: 3
+limits: {timeout: 2min, memory: 4GiB}
+tags: [quick, 1.10]
+expect: {fault: out-of-bounds}
+timing: {warmup: 1, samples: 5}
+resources: {registers: 64, spills: 0}
+"""
+)
+
+
+def only(place: Project, *selectors: str) -> Case:
+    (case,) = plan.make(place, selectors).cases
+    return case
+
+
+def test_kernels_may_stand_in_a_header(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB.replace("reduce.cu", "reduce.cuh"))
+    source = tmp_path / "kernels" / "reduce.cuh"
+    (tmp_path / "kernels" / "reduce.cu").rename(source)
+    assert {case.source.path for case in plan.make(place, []).cases} == {str(source)}
+
+
+def test_the_example_of_the_contract(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=FULL)
+    cases = plan.make(place, []).cases
+    assert [case.name for case in cases] == [
+        "reduce/n=1000,tile=128",
+        "reduce/n=1000,tile=256",
+        "reduce/n=65536,tile=128",
+    ]
+    case = cases[0]
+    assert case.job == "reduce"
+    assert case.path == str(tmp_path / "configs" / "reduce.yaml")
+    assert case.source.path == str(tmp_path / "kernels" / "reduce.cu")
+    assert case.source.include == (str(tmp_path / "kernels" / "include"),)
+    assert case.source.defines == {"TILE": "128", "HALF": "500.0", "T": "float", "ON": ""}
+    assert case.source.kernels == ("block_sum<float>",)
+    assert case.source.symbols == ("d_status",)
+    assert case.buffers["x"].shape == (1000,)
+    assert case.buffers["sum"].shape == (8,)
+    assert case.buffers["sum"].fill is None
+    status = case.buffers["d_status"]
+    assert (status.dtype, status.shape, status.symbol) == ("int32", (2,), "d_status")
+    launch = case.launches[0]
+    assert (launch.grid, launch.block, launch.shared) == ((8, 1, 1), (128, 1, 1), 512)
+    assert launch.args[:2] == (Argument("buffer", buffer="sum"), Argument("buffer", buffer="x"))
+    number = Argument("scalar", dtype="int32", data=struct.pack("<i", 1000).hex(), text="1000", label="n")
+    assert launch.args[2] == number
+    assert case.dump == ("sum",)
+    verify = f"{tmp_path}/configs/reference.py:totals_agree"
+    assert case.compare == {"sum": Rule(rtol=1e-5, atol=0.0, order="any", verify=verify)}
+    assert case.checks["sum"][1:3] == (Check("nonzero", 8), Check("range", [-1000.0, float("inf")]))
+    assert case.checks["sum"][3].setting == {"value": 1000, "rtol": 1e-3, "atol": 0.0}
+    assert case.reference == {"sum": f"{tmp_path}/configs/reference.py:block_sums"}
+    assert (case.repeat, case.limits) == (3, Limits(120.0, 4 << 30))
+    assert (case.tags, case.expect_fault) == (("quick", "1.10"), "out-of-bounds")
+    settings = CaseSettings(timing=TimingLoop(1, 5), resources=ResourceLimits(64, 0))
+    assert case.settings == settings
+    assert records.from_json(Case, records.to_json(case)) == case
+
+
+def test_a_job_without_parameters_has_no_case_folder(tmp_path: Path) -> None:
+    text = (
+        JOB.replace("parameters:\n  n: [1000, 65536]\n  tile: [128, 256]\n", "")
+        .replace("tile", "64")
+        .replace("[n]", "[100]")
+    )
+    case = only(project(tmp_path, solo=text.replace("n / 64", "100 / 64").replace("int32: n", "int32: 100")))
+    assert case.name == "solo"
+    assert case.launches[0].grid == (2, 1, 1)
+    assert case.compare == {"sum": Rule()}
+
+
+def test_a_status_buffer_without_a_fill_is_zeroed(tmp_path: Path) -> None:
+    text = JOB.replace("launches:", "  codes: {dtype: int32, shape: [4]}\nlaunches:") + "status: codes\n"
+    case = only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128")
+    fill = case.buffers["codes"].fill
+    assert fill is not None
+    assert fill.kind == "zeros"
+    assert case.dump == ("sum", "codes")
+
+
+def test_project_settings_are_defaults(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB)
+    (tmp_path / "gpuregress.yaml").write_text("compare: {float32: {rtol: 1e-6}}\nlimits: {timeout: 5, memory: 1MiB}\n")
+    from gpuregress.project import find  # noqa: PLC0415 - after the file was written
+
+    case = only(find(tmp_path), "reduce/n=1000,tile=128")
+    assert case.compare["sum"] == Rule(rtol=1e-6, atol=0.0)
+    assert case.limits == Limits(5.0, 1 << 20)
+    assert place.settings.timeout == 30
+
+
+def test_a_dump_as_input_must_fit(tmp_path: Path) -> None:
+    text = JOB.replace("{normal: {std: 2.0}}", "{file: data.1}").replace("[1000, 65536]", "[4]")
+    place = project(tmp_path, reduce=text.replace("[128, 256]", "[2]"))
+    (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [2,2]\n1.0\n2.0\n3.0\n4.0\n")
+    assert len(plan.make(place, []).cases) == 1
+    (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [3]\n1.0\n2.0\n3.0\n")
+    with pytest.raises(JobErrors, match=r"buffers.x.fill: .*data.1 holds float32 \[3\]; expected \[4\] of float32"):
+        plan.make(place, [])
+
+
+def test_cases_have_names_of_their_own(tmp_path: Path) -> None:
+    text = JOB.replace("[1000, 65536]", "[1000, -1, 0.5, 1e-5, 2**40]").replace("shape: [n]", "shape: [4]")
+    text = text.replace("ceil(n / tile)", "4").replace("int32: n", "float64: n")
+    names = [case.name for case in plan.make(project(tmp_path, reduce=text), []).cases]
+    assert names[::2] == [f"reduce/n={n},tile=128" for n in ("1000", "-1", "0.5", "1e-05", str(2**40))]
+    assert len(set(names)) == len(names) == 10
+    assert np.all([set(name) & set(' \\:*?"<>|') == set() for name in names])

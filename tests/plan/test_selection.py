@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress import plan
+from gpuregress.errors import NothingToDo, UsageError
+from gpuregress.project import Project
+from gpuregress.records import Case
+from tests.plan.projects import JOB, project
+
+FULL = (
+    JOB
+    + """
+compile:
+  options: [-lineinfo]
+  include: [../kernels/include]
+  defines: {TILE: tile, HALF: n / 2, T: {text: float}, ON: }
+seed: 42
+where: [tile <= n, not (n > 1000 and tile == 256)]
+compare: {sum: {rtol: 1.0e-5, order: any}}
+checks: {sum: [finite, {nonzero: 8}, {range: [-1.0e3, .inf]}, {sum: {value: n, rtol: 1e-3}}]}
+status: d_status
+reference: {sum: "../configs/reference.py:block_sums"}
+verify: {sum: "reference.py:totals_agree"}
+repeat: 3
+limits: {timeout: 2min, memory: 4GiB}
+tags: [quick, 1.10]
+expect: {fault: out-of-bounds}
+timing: {warmup: 1, samples: 5}
+resources: {registers: 64, spills: 0}
+"""
+)
+
+
+def only(place: Project, *selectors: str) -> Case:
+    (case,) = plan.make(place, selectors).cases
+    return case
+
+
+@pytest.mark.parametrize(
+    ("selector", "count"),
+    [
+        ("reduce", 4),
+        ("reduce/n=1000,tile=128", 1),
+        ("reduce/n=1000*", 2),
+        ("*tile=256", 4),
+        ("re*", 4),
+        ("configs/other.yaml", 4),
+        ("configs", 8),
+    ],
+)
+def test_selectors(selector: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = project(tmp_path, reduce=JOB, other=JOB)
+    monkeypatch.chdir(tmp_path)
+    assert len(plan.make(place, [selector]).cases) == count
+
+
+def test_a_selector_that_names_nothing(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB)
+    with pytest.raises(UsageError, match=r"there is no job 'reduc'; did you mean 'reduce'\?"):
+        plan.make(place, ["reduc"])
+    with pytest.raises(UsageError, match="there is no case 'reduce/n=100,tile=128'; did you mean"):
+        plan.make(place, ["reduce/n=100,tile=128"])
+    with pytest.raises(
+        UsageError, match=r"there is no job file configs/redcue.yaml; did you mean 'configs/reduce.yaml'"
+    ):
+        plan.make(place, ["configs/redcue.yaml"])
+    with pytest.raises(NothingToDo, match=r"no case matches 'x\*'"):
+        plan.make(place, ["x*"])
+
+
+def test_globs_tags_and_overrides(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=FULL, other=JOB)
+    assert len(plan.make(place, [], name_glob="reduce/*").cases) == 3
+    assert {case.job for case in plan.make(place, [], tags=["quick", "slow"]).cases} == {"reduce"}
+    (first, *_) = plan.make(place, [], repeat=7, timeout=1.5).cases
+    assert (first.repeat, first.limits.timeout) == (7, 1.5)
+    with pytest.raises(NothingToDo, match="no case is left by --tag slow"):
+        plan.make(place, [], tags=["slow"])
+    with pytest.raises(UsageError, match="--repeat 0"):
+        plan.make(place, [], repeat=0)
+
+
+def test_no_jobs(tmp_path: Path) -> None:
+    with pytest.raises(NothingToDo, match="there is no job in"):
+        plan.make(project(tmp_path), [])
+
+
+def test_hidden_files_are_no_jobs(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB)
+    (tmp_path / "configs" / ".old.yaml").write_text("nonsense: 1\n")
+    assert len(plan.make(place, []).cases) == 4

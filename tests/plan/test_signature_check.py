@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuregress import plan, records
+from gpuregress.project import Project
+from gpuregress.records import (
+    Argument,
+    Case,
+    Entry,
+    Launch,
+    Parameter,
+    Program,
+)
+from tests import fakes
+from tests.cli.workshop import Workshop
+from tests.plan.projects import JOB, project
+
+
+def only(place: Project, *selectors: str) -> Case:
+    (case,) = plan.make(place, selectors).cases
+    return case
+
+
+def entry(*kinds: Any) -> records.Entry:
+    return records.Entry("mangled", tuple(records.Parameter(size, size, kind, name) for size, kind, name in kinds))
+
+
+def program(launch: Launch, found: records.Entry) -> records.Program:
+    return records.Program("key", "", "", {launch.kernel: found}, {}, "nvrtc", (), "sm_90")
+
+
+GOOD = entry((8, "pointer", "sum"), (8, "word", "x"), (4, "integer", "n"))
+
+
+@pytest.mark.parametrize(
+    ("found", "key", "message"),
+    [
+        (GOOD, "", ""),
+        (entry((8, "pointer", "sum")), "launches[0].args", "block_sum<float> takes 1 argument, not 3"),
+        (
+            entry((8, "pointer", "sum"), (8, "integer", "x"), (4, "integer", "n")),
+            "launches[0].args[1]",
+            "the buffer x is a pointer and parameter 'x' is an integer of 8 bytes: write {int64: …}",
+        ),
+        (
+            entry((8, "pointer", "sum"), (8, "pointer", "x"), (8, "integer", "n")),
+            "launches[0].args[2]",
+            "int32 has 4 bytes and parameter 'n' is an integer of 8 bytes",
+        ),
+        (
+            entry((8, "pointer", "sum"), (8, "pointer", "x"), (4, "float", "n")),
+            "launches[0].args[2]",
+            "int32 is an integer and parameter 'n' is a float of 4 bytes",
+        ),
+        (
+            entry((8, "pointer", "sum"), (8, "pointer", "x"), (8, "pointer", "n")),
+            "launches[0].args[2]",
+            "int32 is a number and parameter 'n' is a pointer of 8 bytes: name a buffer",
+        ),
+    ],
+)
+def test_arguments_against_the_signature(found: records.Entry, key: str, message: str, tmp_path: Path) -> None:
+    case = only(project(tmp_path, reduce=JOB), "reduce/n=1000,tile=128")
+    errors = plan.check_program(case, program(case.launches[0], found))
+    if not key:
+        assert errors == ()
+        return
+    (error,) = errors
+    declared = "block_sum<T>(T* sum, const T* x, int n)"
+    shown = declared if len(found.parameters) == 3 else "block_sum<float>(pointer of 8 bytes)"
+    assert (error.path, error.line, error.key) == (tmp_path / "configs" / "reduce.yaml", 13, key)
+    assert error.message == f"{message}; the kernel is {shown}"
+
+
+@pytest.mark.parametrize(("size", "good"), [(24, True), (20, False)])
+def test_structs_are_laid_out_as_in_c(size: int, good: bool, tmp_path: Path) -> None:  # noqa: FBT001 - from a table
+    text = JOB.replace("{int32: n}", "{struct: [{int8: 1}, x, {int32: n}]}")
+    case = only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128")
+    found = dataclasses.replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))
+    assert (not plan.check_program(case, program(case.launches[0], found))) == good
+
+
+VARIABLES_KERNEL = """// $Revision: 1.0 $
+__device__ char big[3000];
+__constant__ float taps[4];
+extern "C" __global__ void k(float *y) { y[0] = big[threadIdx.x] + taps[threadIdx.x]; }
+"""
+
+
+VARIABLES_JOB = """source: ../kernels/k.cu
+buffers:
+  y: {{dtype: float32, shape: [250]}}
+  taps: {{dtype: float32, shape: [4], fill: ones, symbol: taps}}
+launches:
+  - {{kernel: k, grid: [1], block: [1], args: [y]}}
+limits: {{memory: {memory}}}
+"""
+
+
+@pytest.mark.parametrize(("memory", "fits"), [(4016, True), (4015, False)])
+def test_variables_and_buffers_together(tmp_path: Path, memory: int, fits: bool) -> None:  # noqa: FBT001 - of a table
+    shop = Workshop(tmp_path)
+    shop.write("kernels/k.cu", VARIABLES_KERNEL)
+    shop.write("configs/k.yaml", VARIABLES_JOB.format(memory=memory))
+    said = shop.call("run", "--device", "cpu")
+    assert said.exit_code == (1 if fits else 2)
+    if not fits:
+        words = "k.yaml:1: source: its variables take 3016 bytes, the buffers 1000 bytes: more than the limit of 4015"
+        assert words in said.stderr
+        assert not (shop.root / "runs/latest").exists()
+
+
+CONSTANTS_KERNEL = """// $Revision: 1.0 $
+__constant__ float taps[4];
+__constant__ float scale;
+__constant__ float set = 2;
+extern "C" __global__ void k(float *y) { y[threadIdx.x] = taps[threadIdx.x] + set * scale; }
+extern "C" __global__ void plain(float *y) { y[threadIdx.x] = 1; }
+"""
+
+
+CONSTANTS_JOB = """source: ../kernels/k.cu
+parameters: {n: [1, 2, 4]}
+buffers:
+  y: {dtype: float32, shape: [n]}
+  taps: {dtype: float32, shape: [4], fill: ones, symbol: taps}
+launches:
+  - {kernel: k, grid: [1], block: [n], args: [y]}
+  - {kernel: k, grid: [1], block: [n], args: [y]}
+"""
+
+
+def test_it_is_told_once_for_a_job(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.write("kernels/k.cu", CONSTANTS_KERNEL)
+    shop.write("configs/k.yaml", CONSTANTS_JOB)
+    shop.write("configs/plain.yaml", CONSTANTS_JOB.replace("kernel: k,", "kernel: plain,"))
+    said = shop.call("run", "--device", "cpu")
+    assert said.exit_code == 1  # there is no baseline
+    notes = [line for line in said.stdout.splitlines() if "__constant__" in line]
+    assert notes == ["note: k: no buffer fills the __constant__ variable scale, which k reads: it is zero"]
+    shop.write(
+        "configs/k.yaml",
+        CONSTANTS_JOB.replace("launches:", "  s: {dtype: float32, shape: [1], fill: ones, symbol: scale}\nlaunches:"),
+    )
+    assert "__constant__" not in shop.call("run", "--device", "cpu").stdout
+
+
+WORD = Parameter(8, 8, "word")
+
+
+FOUR = Parameter(4, 4, "struct")
+
+
+def _problems(*arguments: Argument, cubin: str = "/k.cubin", ptx: str = "") -> list[str]:
+    program = Program("key", ptx, cubin, {"k": Entry("k", (WORD, FOUR))}, {}, "cubin as given", (), "sm_90")
+    case = fakes.case("k", launches=(Launch("k", (1, 1, 1), (1, 1, 1), 0, arguments),))
+    return [error.message for error in plan.check_program(case, program)]
+
+
+def test_machine_code_tells_sizes_only() -> None:
+    double, single = Argument("scalar", dtype="float64"), Argument("scalar", dtype="float32")
+    pair = Argument("struct", fields=(single, single))
+    for first in (double, pair, Argument("buffer", buffer="x"), Argument("null"), Argument("scalar", dtype="int64")):
+        assert _problems(first, single) == []
+    (message,) = _problems(single, single)
+    assert message.startswith("float32 has 4 bytes and the parameter has 8 bytes; the kernel is k(")
+
+
+def test_ptx_tells_more() -> None:
+    (message,) = _problems(Argument("scalar", dtype="float64"), Argument("scalar", dtype="float32"), ptx="/k.ptx")
+    assert message.startswith("float64 is a float and")
