@@ -1,4 +1,4 @@
-"""The clusters that a kernel asks for by its directives. PTX ISA manual, 11.7 "Cluster Dimension Directives"."""
+"""Cluster dimensions that a kernel's directives demand. PTX ISA manual, 11.7 "Cluster Dimension Directives"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpuregress.records import Dim3
 
 
 def cluster_size(function: Function) -> Dim3:
-    """Blocks of a cluster along x, y, z; all 1 where a kernel does not say."""
+    """Blocks of a cluster along x, y, z; all 1 without a directive."""
     x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
     return (x, y, z)
 
@@ -19,15 +19,15 @@ def is_clustered(function: Function) -> bool:
 
 
 def is_explicit(function: Function) -> bool:
-    """Whether the kernel says that it is launched in clusters."""
+    """Whether the kernel demands a launch in clusters."""
     return "explicitcluster" in function.directives or "reqnctapercluster" in function.directives
 
 
 def check_cluster(function: Function) -> None:
-    """Refuses a kernel whose clusters have a size that only a launch could say.
+    """Refuse a kernel whose cluster size is left to the launch.
 
     Raises:
-        UnsupportedError: it has none of its own.
+        UnsupportedError: the kernel has no cluster size of its own.
     """
     if "explicitcluster" in function.directives and "reqnctapercluster" not in function.directives:
         raise UnsupportedError(

@@ -1,9 +1,12 @@
-"""A function's control flow: blocks, where a thread waits, and which loops may spin."""
+"""Control-flow graph of a function: basic blocks, the waits in them, and loops that may spin.
+
+A spin loop repeats until another thread writes something; its back edge lets the other threads run.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
@@ -12,10 +15,19 @@ from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Regist
 
 
 class ControlFlowGraph:
-    """The control-flow graph of a function's statements.
+    """Basic blocks of a function and the edges between them.
 
     Args:
         function: with a body.
+
+    Attributes:
+        statements: the body.
+        types: register → its declared type.
+        blocks: in the order of the body; the last one is empty.
+        block_of_label: label → the number of its block.
+        spins: back edges (block, block) of loops that may wait for another thread.
+        waits: the statements at which a thread may have to wait.
+        liveness: of the registers at waits; None where no thread waits.
     """
 
     def __init__(self, function: Function) -> None:
@@ -37,7 +49,7 @@ class ControlFlowGraph:
 
     @property
     def needs_scheduler(self) -> bool:
-        """Whether a thread may have to stop for another."""
+        """Whether a thread may have to wait for another."""
         return bool(self.waits or self.spins)
 
     def block_at(self, index: int) -> int:
@@ -78,11 +90,16 @@ class ControlFlowGraph:
     # --- loops that wait for another thread ---------------------------------------------------------------------------
 
     def _spinning_edges(self) -> set[tuple[int, int]]:
-        """Back edges (block, block) of loops that are left or kept by what another thread writes."""
+        """Back edges (block, block) of loops whose exit depends on what another thread writes."""
         tainted = self._tainted()
         if not tainted:
             return set()
-        return {edge for edge in self._back_edges() if self._depends(self._loop(edge), tainted)}
+        predecessors: dict[int, list[int]] = {}
+        for index, block in enumerate(self.blocks):
+            for successor in block.successors:
+                predecessors.setdefault(successor, []).append(index)
+        edges = self._back_edges()
+        return {edge for edge in edges if self._depends(natural_loop(predecessors, *edge), tainted)}
 
     def _tainted(self) -> set[str]:
         tainted = {
@@ -129,32 +146,29 @@ class ControlFlowGraph:
                 state[index] = 2
                 stack.pop()
 
-    def _loop(self, edge: tuple[int, int]) -> set[int]:
-        tail, head = edge
-        predecessors: dict[int, list[int]] = {}
-        for index, block in enumerate(self.blocks):
-            for successor in block.successors:
-                predecessors.setdefault(successor, []).append(index)
-        found, pending = {head, tail}, [tail] if tail != head else []
-        while pending:
-            for index in predecessors.get(pending.pop(), []):
-                if index not in found:
-                    found.add(index)
-                    pending.append(index)
-        return found
+
+def natural_loop(predecessors: Mapping[int, Iterable[int]], tail: int, head: int) -> set[int]:
+    """The blocks of the natural loop of a back edge from `tail` to `head`."""
+    blocks, pending = {head, tail}, [tail] if tail != head else []
+    while pending:
+        for index in predecessors.get(pending.pop(), ()):
+            if index not in blocks:
+                blocks.add(index)
+                pending.append(index)
+    return blocks
 
 
 def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:
-    """Registers that exactly one unguarded instruction sets, with no other result."""
+    """Registers with exactly one definition: an unguarded instruction with no other result."""
     count: dict[str, int] = {}
-    found: dict[str, Instruction] = {}
+    definitions: dict[str, Instruction] = {}
     for statement in statements:
         for name in effects.sets(statement):
             count[name] = count.get(name, 0) + 1
             if isinstance(statement, Instruction) and statement.guard is None:
-                found[name] = statement
+                definitions[name] = statement
     return {
         name: instruction
-        for name, instruction in found.items()
+        for name, instruction in definitions.items()
         if count[name] == 1 and isinstance(instruction.operands[0], Register)
     }

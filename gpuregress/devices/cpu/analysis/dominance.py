@@ -1,22 +1,26 @@
-"""A kernel's control flow as a graph: who dominates whom, the natural loops, what holds on an edge."""
+"""Dominators and natural loops of a control-flow graph, and the predicates on its edges.
+
+Dominators are computed by iteration to a fixed point, as bits of an integer: bit n of a block's set stands for block n.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
+from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, natural_loop
 from gpuregress.devices.cpu.ptx.opcodes import Control, info
 from gpuregress.devices.cpu.ptx.tree import Guard, Instruction
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A natural loop: entered at its head only.
+    """A natural loop: control enters it at its header only.
 
     Attributes:
-        head: the block where each round begins.
-        latch: the one block from which the next round is begun; None where there are several.
-        blocks: all of them.
+        head: the header, where each iteration begins.
+        latch: the one block that branches back to the header; None where there are several.
+        blocks: all blocks of the loop.
     """
 
     head: int
@@ -25,35 +29,43 @@ class Loop:
 
 
 class Dominance:
-    """Answers for one kernel.
+    """Dominators, natural loops and edge conditions of one kernel.
 
     Args:
-        flow: its control flow.
+        flow: its control-flow graph.
+
+    Attributes:
+        reachable: the blocks that control can reach.
+        predecessors: block → its reachable predecessors.
+        loops: header → natural loop.
+        is_reducible: whether each cycle is a natural loop.
     """
 
     def __init__(self, flow: ControlFlowGraph) -> None:
         self.flow = flow
         self.reachable = self._reachable()
-        self.before: dict[int, list[int]] = {number: [] for number in self.reachable}
+        self.predecessors: dict[int, list[int]] = {number: [] for number in self.reachable}
         for number in sorted(self.reachable):
             for successor in dict.fromkeys(flow.blocks[number].successors):
-                self.before[successor].append(number)
-        self._dominators = self._find_dominators()
+                self.predecessors[successor].append(number)
+        everything = (1 << len(flow.blocks)) - 1
+        others = sorted(self.reachable - {0})
+        self._dominators = dominator_sets(others, self.predecessors.__getitem__, everything, {0: 1})
         self.loops: dict[int, Loop] = {}
-        self.understood = self._find_loops()
+        self.is_reducible = self._find_loops()
 
     def dominates(self, above: int, below: int) -> bool:
-        """Whether every way to `below` passes `above`."""
+        """Whether every path to `below` passes `above`."""
         return bool(self._dominators[below] >> above & 1)
 
     def dominators(self, number: int) -> list[int]:
-        """The blocks that every way to a block passes, itself included, from the first on."""
+        """The dominators of a block, itself included, in the order of the path to it."""
         mask = self._dominators[number]
-        found = [item for item in self.reachable if mask >> item & 1]
-        return sorted(found, key=lambda item: self._dominators[item].bit_count())
+        blocks = [item for item in self.reachable if mask >> item & 1]
+        return sorted(blocks, key=lambda item: self._dominators[item].bit_count())
 
     def condition(self, number: int, successor: int) -> tuple[str, bool] | None:
-        """The predicate that decides whether a block is left to a successor, and what it must be; None: none does."""
+        """The predicate of an edge and the value that it must have; None where no predicate decides."""
         block = self.flow.blocks[number]
         last = self.flow.statements[block.end - 1] if block.end > block.start else None
         guard: Guard | None = getattr(last, "guard", None)
@@ -66,9 +78,11 @@ class Dominance:
         return guard.register, taken != guard.negated
 
     def edges_above(self, number: int) -> list[tuple[int, int]]:
-        """The edges that every way to a block takes, from the first on; of a loop those of its current round."""
+        """The edges that every path to a block takes, in order; inside a loop those of the current iteration."""
         return [
-            (self.before[item][0], item) for item in self.dominators(number) if item and len(self.before[item]) == 1
+            (self.predecessors[item][0], item)
+            for item in self.dominators(number)
+            if item and len(self.predecessors[item]) == 1
         ]
 
     def _reachable(self) -> set[int]:
@@ -80,23 +94,8 @@ class Dominance:
                     pending.append(successor)
         return seen
 
-    def _find_dominators(self) -> dict[int, int]:
-        everything = (1 << len(self.flow.blocks)) - 1
-        found = dict.fromkeys(self.reachable, everything) | {0: 1}
-        changed = True
-        while changed:
-            changed = False
-            for number in sorted(self.reachable - {0}):
-                common = everything
-                for item in self.before[number]:
-                    common &= found[item]
-                common |= 1 << number
-                if common != found[number]:
-                    found[number], changed = common, True
-        return found
-
     def _find_loops(self) -> bool:
-        """Whether all loops are natural."""
+        """Collect the natural loops; whether there are no other cycles."""
         backward = {
             (tail, head)
             for tail in self.reachable
@@ -105,22 +104,14 @@ class Dominance:
         }
         for head in {head for _, head in backward}:
             tails = [tail for tail, other in backward if other == head]
-            inside = frozenset().union(*(self._inside(tail, head) for tail in tails))
+            inside = frozenset().union(*(natural_loop(self.predecessors, tail, head) for tail in tails))
             self.loops[head] = Loop(head, tails[0] if len(tails) == 1 and head else None, inside)
         return not self._has_cycle_without(backward)
 
-    def _inside(self, tail: int, head: int) -> set[int]:
-        found, pending = {head, tail}, [tail] if tail != head else []
-        while pending:
-            for item in self.before[pending.pop()]:
-                if item not in found:
-                    found.add(item)
-                    pending.append(item)
-        return found
-
     def _has_cycle_without(self, backward: set[tuple[int, int]]) -> bool:
         missing = {
-            number: sum((item, number) not in backward for item in self.before[number]) for number in self.reachable
+            number: sum((item, number) not in backward for item in self.predecessors[number])
+            for number in self.reachable
         }
         pending, seen = [number for number, count in missing.items() if count == 0], 0
         while pending:
@@ -132,3 +123,28 @@ class Dominance:
                     if missing[successor] == 0:
                         pending.append(successor)
         return seen < len(self.reachable)
+
+
+def dominator_sets(
+    order: Sequence[int], predecessors: Callable[[int], Iterable[int]], everything: int, roots: dict[int, int]
+) -> dict[int, int]:
+    """Compute the dominators of each block; with successors for predecessors, its postdominators.
+
+    Args:
+        order: the blocks to visit, those near a root first.
+        predecessors: of a block.
+        everything: the set of all blocks, as bits.
+        roots: the entry (or exit) → its own set.
+    """
+    sets = dict.fromkeys(order, everything) | roots
+    changed = True
+    while changed:
+        changed = False
+        for number in order:
+            common = everything
+            for item in predecessors(number):
+                common &= sets[item]
+            common |= 1 << number
+            if common != sets[number]:
+                sets[number], changed = common, True
+    return sets

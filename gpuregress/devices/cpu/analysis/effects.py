@@ -1,4 +1,4 @@
-"""What a statement reads, what it sets, and whether a thread may have to wait there. Pure syntax, no LLVM."""
+"""Definitions and uses of registers by a statement, and its effects on control flow and waiting."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gpuregress.devices.cpu.ptx.tree import (
 )
 
 CARRY = "%cc"
-"""The carry flag, a register like another for those who keep registers alive."""
+"""The carry flag, which liveness analysis treats like a register."""
 
 
 def sets(statement: Statement) -> tuple[str, ...]:
-    """The registers that a statement sets."""
+    """The registers that a statement defines."""
     if isinstance(statement, Label):
         return ()
     if isinstance(statement, Call):
@@ -35,7 +35,7 @@ def sets(statement: Statement) -> tuple[str, ...]:
 
 
 def reads(statement: Statement) -> tuple[str, ...]:
-    """The registers that a statement reads, its guard included."""
+    """The registers that a statement uses, its guard included."""
     if isinstance(statement, Label):
         return ()
     names = [statement.guard.register] if statement.guard else []
@@ -49,7 +49,7 @@ def reads(statement: Statement) -> tuple[str, ...]:
 
 
 def _results(instruction: Instruction) -> tuple[Operand, ...]:
-    """The operand that an instruction sets, or none: an asynchronous `mbarrier.arrive` may leave its token out."""
+    """The operand that an instruction defines, or none: an `mbarrier.arrive` may omit its token."""
     if not instruction.operands or isinstance(instruction.operands[0], Address):
         return ()
     return instruction.operands[:1] if info(instruction).result is not ResultKind.NONE else ()
@@ -81,7 +81,7 @@ def waits(statement: Statement) -> bool:
 
 
 def may_change_between_reads(statement: Statement) -> bool:
-    """Whether a statement reads what another thread may be about to write: a loop over it may be a spin."""
+    """Whether a statement reads memory that another thread may write meanwhile: a loop over it may be a spin loop."""
     if not isinstance(statement, Instruction):
         return False
     facts = info(statement)
@@ -89,5 +89,5 @@ def may_change_between_reads(statement: Statement) -> bool:
 
 
 def ends_thread(statement: Statement) -> bool:
-    """Whether control never goes on behind a statement."""
+    """Whether control never reaches the next statement."""
     return isinstance(statement, Instruction) and statement.guard is None and info(statement).ends_block

@@ -56,7 +56,7 @@ def footprint(flow: ControlFlowGraph, parameters: dict[str, int]) -> Footprint |
     if len(flow.blocks) > _MOST_BLOCKS or not _has_independent_blocks(flow):
         return None
     graph = Dominance(flow)
-    return _Collector(graph, parameters).collect() if graph.understood else None
+    return _Collector(graph, parameters).collect() if graph.is_reducible else None
 
 
 def _has_independent_blocks(flow: ControlFlowGraph) -> bool:
@@ -158,8 +158,8 @@ class _Collector:
         graph = self._graph
         for number in sorted(graph.reachable):
             self._block_conditions[number] = self._along(graph.edges_above(number))
-            if len(graph.before[number]) > 1:
-                for before in graph.before[number]:
+            if len(graph.predecessors[number]) > 1:
+                for before in graph.predecessors[number]:
                     edges = [*graph.edges_above(before), (before, number)]
                     self._edge_conditions[number, before] = self._along(edges)
         for header, loop in graph.loops.items():
@@ -191,7 +191,7 @@ class _Collector:
         # Conditions of joins and loops add nodes to those that are looked at here.
         for node in renumbering.nodes:
             if isinstance(node, Phi) and node.block not in joins:
-                ways = self._graph.before[node.block]
+                ways = self._graph.predecessors[node.block]
                 edges = {before: self._edge_conditions[node.block, before] for before in ways}
                 joins[node.block] = {before: renumbering.conditions(items) for before, items in edges.items()}
             elif isinstance(node, Induction) and node.block not in loops:

@@ -1,7 +1,7 @@
-"""Which registers a thread that waits must keep, which of them have changed, and which it needs back at once.
+"""Liveness analysis of registers at waits: those to keep, those that changed, and those to reload.
 
-Data flow over a function's blocks. What a block does is summed up once, and what holds at its waits is noted in one
-walk over it: matrix kernels have blocks of ten thousand statements with hundreds of waits.
+A data-flow analysis over basic blocks. Each block is summarised once, and its waits are annotated in one walk over it:
+matrix kernels have blocks of ten thousand statements with hundreds of waits.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Block:
 
 
 class AtWait(NamedTuple):
-    """What becomes of the registers at a wait.
+    """Registers at a wait.
 
     Attributes:
-        live: must outlive it.
-        dirty: have changed since they were last saved, or may have.
-        needed: are wanted before the thread waits again.
+        live: those read after it before they are set.
+        dirty: those that may have changed since they were last saved.
+        needed: those read before the thread waits again.
     """
 
     live: frozenset[str]
@@ -39,7 +39,7 @@ class AtWait(NamedTuple):
 
 @dataclass(slots=True)
 class _Backward:
-    """What is wanted before a stretch of code: `wanted`, and of what is wanted behind it all but `settled`."""
+    """Transfer function of code: live before it are `wanted`, and those live after it without `settled`."""
 
     wanted: set[str]
     settled: set[str]
@@ -50,7 +50,7 @@ class _Backward:
 
 
 class Liveness:
-    """The registers around the waits of a function.
+    """Live, dirty and needed registers at the waits of a function.
 
     Args:
         statements: the function's body.
@@ -81,12 +81,12 @@ class Liveness:
         self.dirty_before: dict[int, frozenset[str]] = {}
         self.needed_after: dict[int, frozenset[str]] = {}
         self.live_in = self._find_live()
-        # Whatever no wait saves need not be followed: in debug builds those are thousands of registers.
+        # Registers that no wait saves are not followed: debug builds have thousands of them.
         self._saved = frozenset().union(*self.live_after.values(), *(self._reads[position] for position in self._waits))
         self.dirty_in = self._find_dirty()
         self._find_needed()
 
-    # --- read later, on some way --------------------------------------------------------------------------------------
+    # --- live registers -----------------------------------------------------------------------------------------------
 
     def _find_live(self) -> list[frozenset[str]]:
         steps = [self._summary(block, through_waits=True) for block in self._blocks]
@@ -114,7 +114,7 @@ class Liveness:
         steps = [self._changes(block) for block in self._blocks]
         pending = set(range(len(self._blocks)))
         while pending:
-            # In the order of the code, each loop is gone round a few times; in any other, without end.
+            # In the order of the code, a few iterations of each loop suffice.
             for index in sorted(pending):
                 pending.discard(index)
                 changed, saved = steps[index]
@@ -128,7 +128,7 @@ class Liveness:
         return dirty_in
 
     def _changes(self, block: Block, before: Collection[str] = ()) -> tuple[frozenset[str], bool]:
-        """What is set in a block behind its last sure wait, and whether it has one; notes `dirty_before`."""
+        """The registers set after the last unguarded wait of a block, and whether it has one; fills `dirty_before`."""
         dirty, saved = set(before), False
         for position in range(block.start, block.end):
             if position in self._waits:
@@ -155,7 +155,7 @@ class Liveness:
             self._note(block, self._needed_out(index, needed_in), self.needed_after, through_waits=False)
 
     def _needed_out(self, index: int, needed_in: Sequence[frozenset[str]]) -> frozenset[str]:
-        # On an edge that may spin all that lives is saved.
+        # On an edge that may spin, all live registers are saved.
         return frozenset().union(
             *(
                 self.live_in[target] if (index, target) in self._spins else needed_in[target]
@@ -164,7 +164,7 @@ class Liveness:
         )
 
     def saved_at(self, position: int) -> frozenset[str]:
-        """The registers that wait `position` saves: they have changed and are read later."""
+        """The registers that the wait at `position` saves: those that have changed and are live."""
         return self.dirty_before[position] & (self.live_after[position] | self._reads[position])
 
     # --- backwards over statements ------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class Liveness:
     def _note(
         self, block: Block, after: frozenset[str], notes: dict[int, frozenset[str]], *, through_waits: bool
     ) -> None:
-        """Notes at each wait of a block what is wanted behind it."""
+        """Store the registers that are live after each wait of a block."""
         step = _Backward(set(), set())
         for position in range(block.end - 1, block.start - 1, -1):
             if position in self._waits:
@@ -186,7 +186,7 @@ class Liveness:
             self._step(step, position, through_waits=through_waits)
 
     def _step(self, step: _Backward, position: int, *, through_waits: bool) -> None:
-        """Puts one more statement before a stretch of code."""
+        """Extend a stretch of code by the statement before it."""
         waits = not through_waits and position in self._waits
         if not self._guarded[position]:
             if waits:

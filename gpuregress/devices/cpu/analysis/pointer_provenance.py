@@ -1,6 +1,7 @@
-"""Guesses which variable an address comes from, so that its bounds can be looked up once and not at every access.
+"""Provenance of pointers: the variable that an address is most likely derived from.
 
-A guess need not be right: an access outside the guessed region takes the slow way, which looks everywhere.
+Its bounds are then looked up once and not at every access. This is a guess, unlike `points_to`: an access outside the
+guessed region is looked up among all regions.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an address comes from.
+    """The variable or parameter that an address is derived from.
 
     Attributes:
         kind: `param`: a pointer in the kernel's parameters; `symbol`: a variable.
         name: the variable's name; "" for a parameter.
         offset: the parameter's byte in the parameter space.
-        certain: no other variable came into question.
+        certain: whether it is the only candidate.
     """
 
     kind: Literal["param", "symbol"]
@@ -32,7 +33,7 @@ class Provenance:
 
 
 class PointerProvenance:
-    """Answers for one kernel or function.
+    """Most likely provenance of the addresses in one kernel or function.
 
     Args:
         statements: its body.
@@ -51,7 +52,7 @@ class PointerProvenance:
                     self._definitions.setdefault(name, []).append(statement)
 
     def of(self, base: Register | Symbol | Integer) -> Provenance | None:
-        """The guess for an address's base."""
+        """The provenance of an address's base; None where there is no candidate."""
         if isinstance(base, Symbol):
             return Provenance("symbol", base.name) if base.name in self._variables else None
         return self._of_register(base.name, set()) if isinstance(base, Register) else None
@@ -62,9 +63,8 @@ class PointerProvenance:
         if name in seen:
             return None
         seen.add(name)
-        found = _first_of([self._of_instruction(item, seen) for item in self._definitions.get(name, [])])
-        self._known[name] = found
-        return found
+        self._known[name] = _first_of([self._of_instruction(item, seen) for item in self._definitions.get(name, [])])
+        return self._known[name]
 
     def _of_instruction(self, instruction: Instruction, seen: set[str]) -> Provenance | None:
         facts = info(instruction)
@@ -77,8 +77,8 @@ class PointerProvenance:
     def _best(self, sides: list[Operand], seen: set[str]) -> Provenance | None:
         # A 64-bit parameter may be an index: an operand that was made an address, with cvta, is the pointer.
         pointers = [side for side in sides if self._is_converted(side)]
-        found = _first_of([self._of_operand(side, seen) for side in sides])
-        return self._of_operand(pointers[0], seen) if found and not found.certain and len(pointers) == 1 else found
+        best = _first_of([self._of_operand(side, seen) for side in sides])
+        return self._of_operand(pointers[0], seen) if best and not best.certain and len(pointers) == 1 else best
 
     def _is_converted(self, operand: Operand) -> bool:
         if not isinstance(operand, Register):
@@ -100,8 +100,8 @@ class PointerProvenance:
         return None if start is None else Provenance("param", "", start + address.offset)
 
 
-def _first_of(guesses: list[Provenance | None]) -> Provenance | None:
-    found = [item for item in guesses if item is not None]
-    if not found:
+def _first_of(candidates: list[Provenance | None]) -> Provenance | None:
+    known = [item for item in candidates if item is not None]
+    if not known:
         return None
-    return found[0] if len(set(found)) == 1 else replace(found[0], certain=False)
+    return known[0] if len(set(known)) == 1 else replace(known[0], certain=False)

@@ -1,4 +1,8 @@
-"""In which of a kernel's buffers an address may lie, wherever in them: those whose pointers it is made of."""
+"""Points-to analysis of addresses: the buffers and variables that an address may point into.
+
+The set holds each pointer that the address may be computed from, whatever the offset. It is sound: an address of
+unknown provenance has no set.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
 
 class PointsTo:
-    """Answers for one kernel.
+    """Points-to sets of one kernel's registers.
 
     Args:
         statements: its body.
@@ -25,9 +29,9 @@ class PointsTo:
                 self._definitions.setdefault(name, []).append(statement)
 
     def of(self, operand: Operand) -> list[int | str] | None:
-        """What an address may come from: the first bytes of parameters, and variables; None: from anywhere."""
-        found = self._of(operand, set())
-        return sorted(found, key=str) if found else None
+        """The points-to set of an address: first bytes of parameters, names of variables; None where unknown."""
+        targets = self._of(operand, set())
+        return sorted(targets, key=str) if targets else None
 
     def _of(self, operand: Operand, seen: set[str]) -> set[int | str] | None:
         if isinstance(operand, Symbol):
@@ -44,12 +48,8 @@ class PointsTo:
         )
 
     def _union(self, parts: list[set[int | str] | None]) -> set[int | str] | None:
-        found: set[int | str] = set()
-        for part in parts:
-            if part is None:
-                return None
-            found |= part
-        return found
+        known = [part for part in parts if part is not None]
+        return set().union(*known) if len(known) == len(parts) else None
 
     def _of_statement(self, statement: Statement, name: str, seen: set[str]) -> set[int | str] | None:
         if not isinstance(statement, Instruction) or not statement.modifiers:

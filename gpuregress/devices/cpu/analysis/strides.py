@@ -1,8 +1,8 @@
-"""By how much a value grows from one thread to the next along x, where that is a constant.
+"""Stride analysis: the constant step of a value from one thread to the next along x.
 
-32-bit arithmetic wraps around, so such a value grows evenly only modulo 2^32. Where one is widened to 64 bits, that it
-did not wrap on the way from the row's first thread to its last must be checked when the kernel runs: `widened` says of
-which registers. With these checks made, the 64-bit value grows evenly: a wrap in between would show at the last thread.
+32-bit arithmetic wraps around, so a 32-bit value has its stride only modulo 2^32. Where it is widened to 64 bits, the
+kernel must check when it runs that the value did not wrap between the first and the last thread of the row: `widened`
+lists these registers. After these checks the stride holds for the 64-bit value, too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _UNIFORM = ("%ntid.", "%ctaid.", "%nctaid.", "%tid.y", "%tid.z")
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """How a value grows.
+    """The stride of a value.
 
     Attributes:
-        step: from one thread along x to the next.
+        step: the difference between neighbouring threads along x.
         widened: registers whose 32-bit value must not wrap within a row, and whether they are signed.
     """
 
@@ -39,11 +39,10 @@ _LINEAR: dict[str, Callable[..., int]] = {
 
 
 class Strides:
-    """Answers for one kernel.
+    """Strides of one kernel's values.
 
     Args:
-        definitions: the registers that one instruction alone sets, as `rematerialize` makes them again: a pure function
-            of thread numbers, dimensions and parameters.
+        definitions: register → its only definition; a pure function of thread numbers, dimensions and parameters.
     """
 
     def __init__(self, definitions: dict[str, Instruction]) -> None:
@@ -51,7 +50,7 @@ class Strides:
         self._known: dict[str, Stride | None] = {}
 
     def of(self, operand: Operand) -> Stride | None:
-        """The stride of an operand; None where it is not constant, or not known."""
+        """The stride of an operand; None where it is not constant or not known."""
         if isinstance(operand, Integer | Symbol):
             return _STILL
         if not isinstance(operand, Register):
@@ -74,12 +73,12 @@ class Strides:
         known = [item for item in sources if item is not None]
         if len(known) < len(sources):
             return None
-        found = _STILL if all(item.step == 0 for item in known) else self._of_sum(instruction, known)
-        if found is None:
+        stride = _STILL if all(item.step == 0 for item in known) else self._of_linear(instruction, known)
+        if stride is None:
             return None
-        return Stride(found.step, found.widened.union(*(item.widened for item in known)))
+        return Stride(stride.step, stride.widened.union(*(item.widened for item in known)))
 
-    def _of_sum(self, instruction: Instruction, sources: list[Stride]) -> Stride | None:
+    def _of_linear(self, instruction: Instruction, sources: list[Stride]) -> Stride | None:
         opcode, operands = instruction.opcode, instruction.operands[1:]
         bits = INDEX_BITS.get(instruction.modifiers[-1], 0)
         if not bits or {"cc", "sat", "hi"} & set(instruction.modifiers):

@@ -1,4 +1,4 @@
-"""Which names a function's statements mention."""
+"""Symbols and special registers that a function refers to."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Label, Oper
 
 
 def names_used(function: Function) -> set[str]:
-    """The symbols in a function's operands."""
-    found: set[str] = set()
+    """The symbols among the operands of a function."""
+    names: set[str] = set()
     for statement in function.body or ():
         if isinstance(statement, Label):
             continue
         operands = statement.operands if not isinstance(statement, Call) else (statement.callee,)
         for operand in operands:
-            found |= _names(operand)
-    return found
+            names |= _names(operand)
+    return names
 
 
-def knows_its_grid(function: Function) -> bool:
-    """Whether a kernel looks for the grid's barrier, whose address cooperative groups find in two registers."""
+def uses_grid_barrier(function: Function) -> bool:
+    """Whether a kernel reads the address of the grid's barrier, which cooperative groups keep in two registers."""
     return any(
         name in ("%envreg1", "%envreg2") for statement in function.body or () for name in effects.reads(statement)
     )
 
 
 def uses_reserved_shared(function: Function) -> bool:
-    """Whether a function looks for the shared memory that lies before all variables, and belongs to the system."""
+    """Whether a function reads the address of the shared memory that is reserved for the system."""
     return any(
         name.startswith("%reserved_smem_offset")
         for statement in function.body or ()

@@ -1,9 +1,9 @@
-"""Which registers hold the same value in every thread of a block, and whether the block's threads always wait together.
+"""Uniformity analysis: registers that hold the same value in all threads of a block.
 
-A value varies if it comes from a thread number, from memory or from another thread, or if it is set where only some
-threads come: between a branch that may go different ways and the place where the ways meet again (the branch's
-immediate postdominator). If no wait lies between, every thread takes the same way from wait to wait: the block is in
-lockstep, and nobody need keep track of where each thread stands. In doubt a value varies.
+A value varies if it comes from a thread's number, from memory or from another thread, or if it is defined under
+divergent control flow: between a branch that threads may take differently and its immediate postdominator, where they
+meet again. If no wait lies there, all threads take the same path from wait to wait: the block runs in lockstep, and no
+thread's position has to be stored. In doubt a value varies.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
+from gpuregress.devices.cpu.analysis.dominance import dominator_sets
 from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
@@ -28,15 +29,19 @@ _SAME_FOR_ALL = (
     "%gridid",
 )
 _MOST_COPIES = 3
-"""Code behind a wait is built once for each wait that it follows: not more of it in all than this many bodies."""
+"""Code after a wait is built once for each wait before it: at most this many times the body in all."""
 
 
 class Uniformity:
-    """Answers for one kernel.
+    """The uniformity of one kernel's registers and waits.
 
     Args:
         flow: its control flow.
         parameters: the names of its parameters.
+
+    Attributes:
+        varying: the registers that may differ between threads.
+        lockstep: whether all threads of a block always wait together.
     """
 
     def __init__(self, flow: ControlFlowGraph, parameters: set[str]) -> None:
@@ -47,9 +52,9 @@ class Uniformity:
         self._set = {name for statement in flow.statements for name in effects.sets(statement)}
         self.varying: set[str] = set()
         self._divergent: set[int] = set()
-        self.lockstep = self._waits_can_be_shared() and self._all_reach_the_end() and self._together()
+        self.lockstep = self._waits_can_be_shared() and self._all_reach_the_end() and self._waits_are_convergent()
 
-    # --- what is asked of the waits -----------------------------------------------------------------------------------
+    # --- waits --------------------------------------------------------------------------------------------------------
 
     def _waits_can_be_shared(self) -> bool:
         flow = self._flow
@@ -58,13 +63,13 @@ class Uniformity:
         return all(self._is_shared(flow.statements[index]) for index in flow.waits) and self._is_small()
 
     def _is_shared(self, statement: object) -> bool:
-        """Whether a wait, once every thread stands there, is over for every thread."""
+        """Whether a wait ends for all threads once all of them have reached it."""
         assert isinstance(statement, Instruction)
         wait, operands = info(statement).wait, statement.operands
         if wait is Wait.MASK:
             return self._names_all_lanes(operands[-1])
         if wait in {Wait.BLOCK, Wait.CLUSTER}:
-            # A count, or a number that is not known here, may open the barrier for some threads before others come.
+            # A count, or a barrier number unknown at compile time, may release some threads before others arrive.
             first, most = (1, 3) if "red" in statement.modifiers else (0, 1)
             known = all(isinstance(item, Integer) for item in operands[first : first + 1])
             return "arrive" not in statement.modifiers and len(operands) <= most and known
@@ -82,11 +87,11 @@ class Uniformity:
 
     def _is_small(self) -> bool:
         flow = self._flow
-        total = sum(self._statements_behind(index) for index in flow.waits)
+        total = sum(self._statements_after(index) for index in flow.waits)
         return total <= _MOST_COPIES * len(flow.statements)
 
-    def _statements_behind(self, index: int) -> int:
-        """Statements that may run between a wait and the next ones."""
+    def _statements_after(self, index: int) -> int:
+        """The number of statements that may run between a wait and the next waits."""
         flow, total = self._flow, 0
         number = flow.block_at(index)
         pending, seen = [(number, index + 1)], set()
@@ -109,13 +114,13 @@ class Uniformity:
     def _successors(self, number: int) -> list[int]:
         block = self._flow.blocks[number]
         last = self._flow.statements[block.end - 1] if block.end > block.start else None
-        # A trap ends the whole launch: whoever goes on has not come to one.
+        # A trap ends the whole launch: it is no path to the end.
         leaves = isinstance(last, Instruction) and info(last).control is Control.LEAVE
         at_end = leaves or number == self._exit - 1
         return [*block.successors, self._exit] if at_end else block.successors
 
     def _all_reach_the_end(self) -> bool:
-        """Whether from every block some way leads to the end: otherwise nothing is known of where ways meet."""
+        """Whether a path leads from each block to the end; otherwise postdominators mean nothing."""
         before: dict[int, list[int]] = {}
         ends = [self._exit]
         for number in range(self._exit):
@@ -131,51 +136,40 @@ class Uniformity:
                     pending.append(number)
         return len(seen) == self._exit + 1
 
-    def _postdominators(self) -> list[int]:
-        """For each block the blocks that every way from it to the end passes, itself included, as bits of a number."""
-        everything = (1 << (self._exit + 1)) - 1
-        found = [everything] * self._exit + [1 << self._exit]
-        changed = True
-        while changed:
-            changed = False
-            for number in reversed(range(self._exit)):
-                common = everything
-                for successor in self._successors(number):
-                    common &= found[successor]
-                common |= 1 << number
-                if common != found[number]:
-                    found[number], changed = common, True
-        return found
+    def _postdominators(self) -> dict[int, int]:
+        """For each block the blocks that every path from it to the end passes, itself included, as bits."""
+        blocks = range(self._exit - 1, -1, -1)
+        return dominator_sets(blocks, self._successors, (1 << (self._exit + 1)) - 1, {self._exit: 1 << self._exit})
 
-    def _influenced(self, number: int, meeting: int) -> Iterator[int]:
-        """The blocks between a branch and the place where its ways meet; `meeting`: its strict postdominators."""
+    def _influenced(self, number: int, postdominators: int) -> Iterator[int]:
+        """The blocks between a branch and its immediate postdominator; takes its strict postdominators, as bits."""
         seen: set[int] = set()
         pending = list(self._successors(number))
         while pending:
             block = pending.pop()
-            if block not in seen and not meeting >> block & 1:
+            if block not in seen and not postdominators >> block & 1:
                 seen.add(block)
                 yield block
                 pending += self._successors(block)
 
     # --- values -------------------------------------------------------------------------------------------------------
 
-    def _together(self) -> bool:
+    def _waits_are_convergent(self) -> bool:
         flow = self._flow
         postdominators = self._postdominators()
-        split: set[int] = set()
+        divergent_branches: set[int] = set()
         changed = True
         while changed:
-            changed = self._spread()
+            changed = self._propagate()
             for number, block in enumerate(flow.blocks):
-                if number not in split and block.end > block.start and self._splits(block.end - 1):
-                    split.add(number)
+                if number not in divergent_branches and block.end > block.start and self._diverges(block.end - 1):
+                    divergent_branches.add(number)
                     self._divergent.update(self._influenced(number, postdominators[number] & ~(1 << number)))
                     changed = True
-        return not any(self._is_alone(index) for index in flow.waits)
+        return not any(self._is_divergent_wait(index) for index in flow.waits)
 
-    def _spread(self) -> bool:
-        """Marks what varies because of what is already known to; whether anything new was found."""
+    def _propagate(self) -> bool:
+        """Propagate variance once over all statements; whether any register was added."""
         before = len(self.varying)
         for number, block in enumerate(self._flow.blocks):
             for index in range(block.start, block.end):
@@ -192,7 +186,7 @@ class Uniformity:
             return False
         facts = info(statement)
         if facts.result is ResultKind.UNIFORM and not statement.guard:
-            return True  # Whatever the threads vote, all of them get the same answer, as long as all of them ask.
+            return True  # All threads get the same answer, whatever they vote, if all of them take part.
         if not all(map(self._is_uniform, effects.reads(statement))):
             return False
         if facts.memory is MemoryEffect.READ and statement.modifiers[0] == "param":
@@ -209,15 +203,15 @@ class Uniformity:
             return False
         return name in self._set or name.startswith(_SAME_FOR_ALL)
 
-    def _splits(self, index: int) -> bool:
-        """Whether threads may go different ways behind a statement."""
+    def _diverges(self, index: int) -> bool:
+        """Whether threads may take different paths after a statement."""
         statement = self._flow.statements[index]
         if not isinstance(statement, Instruction) or not info(statement).ends_block:
             return False
         return not all(map(self._is_uniform, effects.reads(statement)))
 
-    def _is_alone(self, index: int) -> bool:
-        """Whether only some threads may come to a wait."""
+    def _is_divergent_wait(self, index: int) -> bool:
+        """Whether only some threads may reach a wait."""
         number = self._flow.block_at(index)
         guard = getattr(self._flow.statements[index], "guard", None)
         return number in self._divergent or (guard is not None and not self._is_uniform(guard.register))

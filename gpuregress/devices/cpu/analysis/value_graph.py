@@ -91,9 +91,9 @@ class ValueGraph:
             definition = self._last[number].get(name)
             if definition is not None:
                 return self._definition(name, definition)
-            if len(self._graph.before[number]) != 1 or number == 0:
+            if len(self._graph.predecessors[number]) != 1 or number == 0:
                 return self._at_start(name, number)
-            number = self._graph.before[number][0]
+            number = self._graph.predecessors[number][0]
 
     def complete(self) -> None:
         """Fill in all operands, remove trivial phi nodes, and recognise induction variables."""
@@ -105,7 +105,7 @@ class ValueGraph:
                 return
             phi = self.nodes[node]
             if isinstance(phi, Phi):
-                before = tuple(self._graph.before[phi.block])
+                before = tuple(self._graph.predecessors[phi.block])
                 self.nodes[node] = Phi(phi.block, before, tuple(self.at_end(name, item) for item in before))
             else:
                 self.nodes[node] = self._of_instruction(name, definition)
@@ -139,7 +139,7 @@ class ValueGraph:
         return self._numbers[key]
 
     def _at_start(self, name: str, number: int) -> int:
-        before = self._graph.before[number]
+        before = self._graph.predecessors[number]
         if number == 0 or not before:
             return 0
         if len(before) == 1:

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
 from gpuregress.devices.cpu.analysis.footprint import footprint
-from gpuregress.devices.cpu.analysis.symbol_references import knows_its_grid, names_used, uses_reserved_shared
+from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.environment import wrap
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
@@ -77,7 +77,7 @@ class _KernelBuilder:
             tuple(self.schedule.wait_sites),
             _max_threads(self.function),
             _required_block(self.function),
-            knows_its_grid(self.function),
+            uses_grid_barrier(self.function),
             self.footprint,
             cluster_size(self.function),
         )

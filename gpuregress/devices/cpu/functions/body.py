@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
-from gpuregress.devices.cpu.analysis.symbol_references import knows_its_grid
+from gpuregress.devices.cpu.analysis.symbol_references import uses_grid_barrier
 from gpuregress.devices.cpu.builder.context import Slots
 from gpuregress.devices.cpu.builder.regions import MachineView
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
@@ -42,7 +42,7 @@ class Body:
         self.slots = Slots(clustered=self.clustered)
         self.has_calls = any(isinstance(item, Call) for item in self.emitter.flow.statements)
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
-        self.is_co_resident = knows_its_grid(function) or self.clustered
+        self.is_co_resident = uses_grid_barrier(function) or self.clustered
         self.block: dict[str, ir.Value] = {}
         """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
 
