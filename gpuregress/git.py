@@ -1,4 +1,4 @@
-"""Questions to git, none of which runs a program that a repository names."""
+"""Queries to git that run no program which a repository names."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SETTINGS = {
     "protocol.allow": "never",
     "safe.bareRepository": "explicit",
 }
-"""What a repository's own settings may name a program in: on the command line they override it."""
+"""Settings in which a repository may name a program; on the command line they override its own."""
 
 
 def answer(folder: Path, command: str, *arguments: str) -> str | None:
-    """Git's answer, None where there is no git, no repository or an error.
+    """Run a git command and return its output; None without git, without a repository, or after an error.
 
     Args:
         folder: where it works.

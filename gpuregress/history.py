@@ -1,4 +1,4 @@
-"""Every run's verdicts over time, in one SQLite file: the trend."""
+"""History of all runs in one SQLite file: the trend of every case's verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpuregress.storage import disk_errors
 
 VERSION = 1
 BUSY_S = 2.0
-"""How long a writer waits for another: the trend is not worth more of a run's time."""
+"""The time that a writer waits for another one."""
 
 Kind = Literal["run", "nightly"]
 
@@ -35,8 +35,8 @@ CREATE INDEX results_by_case ON results (case_name, run);
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One case in one run.
+class PastResult:
+    """One case in one past run.
 
     Attributes:
         run: the run's name.
@@ -44,7 +44,7 @@ class Result:
         started: ISO 8601, UTC.
         device: where.
         case: the case's name.
-        verdict: its word.
+        verdict: its status.
         reason: one line.
         revision: the kernel source's.
         seconds: wall time.
@@ -62,8 +62,8 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run.
+class PastRun:
+    """One past run.
 
     Attributes:
         run: its name.
@@ -71,9 +71,9 @@ class Run:
         started: ISO 8601, UTC.
         device: where.
         seconds: wall time.
-        exit_code: what it ended with.
-        interrupted: it was stopped by ^C.
-        words: verdict → how many cases.
+        exit_code: the run's.
+        interrupted: whether ^C stopped it.
+        counts: status → number of cases.
     """
 
     run: str
@@ -83,11 +83,11 @@ class Run:
     seconds: float
     exit_code: int
     interrupted: bool
-    words: dict[str, int]
+    counts: dict[str, int]
 
 
 class History:
-    """The trend, as a context manager.
+    """The history, as a context manager.
 
     A file that is no history, or a damaged one, is moved aside and a new one begun; `note` says so.
 
@@ -121,7 +121,7 @@ class History:
         self._database.close()
 
     def add(self, summary: RunSummary, kind: Kind = "run") -> None:
-        """Records a run; a run of that name that is there already is replaced.
+        """Record a run; an earlier record of that name is replaced.
 
         Raises:
             StorageError: no space, or another process holds the file for too long.
@@ -148,44 +148,44 @@ class History:
                 ],
             )
 
-    def results(self, case_glob: str = "*", last: int = 10) -> tuple[Result, ...]:
+    def results(self, case_glob: str = "*", last: int = 10) -> tuple[PastResult, ...]:
         """The last results of each case, by case, the newest first.
 
         Args:
             case_glob: which cases, with `*`, `?` and `[…]`.
-            last: so many of each.
+            last: the number of results of each.
         """
         rows = self._query(
             """SELECT run, kind, started, device, case_name, verdict, reason, revision, took FROM (
                  SELECT *, results.seconds AS took,
-                   row_number() OVER (PARTITION BY case_name ORDER BY started DESC, runs.rowid DESC) AS place
+                   row_number() OVER (PARTITION BY case_name ORDER BY started DESC, runs.rowid DESC) AS recency
                  FROM results JOIN runs USING (run) WHERE case_name GLOB ?
-               ) WHERE place <= ? ORDER BY case_name, place""",
+               ) WHERE recency <= ? ORDER BY case_name, recency""",
             (case_glob, last),
         )
-        return tuple(Result(*row) for row in rows)
+        return tuple(PastResult(*row) for row in rows)
 
-    def runs(self, last: int = 10) -> tuple[Run, ...]:
+    def runs(self, last: int = 10) -> tuple[PastRun, ...]:
         """The last runs, the newest first.
 
         Args:
-            last: so many.
+            last: the number of runs.
         """
         rows = self._query(
             """SELECT run, kind, started, device, seconds, exit_code, interrupted FROM runs
                ORDER BY started DESC, rowid DESC LIMIT ?""",
             (last,),
         )
-        return tuple(_run(row, self._words(row[0])) for row in rows)
+        return tuple(_run(row, self._counts(row[0])) for row in rows)
 
-    def _words(self, run: str) -> dict[str, int]:
+    def _counts(self, run: str) -> dict[str, int]:
         return dict(self._query("SELECT verdict, count(*) FROM results WHERE run = ? GROUP BY verdict", (run,)))
 
     def forget(self, keep: int) -> None:
-        """Removes all but the newest runs.
+        """Remove all but the newest runs.
 
         Args:
-            keep: how many stay.
+            keep: the number of runs that stay.
         """
         with self._transaction() as database:
             newest = "SELECT run FROM runs ORDER BY started DESC, rowid DESC LIMIT ?"
@@ -214,7 +214,7 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
         path: the SQLite file; nothing is made where there is none.
         runs: their names.
     """
-    found: dict[str, dict[str, str]] = {}
+    statuses: dict[str, dict[str, str]] = {}
     if path.is_file():
         with (
             contextlib.suppress(sqlite3.Error),
@@ -222,13 +222,13 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
         ):
             for run in runs:
                 rows = database.execute("SELECT case_name, verdict FROM results WHERE run = ?", (run,)).fetchall()
-                found |= {run: dict(rows)} if rows else {}
-    return found
+                statuses |= {run: dict(rows)} if rows else {}
+    return statuses
 
 
-def _run(row: tuple[Any, ...], words: dict[str, int]) -> Run:
+def _run(row: tuple[Any, ...], counts: dict[str, int]) -> PastRun:
     run, kind, started, device, seconds, exit_code, interrupted = row
-    return Run(run, kind, started, device, seconds, exit_code, bool(interrupted), words)
+    return PastRun(run, kind, started, device, seconds, exit_code, bool(interrupted), counts)
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -280,5 +280,5 @@ def _move_aside(path: Path) -> Path:
 
 def _explain(path: Path, error: sqlite3.Error) -> StorageError:
     if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StorageError(f"another process holds the history in {path}, and did not let go of it in {BUSY_S:.0f} s")
+        return StorageError(f"another process has locked the history in {path} for more than {BUSY_S:.0f} s")
     return StorageError(f"cannot use the history in {path}: {error}; check the folder's permissions and free space")

@@ -1,4 +1,4 @@
-r"""The launch log: one event a line, on disk before the launch it describes.
+r"""Launch log: one event a line, on disk before the launch that it describes.
 
     # gpuregress log 1
     # device: cpu, virtual sm_90 on x86_64
@@ -40,15 +40,15 @@ _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    """A launch that is about to happen.
+class LaunchBegin:
+    """The beginning of a launch.
 
     Attributes:
-        number: its own in this log.
+        number: of the launch, unique in this log.
         time: ISO 8601, UTC, milliseconds.
         device: `cpu` or `cuda:0`.
         case: its name.
-        call: what `render` gives.
+        call: the result of `render`.
         seed: the job's.
     """
 
@@ -61,32 +61,32 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """A launch that came back, and its time on the device."""
+class LaunchEnd:
+    """The end of a launch, and its time on the device."""
 
     number: int
     elapsed_ms: float
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A launch that failed, and how."""
+class LaunchFault:
+    """The failure of a launch."""
 
     number: int
     text: str
 
 
-Event = Begin | End | Fault
+Event = LaunchBegin | LaunchEnd | LaunchFault
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A launch log, read.
+    """The content of a launch log.
 
     Attributes:
         header: fact → text: device, driver, compiler, host, gpuregress, seeds.
-        events: in the order they were written.
-        unreadable: the numbers of lines that are no events, as a power cut can leave them; a last line without its end
+        events: in the order in which they were written.
+        unreadable: the numbers of lines that hold no event, as a power cut can leave them; an incomplete last line
             is one of them.
     """
 
@@ -95,11 +95,11 @@ class Log:
     unreadable: tuple[int, ...] = ()
 
     @property
-    def unfinished(self) -> tuple[Begin, ...]:
-        """The launches that began and neither ended nor were seen to fail: those to blame."""
-        open_launches: dict[int, Begin] = {}
+    def unfinished(self) -> tuple[LaunchBegin, ...]:
+        """The launches that began and neither ended nor failed: those to blame for a crash."""
+        open_launches: dict[int, LaunchBegin] = {}
         for event in self.events:
-            if isinstance(event, Begin):
+            if isinstance(event, LaunchBegin):
                 open_launches.pop(event.number, None)
                 open_launches[event.number] = event
             else:
@@ -108,7 +108,7 @@ class Log:
 
 
 class LaunchLog:
-    """Appends to a launch log; every method but `end` returns when its line is on disk.
+    """Writer of a launch log; every method except `end` returns when its line is on disk.
 
     Args:
         path: the log, made if it is not there, with the folders above it.
@@ -128,7 +128,7 @@ class LaunchLog:
             self._torn = _is_torn(self._descriptor)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
     def write_header(self, facts: Mapping[str, str]) -> None:
@@ -141,13 +141,13 @@ class LaunchLog:
         self._append("\n".join(lines))
 
     def begin(self, number: int, device: str, case: str, call: str, seed: int) -> None:
-        """Says that a launch comes next.
+        """Write that a launch comes next.
 
         Args:
-            number: its own in this log.
+            number: of the launch, unique in this log.
             device: where.
-            case: of which case.
-            call: what `render` gives.
+            case: its name.
+            call: the result of `render`.
             seed: the job's.
         """
         now = datetime.now(UTC)
@@ -155,11 +155,11 @@ class LaunchLog:
         self._append(f"begin {number} {time} {_escape(device, ' ')} {_escape(case, ' ')} {_escape(call)} seed={seed}")
 
     def end(self, number: int, elapsed_ms: float) -> None:
-        """Says that a launch came back after so many milliseconds on the device."""
+        """Write that a launch ended, and its time on the device."""
         self._append(f"end {number} {elapsed_ms:.3f} ms", durable=False)
 
     def fault(self, number: int, text: str) -> None:
-        """Says that a launch failed, and how."""
+        """Write that a launch failed."""
         self._append(f"fault {number} {_escape(text)}")
 
     def _append(self, line: str, *, durable: bool = True) -> None:
@@ -174,7 +174,7 @@ class LaunchLog:
 
 
 def read(path: Path) -> Log:
-    """Reads a launch log, whatever a crash left of it.
+    """Read a launch log, also one that a crash cut off.
 
     Raises:
         StorageError: it cannot be read.
@@ -196,7 +196,7 @@ def read(path: Path) -> Log:
 
 
 def render(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
-    """A launch as one line: `block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)`.
+    """Render a launch as one line: `block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)`.
 
     Args:
         launch: its kernel, geometry and arguments.
@@ -224,11 +224,11 @@ def _dim3(size: tuple[int, int, int]) -> str:
 def _parse(line: str) -> Event | None:
     if match := _BEGIN.fullmatch(line):
         number, time, device, case, call, seed = match.groups()
-        return Begin(int(number), time, _unescape(device), _unescape(case), _unescape(call), int(seed))
+        return LaunchBegin(int(number), time, _unescape(device), _unescape(case), _unescape(call), int(seed))
     if match := _END.fullmatch(line):
-        return End(int(match[1]), float(match[2]))
+        return LaunchEnd(int(match[1]), float(match[2]))
     if match := _FAULT.fullmatch(line):
-        return Fault(int(match[1]), _unescape(match[2]))
+        return LaunchFault(int(match[1]), _unescape(match[2]))
     return None
 
 
@@ -259,6 +259,6 @@ def _unescape(text: str) -> str:
 
 
 def _is_torn(descriptor: int) -> bool:
-    """Whether a crash left the last line without its end."""
+    """Whether the last line is incomplete, as a crash leaves it."""
     size = os.fstat(descriptor).st_size
     return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"

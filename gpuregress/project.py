@@ -1,4 +1,4 @@
-"""A project: the folder that holds jobs, baselines and runs, and its settings.
+"""Project: the folder of jobs, baselines and runs, and its settings.
 
 The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pyproject.toml:
 
@@ -62,13 +62,13 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a project may set.
+    """The settings of a project.
 
     Attributes:
-        timeout: seconds that a case may take where its job says nothing.
-        memory: bytes of device memory that a case may take where its job says nothing; None: half of this machine's.
+        timeout: time limit in seconds of a case whose job has none.
+        memory: bytes of device memory for a case whose job has no limit; None: half of this machine's.
         compare: dtype → the rule of its buffers where a job has none; not given: every bit.
-        keep_runs: how many runs are kept.
+        keep_runs: the number of runs that are kept.
     """
 
     timeout: float = 30.0
@@ -79,7 +79,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Where everything is; all paths absolute.
+    """The folders of a project; all paths are absolute.
 
     Attributes:
         root: the project's folder.
@@ -97,7 +97,7 @@ class Project:
 
 
 def find(start: Path) -> Project:
-    """The project that a folder or file belongs to.
+    """Find the project that a folder or file belongs to.
 
     Args:
         start: where to look first; then the folders above it.
@@ -122,7 +122,7 @@ def find(start: Path) -> Project:
 
 
 def _has_baselines(folder: Path) -> bool:
-    """Whether results were accepted here; git keeps no empty configs/, so they may outlive the last job."""
+    """Whether results were accepted here; a project without jobs has no configs/ in git."""
     return any(any((folder / "baselines").glob(f"{case}/baseline.yaml")) for case in ("*", "*/*"))
 
 
@@ -148,8 +148,8 @@ def _from_toml(path: Path) -> Document | None:
     except (ValueError, RecursionError) as error:
         if b"tool.gpuregress" not in content:
             return None  # another tool's business
-        said = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise JobErrors((JobError(path, None, "", f"cannot be read: {said}"),)) from None
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise JobErrors((JobError(path, None, "", f"cannot be read: {reason}"),)) from None
     tool = data.get("tool", {})
     if not isinstance(tool, dict) or "gpuregress" not in tool:
         return None
@@ -161,7 +161,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*=")
 
 
 def _toml_lines(text: str) -> dict[Key, int]:
-    """Tomllib gives no lines: the tables and assignments below [tool.gpuregress] are found by their look."""
+    """The lines of the keys below [tool.gpuregress], found by regular expressions: tomllib gives none."""
     lines: dict[Key, int] = {}
     table: Key | None = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -207,7 +207,7 @@ def _project(root: Path, document: Document | None) -> Project:
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    """Judges settings without pydantic: every command reads them, and it costs a tenth of a second to import."""
+    """Validator of settings; without pydantic, whose import costs every command a tenth of a second."""
 
     problems: Problems
 
@@ -224,13 +224,13 @@ class _Checker:
         return {name: item for name, item in value.items() if name in known}
 
     def folders(self, root: Path, value: Any) -> dict[str, Path]:
-        found = {}
+        folders = {}
         for name, text in self.mapping(("folders",), value, _below("folders.")).items():
             if not isinstance(text, str) or not text.strip() or "\0" in text:
                 self.problems.add(("folders", name), f"expected a folder such as {name}, got {show(text)}")
             else:
-                found[name] = root / text
-        return found
+                folders[name] = root / text
+        return folders
 
     def amount(self, key: Key, value: Any, read: Callable[[Any], Any]) -> Any:
         try:
@@ -247,7 +247,7 @@ class _Checker:
 
     def tolerances(self, value: Any) -> dict[str, Tolerance]:
         names = tuple(name for name in dtypes.known_names() if dtypes.parse(name).is_float)
-        found = {}
+        tolerances = {}
         for name, item in self.mapping(("compare",), value, names).items():
             given = self.mapping(("compare", name), item, _below("compare.DTYPE."))
             numbers = {}
@@ -258,5 +258,5 @@ class _Checker:
                     numbers[kind] = float(number)
             for key, text in loose(dtypes.parse(name), rtol=numbers.get("rtol"), atol=numbers.get("atol")):
                 self.problems.add(("compare", name, *key), text)
-            found[name] = Tolerance(**numbers)
-        return found
+            tolerances[name] = Tolerance(**numbers)
+        return tolerances

@@ -1,4 +1,4 @@
-"""A kernel source → the label that its dumps carry.
+"""Revision of a kernel source: the label that its dumps carry.
 
 In this order: an RCS-style keyword in the source; the last git commit that touched it or a file it includes, where the
 files are as that commit left them; the first 8 hex digits of the sources' hash. A file that git knows but that was
@@ -29,11 +29,11 @@ _MACRO = re.compile(
 
 
 def label(source: Path, inputs: SourceInputs) -> str:
-    """The source's own label: keyword, git, or hash.
+    """Determine the label of a source: keyword, git commit, or hash.
 
     Args:
         source: the kernel source.
-        inputs: what it is made of.
+        inputs: the files that it is made of.
 
     Raises:
         OSError: a file cannot be read.
@@ -42,7 +42,7 @@ def label(source: Path, inputs: SourceInputs) -> str:
 
 
 class Labels:
-    """The labels of one planning: git is asked once for a source that many jobs share."""
+    """Cache of labels while jobs are planned: git is asked once for a source that many jobs share."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[Path, ...], str], str] = {}
@@ -56,15 +56,15 @@ class Labels:
 
 
 def of_program(wanted: str, source_digest: str, program: Iterable[str | bytes]) -> tuple[str, str]:
-    """The label and digest of a source whose text does not tell all that it reads: what it was compiled to counts.
+    """The label and digest of a source whose inputs are not all known: the compiled program counts, too.
 
     Args:
         wanted: from `label`, or the job's own.
         source_digest: of the source's inputs.
-        program: all that tells the compiled program from others.
+        program: the parts of the compiled program.
 
     Returns:
-        The label that is wanted now, and the digest.
+        The label and the digest.
     """
     state = hashlib.sha256(source_digest.encode())
     for part in program:
@@ -74,7 +74,7 @@ def of_program(wanted: str, source_digest: str, program: Iterable[str | bytes]) 
 
 
 def resolve(wanted: str, source_digest: str, recorded: Callable[[str], Collection[str]]) -> tuple[str, str | None]:
-    """The label that is used: two different sources never share one.
+    """Make a label unique: two different sources never share one.
 
     Args:
         wanted: from `label`, or the job's own.
@@ -92,7 +92,7 @@ def resolve(wanted: str, source_digest: str, recorded: Callable[[str], Collectio
 
 
 def problem(text: str) -> str | None:
-    """Why a literal label cannot end a file's name; None if it can."""
+    """The reason why a label cannot end a file's name; None if it can."""
     if len(text) > MAX_LENGTH:
         return f"has {len(text)} characters: at most {MAX_LENGTH} are possible"
     if not _SAFE.fullmatch(text):
@@ -101,23 +101,23 @@ def problem(text: str) -> str | None:
 
 
 def keyword(source: Path) -> str | None:
-    """The revision that the source itself states, None if it does not."""
+    """The revision that the source itself states; None if it states none."""
     if source.suffix == ".cubin":
         return None
     text = source.read_text(encoding="utf-8", errors="replace")
-    found = _RCS.search(text) or _MACRO.search(text)
-    return found[1] if found and len(found[1]) <= MAX_LENGTH else None
+    match = _RCS.search(text) or _MACRO.search(text)
+    return match[1] if match and len(match[1]) <= MAX_LENGTH else None
 
 
 def git_label(inputs: SourceInputs) -> str | None:
-    """`g` and the short hash of the last commit that touched the files, None where git cannot vouch for all.
+    """`g` and the short hash of the last commit that touched the files; None if a file is not as committed.
 
-    The files' own bytes are held against the commit's: git's index, which can be told to overlook changes, and its
-    filters, which are programs that a repository names, are not asked.
+    The files' own bytes are compared with the commit's. Git's index could be told to overlook changes, and its filters
+    are programs that a repository names, so neither is used.
     """
     folder = inputs.files[0].parent
     real = [Path(os.path.realpath(path)) for path in inputs.files]
-    if any(str(found) != os.path.normpath(path) for found, path in zip(real, inputs.files, strict=True)):
+    if any(str(target) != os.path.normpath(path) for target, path in zip(real, inputs.files, strict=True)):
         return None  # which file a link means is in no commit of that file
     top = git.answer(folder, "rev-parse", "--show-toplevel")
     if top is None:
@@ -143,7 +143,7 @@ def _blobs(root: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def _blob_names(data: bytes) -> tuple[str, str]:
-    """What git calls a content, in a repository of SHA-1 or of SHA-256."""
+    """The object names of a content, in a repository of SHA-1 or of SHA-256."""
     blob = b"blob %d\0%s" % (len(data), data)
     return hashlib.sha1(blob, usedforsecurity=False).hexdigest(), hashlib.sha256(blob).hexdigest()
 
@@ -156,7 +156,7 @@ _DIGEST = re.compile(r"^ *-? *source: '?([0-9a-f]{64})'?$", re.MULTILINE)
 
 
 def record(runs: Path, labels: Collection[tuple[str, str, str]]) -> None:
-    """Remembers which source text a label stands for, so that no other text gets it.
+    """Record the source text of a label, so that no other text gets it.
 
     Args:
         runs: the project's folder of runs.
@@ -211,12 +211,12 @@ def _ledger(runs: Path) -> Mapping[tuple[str, str], frozenset[str]]:
 @lru_cache(maxsize=1)
 def _read_ledger(path: Path, _state: tuple[int, ...]) -> Mapping[tuple[str, str], frozenset[str]]:
     """Reads it once for all jobs of a plan, and again when it has changed: lines are only ever added."""
-    found: dict[tuple[str, str], set[str]] = {}
+    recorded: dict[tuple[str, str], set[str]] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         row = line.split("\t")
         if len(row) == 3:
-            found.setdefault((row[0], row[1]), set()).add(row[2])
-    return {key: frozenset(digests) for key, digests in found.items()}
+            recorded.setdefault((row[0], row[1]), set()).add(row[2])
+    return {key: frozenset(digests) for key, digests in recorded.items()}
 
 
 def _accepted(path: Path, wanted: str) -> set[str]:

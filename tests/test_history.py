@@ -49,7 +49,7 @@ def test_the_last_runs_and_how_many_cases_had_which_verdict(path: Path) -> None:
     with History(path) as history:
         history.add(summary("R1", {"a": "pass", "b": "pass", "c": "fault"}), "nightly")
         history.add(summary("R2", {"a": "pass"}, interrupted=True))
-        assert [(run.run, run.kind, run.interrupted, run.words) for run in history.runs()] == [
+        assert [(run.run, run.kind, run.interrupted, run.counts) for run in history.runs()] == [
             ("R2", "run", True, {"pass": 1}),
             ("R1", "nightly", False, {"fault": 1, "pass": 2}),
         ]
@@ -111,7 +111,7 @@ def test_a_locked_history_is_said(path: Path, monkeypatch: pytest.MonkeyPatch, k
         pass
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(f"BEGIN {kind}")
-    with pytest.raises(StorageError, match="another process holds the history"), History(path) as history:
+    with pytest.raises(StorageError, match="another process has locked the history"), History(path) as history:
         history.add(summary("R1", {"a": "pass"}))
     database.close()
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gpuregress import launchlog
 from gpuregress.errors import StorageError
-from gpuregress.launchlog import Begin, End, Event, Fault, LaunchLog
+from gpuregress.launchlog import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchLog
 from gpuregress.records import Argument, Buffer, Launch
 
 CALL = "block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)"
@@ -141,9 +141,9 @@ def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
 texts = st.text(max_size=20)
 LINES = settings(max_examples=40)  # each is a flush to disk
 events = st.one_of(
-    st.builds(Begin, st.integers(0, 2**40), st.just(""), texts, texts, texts, st.integers(-(2**63), 2**64)),
-    st.builds(End, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),
-    st.builds(Fault, st.integers(0, 2**40), texts),
+    st.builds(LaunchBegin, st.integers(0, 2**40), st.just(""), texts, texts, texts, st.integers(-(2**63), 2**64)),
+    st.builds(LaunchEnd, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),
+    st.builds(LaunchFault, st.integers(0, 2**40), texts),
 )
 
 
@@ -155,9 +155,9 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
         log = LaunchLog(path)
         log.write_header(head)
         for event in written:
-            if isinstance(event, Begin):
+            if isinstance(event, LaunchBegin):
                 log.begin(event.number, event.device, event.case, event.call, event.seed)
-            elif isinstance(event, End):
+            elif isinstance(event, LaunchEnd):
                 log.end(event.number, event.elapsed_ms)
             else:
                 log.fault(event.number, event.text)
@@ -167,7 +167,8 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
     assert found.header == head
     assert found.unreadable == ()
     untimed = [
-        Begin(e.number, "", e.device, e.case, e.call, e.seed) if isinstance(e, Begin) else e for e in found.events
+        LaunchBegin(e.number, "", e.device, e.case, e.call, e.seed) if isinstance(e, LaunchBegin) else e
+        for e in found.events
     ]
     assert untimed == written
 
@@ -222,4 +223,4 @@ def test_numbers_that_nobody_writes_are_unreadable(tmp_path: Path, line: str) ->
 
 def test_an_escape_of_no_character_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("fault 1 \\Uffffffff\n")
-    assert launchlog.read(tmp_path / "log").events == (launchlog.Fault(1, "\\Uffffffff"),)
+    assert launchlog.read(tmp_path / "log").events == (launchlog.LaunchFault(1, "\\Uffffffff"),)

@@ -61,12 +61,12 @@ def _width() -> int:
 
 
 def _print(found: Differences, root: Path | None) -> None:
-    from gpuregress.report import difference, terminal
+    from gpuregress.report import diff_screen, terminal
 
     for verdict in found.verdicts:
         status = "same" if verdict.status == "pass" else "differ"
         console.say(f"{status:<8} {verdict.case}", colour=terminal.colour(verdict.status))
-        for line in difference.screen(verdict, root):
+        for line in diff_screen.screen(verdict, root):
             console.say_spans((("  ", None), *line))
     shown = found.notes if len(found.notes) <= _MOST_NOTES + 1 else found.notes[:_MOST_NOTES]
     for note in shown:

@@ -12,7 +12,7 @@ from gpuregress.cli import console, context, values
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpuregress.history import Result, Run
+    from gpuregress.history import PastResult, PastRun
 
 LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T", "error": "E", "skip": "s"}
 
@@ -57,7 +57,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
     return 0
 
 
-def _trend(runs: Sequence[Run], results: Mapping[str, Sequence[Result]]) -> Iterator[dict[str, Any]]:
+def _trend(runs: Sequence[PastRun], results: Mapping[str, Sequence[PastResult]]) -> Iterator[dict[str, Any]]:
     """A row a case: its letters, its last time against its median, its last revision."""
     import statistics
 
@@ -83,7 +83,7 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
         console.say(line)
 
 
-def _run_row(run: Run) -> dict[str, Any]:
+def _run_row(run: PastRun) -> dict[str, Any]:
     from gpuregress.records import STATUSES
 
     return {
@@ -92,11 +92,11 @@ def _run_row(run: Run) -> dict[str, Any]:
         "device": run.device,
         "seconds": round(run.seconds, 2),
         "exit": run.exit_code,
-        "cases": ", ".join(f"{run.words[status]} {status}" for status in STATUSES if status in run.words),
+        "cases": ", ".join(f"{run.counts[status]} {status}" for status in STATUSES if status in run.counts),
     }
 
 
-def _result_row(result: Result) -> dict[str, Any]:
+def _result_row(result: PastResult) -> dict[str, Any]:
     return {
         "case": result.case,
         "run": result.run,

@@ -70,20 +70,20 @@ def _log(folder: Path, state: State) -> Log:
 
 
 def _line(event: object) -> str:
-    from gpuregress.launchlog import Begin, End
+    from gpuregress.launchlog import LaunchBegin, LaunchEnd
 
-    if isinstance(event, Begin):
+    if isinstance(event, LaunchBegin):
         return f"begin {event.number} {event.time} {event.device} {event.case} {event.call} seed={event.seed}"
-    if isinstance(event, End):
+    if isinstance(event, LaunchEnd):
         return f"end {event.number} {event.elapsed_ms:.3f} ms"
     return f"fault {getattr(event, 'number', '')} {getattr(event, 'text', '')}"
 
 
 def _document(run: str, log: Log) -> dict[str, object]:
-    from gpuregress.launchlog import Begin, End
+    from gpuregress.launchlog import LaunchBegin, LaunchEnd
     from gpuregress.records import to_json
 
-    kinds = {Begin: "begin", End: "end"}
+    kinds = {LaunchBegin: "begin", LaunchEnd: "end"}
     return {
         "run": run,
         "head": dict(log.header),

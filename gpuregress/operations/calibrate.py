@@ -1,4 +1,4 @@
-"""Calibration of a job's rules: its cases run many times on every device, and the results are compared."""
+"""Calibration of a job's rules from many runs of its cases on every device."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A run's summary as text for people and machines; judges nothing."""
+"""Reports of a run for people and programs: terminal, HTML, JUnit XML, JSON."""

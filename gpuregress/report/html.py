@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing else: no script, no font, no picture from elsewhere."""
+"""Report of a run as one self-contained HTML page, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import STATUSES, RunSummary
-from gpuregress.report import json_report
-from gpuregress.report.figure import figure
+from gpuregress.report import error_map_svg, json_report
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d2129; --soft: #5a6472; --line: #dde1e7; --card: #f6f7f9; --page: #fff;
@@ -43,10 +42,10 @@ def render(summary: RunSummary) -> str:
 
 
 def page(document: dict[str, Any]) -> str:
-    """The page of a results.json: the counts, what went wrong in full, what is new, then every case in a table.
+    """The page of a results.json: counts, failures in full, new cases, then a table of all cases.
 
     Args:
-        document: as it was read.
+        document: the content of the file.
     """
     title = escape(f"gpuregress {document['run']}")
     colours = "".join(
@@ -87,31 +86,31 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _summary(document: dict[str, Any]) -> Iterator[str]:
-    words = [entry["verdict"] for entry in document["cases"]]
-    found = [(status, words.count(status)) for status in STATUSES if status in words]
+    verdicts = [entry["verdict"] for entry in document["cases"]]
+    counts = [(status, verdicts.count(status)) for status in STATUSES if status in verdicts]
     stopped = "" if document["state"] == "finished" else f"{document['state']}, "
-    headline = _headline(found, len(document.get("missing", ())), document["exit_code"])
+    headline = _headline(counts, len(document.get("missing", ())), document["exit_code"])
     yield f"<h1>{escape(stopped.capitalize() + headline)}</h1>"
     yield (
         f'<p class="soft">run {escape(document["run"])} · {escape(document["started"])} · {escape(document["device"])}'
         f" · {document['seconds']:.2f} s · {escape(stopped + document['cut'])} exit code {document['exit_code']}</p>"
     )
-    yield '<div class="bar">' + "".join(f'<span class="{w}" style="flex:{n}"></span>' for w, n in found) + "</div>"
-    yield '<p class="counts">' + "".join(f'<span class="{status}">{n} {status}</span>' for status, n in found) + "</p>"
+    yield '<div class="bar">' + "".join(f'<span class="{w}" style="flex:{n}"></span>' for w, n in counts) + "</div>"
+    yield '<p class="counts">' + "".join(f'<span class="{status}">{n} {status}</span>' for status, n in counts) + "</p>"
 
 
 def _folded_notes(notes: Sequence[str]) -> Iterator[str]:
-    """The notes of the run; many are folded."""
+    """The notes of the run, folded where there are many."""
     if notes:
         state = "" if len(notes) > _MOST_SHOWN else " open"
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
         yield f"<h2>Notes</h2><details{state}><summary>{len(notes)} in all</summary><ul>{items}</ul></details>"
 
 
-def _headline(found: Sequence[tuple[str, int]], missing: int, exit_code: int) -> str:
-    number = sum(count for _, count in found)
-    failed = sum(count for status, count in found if status in _FAILED)
-    fresh = sum(count for status, count in found if status == "new")
+def _headline(counts: Sequence[tuple[str, int]], missing: int, exit_code: int) -> str:
+    number = sum(count for _, count in counts)
+    failed = sum(count for status, count in counts if status in _FAILED)
+    fresh = sum(count for status, count in counts if status == "new")
     cases = f"{number} case{'s' if number != 1 else ''}"
     gone = f"{missing} missing" if missing else ""
     if failed:
@@ -151,11 +150,11 @@ def _buffer(buffer: dict[str, Any]) -> Iterator[str]:
     for comparison in buffer["comparisons"]:
         if comparison["same"]:
             continue
-        said = comparison["message"] or f"{comparison['differing']} of {comparison['of']} differ"
+        message = comparison["message"] or f"{comparison['differing']} of {comparison['of']} differ"
         rule = f' <span class="soft">· rule: {escape(comparison["rule"])}</span>' if comparison["rule"] else ""
-        yield f"<p><b>{escape(buffer['name'])}</b> ({escape(comparison['against'])}): {escape(said)}{rule}</p>"
+        yield f"<p><b>{escape(buffer['name'])}</b> ({escape(comparison['against'])}): {escape(message)}{rule}</p>"
         yield from _list("Looks like", [finding["message"] for finding in comparison["findings"]])
-        yield from figure(comparison["numbers"].get("picture", {}))
+        yield from error_map_svg.svg(comparison["numbers"].get("picture", {}))
         yield from _elements(comparison)
     paths = [f"{kind}  {buffer[kind]}" for kind in ("dump", "baseline") if buffer[kind]]
     yield from _lines(paths)

@@ -1,4 +1,4 @@
-"""results.json: version 1 of the contract's document; fields may be added, none change meaning."""
+"""JSON report, results.json: version 1; fields may be added, none changes its meaning."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
 
 
 def _measured(outcome: Outcome | None) -> dict[str, Any]:
-    """What a device says besides: which card it is, every sample, the poison that was left, a tool's findings."""
+    """The measurements of a case: the card, timing samples, unwritten elements, the findings of a tool."""
     if outcome is None:
         return {}
-    told: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     if outcome.device is not None:
-        told["device_facts"] = {
+        measured["device_facts"] = {
             "model": outcome.device.model,
             "arch": outcome.device.arch,
             "driver": outcome.device.driver,
@@ -85,7 +85,7 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "overwritten": seen.overwritten,
         "orders": seen.orders,
     }
-    return told | {key: to_json(value) for key, value in published.items() if value}
+    return measured | {key: to_json(value) for key, value in published.items() if value}
 
 
 def _buffer(buffer: BufferVerdict) -> dict[str, Any]:

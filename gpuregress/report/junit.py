@@ -1,4 +1,4 @@
-"""JUnit XML, for CI servers: a test suite a job, a test case a case."""
+"""JUnit report: XML for CI servers, one test suite for each job."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def render(summary: RunSummary) -> str:
 
 
 def _is_accounted_for(summary: RunSummary) -> bool:
-    """Whether some test case of the report fails: a run that failed is never a file that is all green."""
+    """Whether some test case of the report fails; else a failed run gets a test case of its own."""
     return bool(summary.missing) or any(verdict.exit_code for verdict in summary.verdicts)
 
 
 def _whole_run(summary: RunSummary) -> TestCase:
     case = TestCase("the run", classname="gpuregress")
-    said = _clean("\n".join(summary.notes))
-    case.result = [Error(said.partition("\n")[0] or "no case was run", f"exit code {summary.exit_code}")]
-    case.result[0].text = said
+    notes = _clean("\n".join(summary.notes))
+    case.result = [Error(notes.partition("\n")[0] or "no case was run", f"exit code {summary.exit_code}")]
+    case.result[0].text = notes
     return case
 
 

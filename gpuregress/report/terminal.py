@@ -1,4 +1,4 @@
-"""A run for the eye: a line a case, what differs and where, and the command that accepts it."""
+"""Terminal report: a line for each case, the differences, and the commands that accept them."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ FULL_TEXT = "report.txt"
 
 
 def colour(status: str) -> str | None:
-    """The colour of a verdict; None for what is none."""
+    """The colour of a status; None for other text."""
     return next((colour for known, colour in COLOURS.items() if known == status), None)
 
 
 def case_line(verdict: Verdict) -> str:
     """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
     line = f"{verdict.status:<8} {verdict.case}  {verdict.seconds:.3f} s"
-    said = verdict.reason or _passed(verdict)
-    return one_line(f"{line}  {said}" if said else line)
+    reason = verdict.reason or _passed(verdict)
+    return one_line(f"{line}  {reason}" if reason else line)
 
 
 def _passed(verdict: Verdict) -> str:
-    """What a case passed, where that is not just its baseline."""
+    """The references that a case agrees with, where that is not its baseline alone."""
     if verdict.status != "pass" or verdict.against in ((), ("baseline",)):
         return ""
     names = " and ".join(f"its {name}" if name != "verify" else "verify" for name in verdict.against)
@@ -58,7 +58,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
     Args:
         summary: the run.
         root: the project's; paths below it are shown relative to it.
-        verbose: tell the details of cases that passed, too.
+        verbose: with the details of cases that passed.
     """
     troubled = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]
     rows = [(verdict.job, row) for verdict in troubled for row in _rows(verdict)]
@@ -77,19 +77,20 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
 
 
 def full(summary: RunSummary, *, root: Path) -> str:
-    """The report with nothing left out: a line a case, then all of `closing`."""
+    """The whole report: a line for each case, then all of `closing`."""
     return visible("\n".join([*map(case_line, summary.verdicts), *closing(summary, root=root, verbose=True)])) + "\n"
 
 
 def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
-    """Each case's details under its name; a lone reason stands in its case's line already.
+    """The details of each case under its name, unless its line has them already.
 
-    Not verbose: the first few, of different jobs before more of one, and none for what is only new.
+    Not verbose: the first few, one of each job before a second of any, and none of new cases.
     """
     quiet = () if verbose else ("pass", "skip", "new")
-    told = [(verdict, details(verdict, root)) for verdict in summary.verdicts if verdict.status not in quiet]
-    told = [(verdict, lines) for verdict, lines in told if lines and lines != [verdict.reason]]
-    picked, more = _by_job([(one.job, (one, lines)) for one, lines in told], len(told) if verbose else _MOST_DETAILED)
+    blocks = [(verdict, details(verdict, root)) for verdict in summary.verdicts if verdict.status not in quiet]
+    blocks = [(verdict, lines) for verdict, lines in blocks if lines and lines != [verdict.reason]]
+    most = len(blocks) if verbose else _MOST_DETAILED
+    picked, more = _by_job([(one.job, (one, lines)) for one, lines in blocks], most)
     for verdict, lines in picked:
         yield ""
         yield f"{verdict.status} {verdict.case}"
@@ -101,29 +102,29 @@ def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
 
 
 def _by_job(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry], dict[str, int]]:
-    """At most so many, every job's first before any job's second, in their old order; and how many of each are left."""
-    places: dict[str, int] = {}
+    """At most `most` entries in their order, one of each job before a second of any; and job → the number left out."""
+    ranks: Counter[str] = Counter()
     ranked = []
     for at, (job, _) in enumerate(entries):
-        ranked.append((places.setdefault(job, 0), at))
-        places[job] += 1
+        ranked.append((ranks[job], at))
+        ranks[job] += 1
     chosen = {at for _, at in sorted(ranked)[:most]}
     left = Counter(job for at, (job, _) in enumerate(entries) if at not in chosen)
     return [entry for at, (_, entry) in enumerate(entries) if at in chosen], dict(left)
 
 
 def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
-    """What is wrong, short enough to be read in a mail: the counts, each failure in a line, then a few notes.
+    """A summary for a mail: the counts, a line for each failure, then a few notes.
 
-    The gravest failures come first, and of many every job's first before any job's second.
+    The most severe failures come first, and of many one of each job before a second of any.
     """
     yield counts(summary)
     where = f"{shown(summary.folder, root)}/{FULL_TEXT}"
-    said = [(_job_of(one.case), line) for one in summary.missing for line in one.lines]
+    lines = [(_job_of(one.case), line) for one in summary.missing for line in one.lines]
     failed = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]
     failed.sort(key=lambda verdict: (verdict.status == "new", -verdict.exit_code))
-    said += [(verdict.job, case_line(verdict)) for verdict in failed]
-    picked, more = _by_job(said, _MOST_FAILURES)
+    lines += [(verdict.job, case_line(verdict)) for verdict in failed]
+    picked, more = _by_job(lines, _MOST_FAILURES)
     yield from picked
     if more:
         yield f"… and {sum(more.values())} more failures of {_few(list(more))} (all in {where})"
@@ -132,16 +133,16 @@ def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
 
 
 def missing_lines(summary: RunSummary) -> tuple[str, ...]:
-    """What is said of the cases that are gone."""
+    """The lines on missing cases."""
     return tuple(line for one in summary.missing for line in one.lines)
 
 
 def note_lines(notes: Sequence[str], most: int, where: str) -> Iterator[str]:
-    """`note: …` for a few, one of each kind before a second of any; then how many there are, and where they stand.
+    """`note: …` for a few, one of each job before a second of any; then the number of all, and their file.
 
     Args:
         notes: all of them.
-        most: so many are shown.
+        most: the number that is shown.
         where: the file that has them all.
     """
     picked, more = _by_job([(_job_of(note.partition(" ")[0]), note) for note in notes], most)
@@ -171,7 +172,7 @@ def counts(summary: RunSummary) -> str:
 
 
 def how_to_accept(summary: RunSummary) -> Iterator[str]:
-    """The exact commands that make this run's new and differing dumps the baselines; none where they could not work."""
+    """The commands that accept this run's new and differing dumps; none where they could not work."""
     if not summary.is_kept:
         return
     for status, text in (("differ", "to accept what differs"), ("new", "to accept what is new")):
@@ -188,13 +189,13 @@ def how_to_accept(summary: RunSummary) -> Iterator[str]:
 
 
 def _would_help(verdict: Verdict) -> bool:
-    """Whether accepting changes anything: a failed check or reference fails again, whatever the baseline is."""
+    """Whether accepting changes anything; a failed check or reference fails with any baseline."""
     failed = [c.against for buffer in verdict.buffers for c in buffer.comparisons if not c.same]
     return verdict.status == "new" or "baseline" in failed
 
 
 def details(verdict: Verdict, root: Path | None = None) -> list[str]:
-    """All that is known of one case, a line each; first what else changed since its baseline."""
+    """All details of one case, a line each; first the changes since its baseline."""
     lines = [f"changed since the baseline: {change}" for change in verdict.changes]
     if verdict.reason and not any(buffer.status == "differ" for buffer in verdict.buffers):
         lines.append(verdict.reason)
@@ -227,13 +228,13 @@ def shown(path: str, root: Path | None) -> str:
 
 
 def telling(buffer: BufferVerdict) -> Comparison | None:
-    """The comparison that says most: the first that is not the same, else the first; None without any."""
+    """The main comparison: the first that is not the same, else the first; None without any."""
     failed = [comparison for comparison in buffer.comparisons if not comparison.same]
     return next(iter(failed or buffer.comparisons), None)
 
 
 def element_text(element: Element, against: str = "baseline") -> str:
-    """`[5].x: 1.5, was 1.25 (rel 0.2)`; what a check finds wrong has nothing beside it."""
+    """`[5].x: 1.5, was 1.25 (rel 0.2)`; the finding of a check has no second value."""
     where = f"[{element.index}]{'.' + element.part if element.part else ''}"
     errors = [
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
@@ -260,18 +261,18 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
 
 
 def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
-    told: dict[tuple[str, ...], str] = {}
+    shown_before: dict[tuple[str, ...], str] = {}
     for comparison in buffer.comparisons:
         if comparison.same:
             continue
-        said = comparison.message or f"{comparison.differing} of {comparison.of} differ"
+        message = comparison.message or f"{comparison.differing} of {comparison.of} differ"
         lines = tuple(_comparison_details(comparison))
-        # A reference mostly says word for word what the baseline said.
-        before = told.setdefault((said, *lines), comparison.against)
+        # The comparison with a reference mostly has the same text as that with the baseline.
+        before = shown_before.setdefault((message, *lines), comparison.against)
         if before != comparison.against:
             yield f"{buffer.name} ({comparison.against}): the same as against the {before}"
             continue
-        yield f"{buffer.name} ({comparison.against}): {said}"
+        yield f"{buffer.name} ({comparison.against}): {message}"
         yield from lines
     if buffer.dump:
         yield f"  dump      {shown(buffer.dump, root)}"
@@ -284,8 +285,8 @@ def _comparison_details(comparison: Comparison) -> Iterator[str]:
         yield f"  rule: {comparison.rule}"
     yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
     if comparison.worst is not None:
-        place = comparison.numbers.get("place")
+        position = comparison.numbers.get("place")
         worst = element_text(comparison.worst, comparison.against)
-        yield f"  worst {worst}{f', at {place}' if place else ''}"
+        yield f"  worst {worst}{f', at {position}' if position else ''}"
     others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]
     yield from (f"  {element_text(element, comparison.against)}" for element in others)

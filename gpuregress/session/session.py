@@ -1,6 +1,6 @@
-"""Session of one run: the first worker loads its libraries while the parent loads its own and reads the jobs.
+"""Session of one run: the first worker starts while the parent loads its libraries and the jobs.
 
-Nothing is imported here that the first worker's start can do without: it waits for all of it.
+Only modules that the start of a worker needs are imported here, because it waits for all of them.
 """
 
 from __future__ import annotations

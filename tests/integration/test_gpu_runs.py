@@ -80,7 +80,7 @@ def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> No
     timed = fakes.case("double", name="fake/timed", settings=CaseSettings(timing=TimingLoop(1, 2)), repeat=2)
     summary = run(project, timed, fakes.case("double"), poison="twice")
     log = launchlog.read(Path(summary.folder) / "launch.log")
-    begun = [event.number for event in log.events if isinstance(event, launchlog.Begin)]
+    begun = [event.number for event in log.events if isinstance(event, launchlog.LaunchBegin)]
     assert begun == list(range(1, 9))
     assert any("the median of 2 samples" in remark for remark in summary.remarks)
     assert any("out: 1 of 8 elements were never written: [7]" in remark for remark in summary.remarks)

@@ -105,7 +105,7 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert outcome.fault.position == 1
     assert not outcome.dumps
     log = launchlog.read(tmp_path / "launch.log")
-    assert isinstance(log.events[-1], launchlog.Fault)
+    assert isinstance(log.events[-1], launchlog.LaunchFault)
     assert not log.unfinished
 
 
@@ -260,7 +260,7 @@ def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
 def test_the_log_names_the_device_by_its_label(tmp_path: Path, label: str) -> None:
     run(fakes.case("double"), tmp_path, device_label=label)
     event = launchlog.read(tmp_path / "launch.log").events[0]
-    assert isinstance(event, launchlog.Begin)
+    assert isinstance(event, launchlog.LaunchBegin)
     assert event.device == (label or "cpu")
 
 

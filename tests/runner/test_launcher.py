@@ -35,7 +35,7 @@ def test_launches_are_numbered_and_logged_before_they_begin(log: LaunchLog, tmp_
         done += [launch.kernel for launch, _ in runner.run(case.launches, fakes.program(), fakes.FakeModule(), memory)]
     assert (runner.current, runner.position, runner.number) == (6, 1, 7)
     events = launchlog.read(tmp_path / "launch.log").events
-    assert [event.number for event in events if isinstance(event, launchlog.Begin)] == [5, 6]
+    assert [event.number for event in events if isinstance(event, launchlog.LaunchBegin)] == [5, 6]
     assert not launchlog.read(tmp_path / "launch.log").unfinished
 
 

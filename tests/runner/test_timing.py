@@ -41,7 +41,7 @@ def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
     assert timing.kernels_ms == {"double": (1.0,) * 5}
     assert (timing.median_ms, timing.clock) == (1.0, "wall time of the launches")
     assert len(outcome.launches) == 2
-    begun = [e.number for e in launchlog.read(tmp_path / "launch.log").events if isinstance(e, launchlog.Begin)]
+    begun = [e.number for e in launchlog.read(tmp_path / "launch.log").events if isinstance(e, launchlog.LaunchBegin)]
     assert begun == list(range(1, 17))
     assert case.launch_numbers == 16
 

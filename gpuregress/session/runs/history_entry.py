@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from gpuregress.errors import NothingToDo, StorageError
-from gpuregress.history import History, Kind, Result, Run
+from gpuregress.history import History, Kind, PastResult, PastRun
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
 
@@ -38,7 +38,7 @@ def record(project: Project, summary: RunSummary, kind: Kind) -> tuple[str, ...]
         return (f"this run is not in the history: {error}",)
 
 
-def runs(project: Project, last: int) -> tuple[Run, ...]:
+def runs(project: Project, last: int) -> tuple[PastRun, ...]:
     """The last runs, the oldest first.
 
     Raises:
@@ -52,7 +52,7 @@ def runs(project: Project, last: int) -> tuple[Run, ...]:
     return tuple(reversed(found))
 
 
-def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, tuple[Result, ...]]:
+def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, tuple[PastResult, ...]]:
     """The last results of each case, the oldest first.
 
     Args:
@@ -64,7 +64,7 @@ def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, 
         NothingToDo: no run ever had such a case.
         StorageError: the history cannot be read.
     """
-    found: dict[str, tuple[Result, ...]] = {}
+    found: dict[str, tuple[PastResult, ...]] = {}
     with _open(project) as history:
         for result in history.results(last=last):
             found[result.case] = (result, *found.get(result.case, ()))

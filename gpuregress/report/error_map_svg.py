@@ -1,4 +1,4 @@
-"""A buffer's errors as an inline SVG for the page: a strip of bins along it, or a heat map of two dimensions."""
+"""Error map of a buffer as inline SVG: a strip of bins, or a heat map of two dimensions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuregress.escapes import visible_html as escape
-from gpuregress.report import picture
+from gpuregress.report import error_map_text
 
 _COLOURS = ("#1a9850", "#66bd63", "#a6d96a", "#d9ef8b", "#fee08b", "#fdae61", "#f46d43", "#d73027")
-"""Green to red, one a level of `picture.level`."""
+"""Green to red, one a level of `error_map_text.level`."""
 _NAN, _SAME = "#d63fd0", "currentColor"
 _WIDTH, _STRIP_HEIGHT, _ROW_HEIGHT = 720, 24, 12
 
 
-def figure(drawn: Mapping[str, Any]) -> Iterator[str]:
-    """The picture with its legend; nothing where there is none.
+def svg(error_map: Mapping[str, Any]) -> Iterator[str]:
+    """The map with its legend; nothing where there is none.
 
     Args:
-        drawn: `numbers["picture"]` of a comparison: a `heat_map`, a `strip`, or both.
+        error_map: `numbers["picture"]` of a comparison: a `heat_map`, a `strip`, or both.
     """
-    profile = drawn.get("heat_map") or drawn.get("strip")
+    profile = error_map.get("heat_map") or error_map.get("strip")
     if not profile:
         return
     shape = [int(extent) for extent in profile["shape"]]
@@ -35,25 +35,25 @@ def figure(drawn: Mapping[str, Any]) -> Iterator[str]:
 
 def _cells(profile: Mapping[str, Any], columns: int) -> Iterator[str]:
     largest = [float(error) for error in profile["largest"]]
-    low, high = picture.ends(largest)
+    low, high = error_map_text.ends(largest)
     bins = zip(largest, profile["differing"], profile["of"], strict=True)
     for at, (error, differing, of) in enumerate(bins):
-        place = f'x="{at % columns}" y="{at // columns}" width="1" height="1"'
+        rectangle = f'x="{at % columns}" y="{at // columns}" width="1" height="1"'
         if not differing:
-            yield f'<rect {place} fill="{_SAME}" fill-opacity=".08"/>'
+            yield f'<rect {rectangle} fill="{_SAME}" fill-opacity=".08"/>'
             continue
-        said = f"{differing} of {of} differ, error up to {error:.3g}" if math.isfinite(error) else "NaN or infinity"
-        yield f'<rect {place} fill="{_colour(error, low, high)}"><title>{escape(said)}</title></rect>'
+        title = f"{differing} of {of} differ, error up to {error:.3g}" if math.isfinite(error) else "NaN or infinity"
+        yield f'<rect {rectangle} fill="{_colour(error, low, high)}"><title>{escape(title)}</title></rect>'
 
 
 def _colour(error: float, low: float, high: float) -> str:
     if not math.isfinite(error):
         return _NAN
-    return _COLOURS[picture.level(error, low, high) if error > 0 else 0]
+    return _COLOURS[error_map_text.level(error, low, high) if error > 0 else 0]
 
 
 def _legend(profile: Mapping[str, Any], *, is_map: bool) -> str:
-    low, high = picture.ends([float(error) for error in profile["largest"]])
+    low, high = error_map_text.ends([float(error) for error in profile["largest"]])
     what = "the buffer, its last axis to the right" if is_map else "the buffer from its first element to its last"
     sizes = f"; errors {low:.2g} (green) to {high:.2g} (red)" if high > low else f"; error {high:.2g}" if high else ""
     has_nan = any(not math.isfinite(float(error)) for error in profile["largest"])

@@ -1,4 +1,7 @@
-"""Two revisions of a buffer on one screen: how many differ, the worst, what it looks like, the first side by side."""
+"""Screen of `diff`: one buffer at two revisions.
+
+It shows the count, the worst element, the diagnosis, an error map, and the first elements side by side.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpuregress.records import BufferVerdict, Comparison, Element, Verdict
-from gpuregress.report import picture, terminal
+from gpuregress.report import error_map_text, terminal
 
 _MOST_SHOWN = 8
 
 
-def screen(verdict: Verdict, root: Path | None = None) -> Iterator[picture.Line]:
-    """The lines of one case; a buffer that is the same takes one.
+def screen(verdict: Verdict, root: Path | None = None) -> Iterator[error_map_text.Line]:
+    """The lines of one case; a buffer that is equal takes one.
 
     Args:
         verdict: from `operations.diff`.
@@ -36,37 +39,37 @@ def _same(comparison: Comparison) -> str:
 
 def _different(
     buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None
-) -> Iterator[str | picture.Line]:
+) -> Iterator[str | error_map_text.Line]:
     yield f"{buffer.name}: {comparison.message or f'{comparison.differing} of {comparison.of} differ'}"
     yield f"  rule       {comparison.rule}"
     yield from (f"  {line}" for line in both_verdicts(comparison))
     if comparison.worst is not None:
-        place = comparison.numbers.get("place")
-        yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {place}' if place else ''}"
+        position = comparison.numbers.get("place")
+        yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {position}' if position else ''}"
     for number, finding in enumerate(comparison.findings):
         yield f"  {'looks like' if not number else '':<10} {finding.message}"
-    yield from _pictures(comparison)
+    yield from _error_map(comparison)
     yield from (f"  {line}" for line in _side_by_side(comparison, verdict))
-    for word, path in (("before", buffer.baseline), ("after", buffer.dump)):
+    for label, path in (("before", buffer.baseline), ("after", buffer.dump)):
         if path:
-            yield f"  {word:<10} {terminal.shown(path, root)}"
+            yield f"  {label:<10} {terminal.shown(path, root)}"
 
 
 def both_verdicts(comparison: Comparison) -> Iterator[str]:
-    """In order, and as a multiset: the same values in other places are told apart from other values."""
+    """The verdict in order and the verdict as a multiset: moved values are no other values."""
     if comparison.changed:
         yield f"in order   the bits of {comparison.changed} of {comparison.of} differ"
     if comparison.multiset_same is not None:
-        said = "the same values, in other places" if comparison.multiset_same else "other values, too"
-        yield f"any order  {said}"
+        values = "the same values, in other places" if comparison.multiset_same else "other values, too"
+        yield f"any order  {values}"
 
 
-def _pictures(comparison: Comparison) -> Iterator[picture.Line]:
-    found = comparison.numbers.get("picture", {})
-    if "heat_map" in found:
-        yield from picture.heat_map(found["heat_map"])
-    elif "strip" in found:
-        yield from picture.strip(found["strip"])
+def _error_map(comparison: Comparison) -> Iterator[error_map_text.Line]:
+    error_map = comparison.numbers.get("picture", {})
+    if "heat_map" in error_map:
+        yield from error_map_text.heat_map(error_map["heat_map"])
+    elif "strip" in error_map:
+        yield from error_map_text.strip(error_map["strip"])
 
 
 def _side_by_side(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
@@ -83,5 +86,5 @@ def _side_by_side(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
 def _row(element: Element) -> tuple[str, ...]:
     where = f"[{element.index}]{'.' + element.part if element.part else ''}"
     errors = (element.absolute, element.relative, element.ulp)
-    told = ("" if error is None else f"{error:.3g}" if isinstance(error, float) else str(error) for error in errors)
-    return (where, element.expected or "nothing", element.actual or "nothing", *told)
+    cells = ("" if error is None else f"{error:.3g}" if isinstance(error, float) else str(error) for error in errors)
+    return (where, element.expected or "nothing", element.actual or "nothing", *cells)

@@ -1,4 +1,7 @@
-"""A buffer's errors as a strip or a small heat map of characters, green to red on a scale of powers of ten."""
+"""Error map of a buffer as characters: a strip of bins, or a small heat map.
+
+Colours go from green to red on a logarithmic scale.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _SAME_COLOUR = 240
 
 
 def strip(profile: Mapping[str, Any]) -> Iterator[Line]:
-    """A line of bins along the buffer, and a line that says what its signs mean.
+    """A line of bins along the buffer, and its legend.
 
     Args:
         profile: `{"shape": [bins], "largest": […], "differing": […], "of": […]}`, errors as numbers or `inf`.
@@ -41,7 +44,7 @@ def heat_map(profile: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def level(error: float, low: float, high: float) -> int:
-    """The level of an error, 0 to 7, by its logarithm between the smallest and the largest that there is."""
+    """The level of an error, 0 to 7, by its logarithm between the smallest and the largest error."""
     if high <= low:
         return len(LEVELS) - 1
     share = (math.log10(error) - math.log10(low)) / (math.log10(high) - math.log10(low))
@@ -49,7 +52,7 @@ def level(error: float, low: float, high: float) -> int:
 
 
 def ends(largest: Sequence[float]) -> tuple[float, float]:
-    """The smallest and the largest error of all bins, zeros and what is not finite left out; zeros where none is."""
+    """The smallest and the largest error of all bins that is finite and not zero; zeros where there is none."""
     finite = [error for error in largest if math.isfinite(error) and error > 0]
     return (min(finite), max(finite)) if finite else (0.0, 0.0)
 
@@ -75,14 +78,14 @@ def _legend(profile: Mapping[str, Any]) -> str:
     low, high = ends(largest)
     sizes = [int(size) for size in profile["of"]]
     each = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-    said = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]
+    parts = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]
     if high > low:
-        said.append(f"{LEVELS[0]} error {low:.2g} … {LEVELS[-1]} {high:.2g}")
+        parts.append(f"{LEVELS[0]} error {low:.2g} … {LEVELS[-1]} {high:.2g}")
     elif high:
-        said.append(f"{LEVELS[-1]} error {high:.2g}")
+        parts.append(f"{LEVELS[-1]} error {high:.2g}")
     if any(not math.isfinite(error) for error in largest):
-        said.append(f"{NOT_A_NUMBER} NaN or infinity")
-    return ", ".join(said)
+        parts.append(f"{NOT_A_NUMBER} NaN or infinity")
+    return ", ".join(parts)
 
 
 def _coloured(signs: Sequence[tuple[str, int]]) -> Line:

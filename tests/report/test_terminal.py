@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.escapes import one_line
+from gpuregress.records import BufferVerdict, RunSummary
+from gpuregress.report import terminal
+from tests.report.samples import DIFFERENT, summary, verdict
+
+ROOT = Path("/p")
+
+
+def closing(run: RunSummary, *, verbose: bool = False) -> str:
+    return "\n".join(terminal.closing(run, root=ROOT, verbose=verbose))
+
+
+def test_the_closing_report_tells_case_buffer_count_worst_finding_and_paths() -> None:
+    text = closing(summary())
+    assert re.search(
+        r"^reduce/differ +sum +3 of 8 +\[5\]: 1\.5, was 1\.25 \(abs 0\.25, rel 0\.2, ulp 2097152\) +tail$",
+        text,
+        re.MULTILINE,
+    )
+    for part in (
+        "changed since the baseline: seed 1 → 2",
+        "looks like: the tail from element 5 on",
+        "at block (1,0,0), thread (5,0,0)",
+        "dump      runs/r/dumps/reduce/sum.1.5",
+        "baseline  baselines/reduce/sum.1.4",
+        "note: the baseline gone has no case any more",
+        "7 cases in 1.50 s on cpu: 1 pass, 1 differ, 1 new, 1 fault, 1 timeout, 1 error, 1 skip",
+        "to accept what differs: gpuregress accept --run 20261120T020000Z-3f2a reduce/differ",
+        "to accept what is new: gpuregress accept --run 20261120T020000Z-3f2a reduce/new",
+        "hello <&>",
+    ):
+        assert part in text
+
+
+def test_a_reference_that_says_what_the_baseline_said_is_not_told_twice() -> None:
+    def told(**changes: Any) -> list[str]:
+        reference = dataclasses.replace(DIFFERENT, against="reference", **changes)
+        both = BufferVerdict("sum", "differ", comparisons=(DIFFERENT, reference))
+        return [line.strip() for line in terminal.details(verdict("differ", buffers=(both,)))]
+
+    assert "sum (reference): the same as against the baseline" in told()
+    assert sum("looks like" in line for line in told()) == 1
+    assert "sum (reference): 2 of 8 differ" in told(differing=2)
+    assert sum("looks like" in line for line in told(differing=2)) == 2
+
+
+def test_many_new_cases_are_accepted_with_one_short_command() -> None:
+    run = dataclasses.replace(summary(), verdicts=tuple(verdict("new", case=f"reduce/{n}") for n in range(20)))
+    text = closing(run)
+    assert "gpuregress accept --run 20261120T020000Z-3f2a --new-only" in text
+    assert len(text.splitlines()) < 6
+
+
+def test_many_differences_are_cut_and_the_cut_is_said() -> None:
+    differ = summary().verdicts[1]
+    run = dataclasses.replace(
+        summary(), verdicts=tuple(dataclasses.replace(differ, case=f"reduce/{n}") for n in range(25))
+    )
+    assert "… and 15 more (15 of reduce), all in full in runs/20261120T020000Z-3f2a/report.txt" in closing(run)
+    assert "… and" not in closing(run, verbose=True)
+    assert terminal.full(run, root=ROOT).count("looks like: the tail") == 25
+
+
+def test_where_many_differ_every_job_is_shown_before_more_of_one() -> None:
+    differ = summary().verdicts[1]
+    many = [dataclasses.replace(differ, case=f"reduce/{n}") for n in range(300)]
+    last = dataclasses.replace(differ, job="scan", case="scan/n=7")
+    text = closing(dataclasses.replace(summary(), verdicts=(*many, last)))
+    assert "\ndiffer scan/n=7\n" in text
+    assert "… and 261 more of reduce\n" in text
+    assert len(text.splitlines()) < 200
+
+
+def test_one_screen_is_one_screen() -> None:
+    run = dataclasses.replace(summary(), verdicts=tuple(verdict("fault", case=f"reduce/{n}") for n in range(500)))
+    lines = list(terminal.one_screen(run, root=ROOT))
+    assert len(lines) <= 40
+    assert "500 fault" in lines[0]
+    assert any("more" in line for line in lines)
+
+
+@given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=6))
+def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
+    lines = list(terminal.table(("first", "second"), rows))
+    rows = [(one_line(left), one_line(right)) for left, right in rows]
+    assert len(lines) == len(rows) + 1
+    for (left, right), line in zip(rows, lines[1:], strict=True):
+        width = max(len("first"), *(len(row[0]) for row in rows))
+        assert line == f"{left:<{width}}  {right:<{max(6, *(len(row[1]) for row in rows))}}".rstrip()
