@@ -28,15 +28,14 @@ from gpuregress.records import Check, Comparison, Element, Rule
 
 @dataclass(frozen=True, slots=True)
 class CheckedBuffer:
-    """What is checked.
+    """The buffer under check.
 
     Attributes:
         array: flat, `element_type.storage`.
-        element_type: what it holds.
+        element_type: of its elements.
         shape: of the buffer.
-        inputs: buffer name → what it held before the first launch, flat.
-        case: handed to the user's function.
-        function: called in place of the one that a `python` check names, if given.
+        inputs: buffer name → its contents before the first launch, flat.
+        case: argument of the user's function.
     """
 
     array: Array
@@ -44,17 +43,16 @@ class CheckedBuffer:
     shape: tuple[int, ...]
     inputs: Mapping[str, Array] = field(default_factory=dict)
     case: Any = None
-    function: user_functions.Function | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check says.
+    """Result of a check.
 
     Attributes:
-        message: "" where the property holds.
-        broken: which elements break it; None where none is to blame.
-        worst: the one that breaks it most, where the property has degrees.
+        message: "" if the property holds.
+        broken: mask of the elements that break it; None if the property is of the whole buffer.
+        worst: the element that breaks it most, if the property has degrees.
     """
 
     message: str = ""
@@ -71,47 +69,43 @@ def run(
     buffer: str = "",
     shape: tuple[int, ...] | None = None,
     case: Any = None,
-    function: user_functions.Function | None = None,
 ) -> Comparison:
-    """Checks one property.
+    """Check one property.
 
     Args:
         check: a name from `CHECKS` and its setting.
         array: any shape, `element_type.storage`.
-        element_type: what it holds.
+        element_type: of its elements.
         inputs: buffer name → its contents before the first launch, for `permutation` and `equals`.
         buffer: the buffer's name.
         shape: elements along each axis; None: the array's.
-        case: handed to the user's function.
-        function: in place of the one that a `python` check names.
+        case: argument of the user's function.
 
     Returns:
         A Comparison against `check`; `first` has the first few elements that break the property as `actual`, and
         `worst` the one that is farthest outside of a range.
     """
-    subject = CheckedBuffer(
-        np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case, function
-    )
-    found = _found(subject, check)
+    subject = CheckedBuffer(np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case)
+    result = _result(subject, check)
     rule = check.name if check.setting is None or check.setting is True else f"{check.name}: {check.setting}"
-    count = 0 if found.broken is None else int(np.count_nonzero(found.broken))
+    count = 0 if result.broken is None else int(np.count_nonzero(result.broken))
     return Comparison(
         buffer,
         "check",
         rule,
-        same=not found.message,
+        same=not result.message,
         identical=False,
         of=len(subject.array),
         differing=count,
-        worst=None if found.worst is None else _element(subject, found.worst),
-        first=_first(subject, found.broken),
-        message=f"{check.name}: {found.message}" if found.message else "",
+        worst=None if result.worst is None else _element(subject, result.worst),
+        first=_first(subject, result.broken),
+        message=f"{check.name}: {result.message}" if result.message else "",
     )
 
 
-def _found(subject: CheckedBuffer, check: Check) -> CheckResult:
+def _result(subject: CheckedBuffer, check: Check) -> CheckResult:
     if check.name not in CHECKS:
-        return CheckResult(f"{check.name!r} is no check")
+        return CheckResult(f"unknown check {check.name!r}")
     return (
         CHECKS[check.name](subject, check.setting)
         if len(subject.array)
@@ -125,14 +119,14 @@ def _first(subject: CheckedBuffer, broken: Mask | None) -> tuple[Element, ...]:
     return tuple(_element(subject, int(at)) for at in np.flatnonzero(broken)[:FIRST])
 
 
-def _element(subject: CheckedBuffer, at: int) -> Element:
-    columns = zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True)
-    return Element(at, "", "", " ".join(word(column, at, part.scalar) for part, column in columns))
+def _element(subject: CheckedBuffer, index: int) -> Element:
+    columns = subject.element_type.part_columns(subject.array)
+    return Element(index, "", "", " ".join(word(column, index, part.scalar) for part, column in columns))
 
 
 def _any_part(subject: CheckedBuffer, test: Callable[[Array, Scalar], Mask]) -> Mask:
     broken = np.zeros(len(subject.array), np.bool_)
-    for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
+    for part, column in subject.element_type.part_columns(subject.array):
         broken |= test(column, part.scalar)
     return broken
 
@@ -147,7 +141,7 @@ def _finite(subject: CheckedBuffer, _setting: Any) -> CheckResult:
 
 
 def _nonzero(subject: CheckedBuffer, setting: Any) -> CheckResult:
-    """At least so many elements have a part that is a number other than 0."""
+    """At least `setting` elements have a part that is a number other than 0."""
     wanted = 1 if setting is None or setting is True else setting
     count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
     return (
@@ -174,14 +168,14 @@ def _range(subject: CheckedBuffer, setting: Any) -> CheckResult:
             return np.asarray(~((numbers >= low) & (numbers <= high)))  # so that NaN is outside
         return _integers_outside(column, low, high)
 
-    found = _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
-    return found if found.broken is None else dataclasses.replace(found, worst=_farthest(subject, low, high))
+    result = _share(_any_part(subject, outside), f"are outside [{low:g}, {high:g}]")
+    return result if result.broken is None else dataclasses.replace(result, worst=_farthest(subject, low, high))
 
 
 def _farthest(subject: CheckedBuffer, low: float, high: float) -> int:
-    """The element farthest outside of a range; a NaN is outside of every one, and farther than any number."""
+    """The element farthest outside of a range; a NaN is farther outside than any number."""
     off = np.zeros(len(subject.array))
-    for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
+    for part, column in subject.element_type.part_columns(subject.array):
         with np.errstate(all="ignore"):
             numbers = dtypes.to_float(column, part.scalar).astype(np.float64)
             outside = np.maximum(np.maximum(low - numbers, numbers - high), 0.0)
@@ -205,7 +199,7 @@ def _sum(subject: CheckedBuffer, setting: Any) -> CheckResult:
     """|sum - value| <= atol + rtol |value|; integers are added exactly, floats in float64 with pairwise rounding."""
     wanted = setting if isinstance(setting, Mapping) else {"value": setting}
     value, rtol, atol = wanted["value"], wanted.get("rtol", 0.0), wanted.get("atol", 0.0)
-    for part, column in zip(subject.element_type.parts, subject.element_type.columns(subject.array), strict=True):
+    for part, column in subject.element_type.part_columns(subject.array):
         total = exact_sum(column, part.scalar)
         if not abs(total - value) <= atol + rtol * abs(value):
             name = f"{part.name} sums" if part.name else "sums"
@@ -237,7 +231,7 @@ def _unique(subject: CheckedBuffer, _setting: Any) -> CheckResult:
     broken = np.ones(len(hashes), np.bool_)
     broken[first] = False
     repeated = int(np.count_nonzero(count > 1))
-    return CheckResult(f"{repeated} values stand more than once", broken) if repeated else CheckResult()
+    return CheckResult(f"{repeated} duplicate values", broken) if repeated else CheckResult()
 
 
 def _all_equal(subject: CheckedBuffer, setting: Any) -> CheckResult:
@@ -249,20 +243,20 @@ def _all_equal(subject: CheckedBuffer, setting: Any) -> CheckResult:
 
 
 def _is_not(column: Array, scalar: Scalar, value: Any) -> Mask:
-    """Where a column does not hold a value, which is rounded to the scalar as a fill's is; NaN is NaN, -0 is 0."""
+    """Where a column does not hold a value, which is rounded as a fill's is; NaN equals NaN, -0 equals 0."""
     wanted = dtypes.to_float(conversion.stored(np.array([value]), scalar), scalar)[0]
     numbers = dtypes.to_float(column, scalar)
     return np.asarray((numbers != wanted) & ~(ordinals.is_nan(column, scalar) & (wanted != wanted)))  # noqa: PLR0124
 
 
 def _not_a_number(subject: CheckedBuffer) -> CheckResult | None:
-    """NaN has no place in an order and equals nothing: a buffer that holds one is neither sorted nor all equal."""
-    found = _share(_any_part(subject, ordinals.is_nan), "are NaN")
-    return found if found.message else None
+    """NaN is unordered and equals nothing: a buffer with one is neither sorted nor all equal."""
+    result = _share(_any_part(subject, ordinals.is_nan), "are NaN")
+    return result if result.message else None
 
 
 def _steps(subject: CheckedBuffer, *, falling: bool, strict: bool) -> Mask:
-    """Where an element is not after the one before it; the first part decides."""
+    """Where an element is out of order with the one before it; the first part decides."""
     column, scalar = subject.element_type.columns(subject.array)[0], subject.element_type.parts[0].scalar
     keys = ordinals.keys(column, scalar, merge_zeros=True)
     before, after = (keys[1:], keys[:-1]) if falling else (keys[:-1], keys[1:])
@@ -293,7 +287,7 @@ def _equals(subject: CheckedBuffer, setting: Any) -> CheckResult:
 
 
 def _against_input(subject: CheckedBuffer, name: Any, rule: Rule) -> CheckResult:
-    """Compares with what another buffer held before the first launch."""
+    """Compare with the contents of another buffer before the first launch."""
     if name not in subject.inputs:
         known = ", ".join(subject.inputs) or "none"
         return CheckResult(f"there is no input {name!r}; there is {known}")
@@ -304,13 +298,15 @@ def _against_input(subject: CheckedBuffer, name: Any, rule: Rule) -> CheckResult
             f"{subject.element_type.name}"
         )
     request = ComparisonRequest("", subject.element_type, (len(other),), rule, "check")
-    found = comparators.compare(request, other, subject.array)
-    if found.same:
+    compared = comparators.compare(request, other, subject.array)
+    if compared.same:
         return CheckResult()
     if rule.order == "any":
-        return CheckResult(f"{found.only_actual} values are not in {name}, {found.only_expected} of its are missing")
+        return CheckResult(
+            f"{compared.only_actual} values are not in {name}, {compared.only_expected} of its are missing"
+        )
     return CheckResult(
-        f"{found.differing} of {found.of} are not what {name} was",
+        f"{compared.differing} of {compared.of} are not what {name} was",
         row_hash.rows(other, subject.element_type) != _hashes(subject),
     )
 
@@ -318,9 +314,9 @@ def _against_input(subject: CheckedBuffer, name: Any, rule: Rule) -> CheckResult
 def _python(subject: CheckedBuffer, setting: Any) -> CheckResult:
     """The user's f(array, case) → bool or (bool, message)."""
     try:
-        function = subject.function or user_functions.load(str(setting))
-    except UsageError as wrong:
-        return CheckResult(str(wrong))
+        function = user_functions.load(str(setting))
+    except UsageError as error:
+        return CheckResult(str(error))
     shaped = user_functions.for_user(subject.array.reshape(subject.shape), subject.element_type)
     good, message = user_functions.answer(function, shaped, subject.case)
     return CheckResult() if good else CheckResult(message or "says no")

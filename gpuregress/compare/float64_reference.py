@@ -1,4 +1,4 @@
-"""A buffer against a gold standard in float64, of which some value is between two numbers of the buffer's own dtype."""
+"""Comparison in float64 with a reference that the buffer's own dtype would round."""
 
 from __future__ import annotations
 
@@ -20,53 +20,53 @@ from gpuregress.records import Comparison, Element, Rule
 
 
 class InFloat64:
-    """A comparison in order under way, in float64, where neither side is rounded.
+    """Streaming comparison in order, in float64, so that neither side is rounded.
 
     Args:
-        request: what to compare and how; without `ulp`, which counts steps of the buffer's own dtype.
+        request: the buffer and the rule; without `ulp`, which counts steps of the buffer's own dtype.
     """
 
     def __init__(self, request: ComparisonRequest) -> None:
-        self._request, self._between = request, ""
+        self._request, self._inexact = request, ""
         wide = dataclasses.replace(request, element_type=dtypes.widened(request.element_type))
         self._run = InOrder(wide, every=True)
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> None:
-        """Takes the next rows, all of them.
+        """Add the next rows, all of them.
 
         Args:
-            indices: their places in the buffer.
-            expected: `dtypes.widened` of the request's element type, one dimension: the gold standard.
-            actual: `request.element_type.storage`: this run's.
+            indices: their indices in the buffer.
+            expected: `dtypes.widened` of the request's element type, one dimension: the reference.
+            actual: `request.element_type.storage`.
         """
         self._run.add(indices, expected, conversion.widened(actual, self._request.element_type))
-        self._between = self._between or _between(self._request, expected, int(indices[0]))
+        self._inexact = self._inexact or _first_inexact(self._request, expected, int(indices[0]))
 
     def finish(self) -> Comparison:
-        """The comparison of all rows that were given."""
-        return _told(self._request, self._run.finish(), self._between)
+        """The comparison of all rows."""
+        return _result(self._request, self._run.finish(), self._inexact)
 
 
 def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares whole arrays in float64, where the rule does not do so in order.
+    """Compare whole arrays in float64, for rules that do not compare in order.
 
     Args:
         request: as for `InFloat64`.
-        expected: the gold standard, flat or shaped.
-        actual: this run's, the same.
+        expected: the reference, flat or shaped.
+        actual: the same.
     """
     wide = dtypes.widened(request.element_type)
     expected, actual = expected.reshape(-1), actual.reshape(-1)
     in_float64 = conversion.widened(actual, request.element_type)
     as_wide = dataclasses.replace(request, element_type=wide)
     if request.rule.verify:
-        return user_functions.verify(as_wide, expected, in_float64, seen=(actual, request.element_type))
-    return _told(request, comparators.compare(as_wide, expected, in_float64), _between(request, expected, 0))
+        return user_functions.verify(as_wide, expected, in_float64, unconverted=(actual, request.element_type))
+    return _result(request, comparators.compare(as_wide, expected, in_float64), _first_inexact(request, expected, 0))
 
 
-def _told(request: ComparisonRequest, compared: Comparison, between: str) -> Comparison:
+def _result(request: ComparisonRequest, compared: Comparison, inexact: str) -> Comparison:
     if not compared.same and _is_exact(request.rule):
-        compared = dataclasses.replace(compared, message=f"{compared.message}; {between}")
+        compared = dataclasses.replace(compared, message=f"{compared.message}; {inexact}")
     return _without_steps(compared)
 
 
@@ -74,31 +74,31 @@ def _is_exact(rule: Rule) -> bool:
     return Bound.of_rule(rule).is_exact and not (rule.metric or rule.statistics)
 
 
-def _between(request: ComparisonRequest, expected: Array, start: int) -> str:
-    """The first value that the buffer's dtype has not, and what to do about it; "" where all are its own.
+def _first_inexact(request: ComparisonRequest, expected: Array, start: int) -> str:
+    """Describe the first reference value that is not exact in the buffer's dtype; "" if all are.
 
     Args:
-        request: what is compared.
-        expected: some rows of the gold standard.
-        start: the place of the first of them in the buffer.
+        request: the buffer and the rule.
+        expected: some rows of the reference.
+        start: the index of the first of them.
     """
     wide, element = dtypes.widened(request.element_type), request.element_type
     back = conversion.widened(conversion.narrowed(expected, element), element)
     columns = zip(wide.parts, wide.columns(expected), wide.columns(back), element.parts, strict=True)
-    found = [
+    inexact = [
         (int(rows[0]), word(before, int(rows[0]), wider.scalar), part.scalar.name)
         for wider, before, after, part in columns
         if (rows := np.flatnonzero(changed(before, after, wider.scalar))).size
     ]
-    if not found:
+    if not inexact:
         return ""
-    row, value, dtype = min(found)
+    row, value, dtype = min(inexact)
     where = f"[{start + row}] of the {request.against}"
     return f"{where}, {value}, is not exact in {dtype}: return {dtype}, or give a tolerance or ulp"
 
 
 def _without_steps(compared: Comparison) -> Comparison:
-    """Steps between float64s mean nothing to a buffer of another dtype."""
+    """Remove ULPs: steps between float64s mean nothing to a buffer of another dtype."""
     numbers: dict[str, Any] = {
         name: value for name, value in compared.numbers.items() if name not in ("max_ulp", "ulp_histogram")
     }

@@ -38,6 +38,18 @@ def rows(
     return state
 
 
+def differences(expected: Array, actual: Array, element_type: ElementType) -> tuple[int, bool]:
+    """Count the rows that differ in order, and tell whether both sides hold the same multiset of rows.
+
+    Args:
+        expected: one dimension, `element_type.storage`.
+        actual: as many rows.
+        element_type: how to read them.
+    """
+    e, a = rows(expected, element_type), rows(actual, element_type)
+    return int(np.count_nonzero(e != a)), bool(e.sum() == a.sum())
+
+
 def total(array: Array, element_type: ElementType, *, merge_zeros: bool = False) -> int:
     """The sum of the rows' hashes modulo 2^64."""
     return int(rows(array, element_type, merge_zeros=merge_zeros).sum(dtype=np.uint64))

@@ -1,18 +1,19 @@
-"""What is wrong with a rule, before anything runs: a comparison that cannot be right, or that can never fail."""
+"""Validation of rules before anything runs: comparisons that cannot be right, or that can never fail."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from gpuregress.compare.rules.description import sigmas_of
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Outliers, Rule
 from gpuregress.tolerances import Unsound, loose, over_largest
 
 
 def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:
-    """All that is wrong with a rule for this type, each with the keys below the rule; none if it is sound.
+    """Find the problems of a rule for an element type, each with the keys below the rule.
 
     Args:
         rule: as the job gives it.
@@ -20,12 +21,12 @@ def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:
     """
     if rule.verify:
         return []
-    said = [*_numbers(rule), *_bounds(rule, element_type), *_order(rule, element_type), *_statistics(rule)]
-    return said or list(_too_loose(rule, element_type))
+    problems = [*_numbers(rule), *_bounds(rule, element_type), *_order(rule, element_type), *_statistics(rule)]
+    return problems or list(_too_loose(rule, element_type))
 
 
 def validate_sample(rule: Rule, count: int) -> list[Unsound]:
-    """What is wrong with a rule for a buffer of so many elements: a p-value that no sample of that size can reach.
+    """Find the problems of a rule for a buffer's size: a p-value that no sample of that size can reach.
 
     Args:
         rule: as the job gives it.
@@ -48,7 +49,7 @@ def _numbers(rule: Rule) -> list[Unsound]:
     given |= {("metric", name): limit for name, limit in rule.metric.items()}
     if rule.outliers is not None:
         given |= {("outliers", name): getattr(rule.outliers, name) for name in ("fraction", "rtol", "atol")}
-    said: list[Unsound] = [
+    problems: list[Unsound] = [
         (key, f"is {value}: it must be 0 or more, and finite: with infinity the comparison could never fail")
         for key, value in given.items()
         if value is not None and not (math.isfinite(value) and value >= 0)
@@ -57,51 +58,51 @@ def _numbers(rule: Rule) -> list[Unsound]:
         from gpuregress.compare.metrics.error_norms import METRICS  # noqa: PLC0415 - as above
 
         text = f"is no metric: {', '.join(METRICS)}"
-        said += [(("metric", name), text) for name in rule.metric if name not in METRICS]
-    return said
+        problems += [(("metric", name), text) for name in rule.metric if name not in METRICS]
+    return problems
 
 
 def _bounds(rule: Rule, element_type: ElementType) -> list[Unsound]:
-    said: list[Unsound] = []
+    problems: list[Unsound] = []
     if rule.ulp is not None and not element_type.is_float:
         text = f"counts steps between floats, and {element_type.name} holds none: use atol"
-        said.append((("ulp",), text))
+        problems.append((("ulp",), text))
     if all(part.scalar.kind == "bool" for part in element_type.parts):
         given = [name for name in ("rtol", "atol") if getattr(rule, name) is not None]
         text = "means nothing to booleans, which are equal or not"
-        said += [((name,), text) for name in (*given[:1], *(["metric"] if rule.metric else []))]
+        problems += [((name,), text) for name in (*given[:1], *(["metric"] if rule.metric else []))]
     if rule.nan == "never" and not element_type.is_float:
-        said.append((("nan",), f"never means nothing to {element_type.name}, which knows no NaN"))
+        problems.append((("nan",), f"never means nothing to {element_type.name}, which knows no NaN"))
     if rule.outliers is not None:
-        said += _outliers(rule, rule.outliers)
-    return said
+        problems += _outliers(rule, rule.outliers)
+    return problems
 
 
 def _outliers(rule: Rule, outliers: Outliers) -> list[Unsound]:
-    said: list[Unsound] = []
+    problems: list[Unsound] = []
     if rule.rtol is None and rule.atol is None and rule.ulp is None:
-        said.append((("outliers",), "need a first bound: rtol, atol or ulp"))
+        problems.append((("outliers",), "need a first bound: rtol, atol or ulp"))
     if outliers.fraction >= 1:
-        said.append((("outliers", "fraction"), f"is {outliers.fraction:g}: every element may be one"))
+        problems.append((("outliers", "fraction"), f"is {outliers.fraction:g}: every element may be one"))
     if outliers.rtol < (rule.rtol or 0) and outliers.atol <= (rule.atol or 0):
-        said.append((("outliers",), "have a bound that is tighter than the first one: it must be wider"))
-    return said
+        problems.append((("outliers",), "have a bound that is tighter than the first one: it must be wider"))
+    return problems
 
 
 def _order(rule: Rule, element_type: ElementType) -> list[Unsound]:
-    said: list[Unsound] = []
+    problems: list[Unsound] = []
     if rule.key:
         from gpuregress.compare.unordered.record_matching import key_parts  # noqa: PLC0415 - as above
 
         try:
             key_parts(element_type, rule.key)
         except ValueError as wrong:
-            said.append((("key",), str(wrong)))
+            problems.append((("key",), str(wrong)))
     many = rule.order == "any" and len(element_type.parts) > 1
     if rule.metric and many and not rule.key and rule.rtol is None and rule.atol is None and rule.ulp is None:
         text = "of records in any order needs a bound or key columns to tell which belong together"
-        said.append((("metric",), text))
-    return said
+        problems.append((("metric",), text))
+    return problems
 
 
 def _statistics(rule: Rule) -> list[Unsound]:
@@ -109,29 +110,24 @@ def _statistics(rule: Rule) -> list[Unsound]:
         return []
     from gpuregress.compare import sample_statistics  # noqa: PLC0415 - as above
 
-    said: list[Unsound] = []
+    problems: list[Unsound] = []
     for name, setting in rule.statistics.items():
         if setting is None:
             continue
         key = ("statistics", name)
         if name not in sample_statistics.STATISTICS:
-            said.append((key, f"is no statistic: {', '.join(sample_statistics.STATISTICS)}"))
+            problems.append((key, f"is no statistic: {', '.join(sample_statistics.STATISTICS)}"))
         elif name == "ks":
             if not 0 < _number(setting) < 1:
-                said.append((key, "is the smallest p-value that passes: over 0 and under 1"))
-        elif not 0 < _number(sampling_setting(setting)) < math.inf:
-            said.append(((*key, "sigmas"), "must be over 0 and finite"))
-        elif _number(sampling_setting(setting)) > _MOST_SIGMAS:
-            text = f"is {sampling_setting(setting):g}, over {_MOST_SIGMAS:g}: it could hardly fail"
-            said.append(((*key, "sigmas"), text))
+                problems.append((key, "is the smallest p-value that passes: over 0 and under 1"))
+        elif not 0 < _number(sigmas_of(setting)) < math.inf:
+            problems.append(((*key, "sigmas"), "must be over 0 and finite"))
+        elif _number(sigmas_of(setting)) > _MOST_SIGMAS:
+            text = f"is {sigmas_of(setting):g}, over {_MOST_SIGMAS:g}: it could hardly fail"
+            problems.append(((*key, "sigmas"), text))
     if (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
-        said.append((("statistics",), "stand in place of the element's bound: give one of the two"))
-    return said
-
-
-def sampling_setting(setting: Any) -> Any:
-    """The number in `{sigmas: 4}`, or the setting itself."""
-    return setting.get("sigmas") if isinstance(setting, Mapping) else setting
+        problems.append((("statistics",), "stand in place of the element's bound: give one of the two"))
+    return problems
 
 
 def _number(setting: Any) -> float:
@@ -139,7 +135,7 @@ def _number(setting: Any) -> float:
 
 
 def _too_loose(rule: Rule, element_type: ElementType) -> Iterator[Unsound]:
-    """Bounds and metrics that no finite value of ordinary data breaks."""
+    """Find bounds and metrics that no finite value of ordinary data breaks."""
     yield from loose(element_type, rtol=rule.rtol, atol=rule.atol, ulp=rule.ulp, exact=rule.key)
     if rule.outliers is not None:
         second = loose(element_type, rtol=rule.outliers.rtol, atol=rule.outliers.atol, exact=rule.key)

@@ -1,4 +1,4 @@
-"""Results that are random by design: the baseline holds a sample, and the samples are compared.
+"""Statistical tests for results that are random by design: both sides are samples of a distribution.
 
 * `mean: {sigmas: s}`: |m1 - m2| <= s sqrt(v1/n1 + v2/n2), Welch's statistic.
 * `variance: {sigmas: s}`: |v1 - v2| <= s sqrt(V1 + V2), where V = (m4 - v^2 (n - 3)/(n - 1)) / n is the variance of a
@@ -10,8 +10,8 @@ A run's own spread counts for no more than three times the baseline's (as a stan
 1e30 would make its standard error as large as the distance of the means. A run of equal numbers has another variance
 than any that vary.
 
-NaN and infinities are left out and counted; where only one side has any, or one has more of them than chance explains,
-the samples differ.
+NaN and infinities are left out and counted. If only one side has any, or one has more than chance explains, the samples
+differ.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from gpuregress.compare import row_hash
 from gpuregress.compare.metrics.difference_statistics import finite
 from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description
+from gpuregress.compare.rules.description import sigmas_of
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Part
 from gpuregress.ordinals import Array
@@ -42,7 +43,7 @@ _MAX_SPREAD = 3.0
 
 @dataclass(frozen=True, slots=True)
 class NumericSample:
-    """The numbers of one part of one side.
+    """The finite numbers of one part of one side.
 
     Attributes:
         values: float64, finite.
@@ -69,24 +70,22 @@ class NumericSample:
 
 
 def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Comparison:
-    """Compares two samples by the statistics of the rule, each part by itself.
+    """Compare two samples by the statistics of the rule, each part by itself.
 
     Args:
-        request: what to compare and how.
+        request: the buffer and the rule.
         expected: one dimension, `request.element_type.storage`.
         actual: the same.
     """
     kind, rule = request.element_type, request.rule
     problems: list[str] = []
     numbers: dict[str, Any] = {}
-    columns = zip(kind.columns(expected), kind.columns(actual), strict=True)
-    for part, (e, a) in zip(kind.parts, columns, strict=True):
-        said, figures = _compare_part(rule.statistics, sample(e, part), sample(a, part))
+    for part, e, a in kind.column_pairs(expected, actual):
+        of_part, figures = _compare_part(rule.statistics, sample(e, part), sample(a, part))
         name = f"{part.name}: " if part.name else ""
-        problems += [name + line for line in said]
+        problems += [name + problem for problem in of_part]
         numbers[part.name or "value"] = figures
-    here, there = row_hash.rows(expected, kind), row_hash.rows(actual, kind)
-    changed = int(np.count_nonzero(here != there))
+    changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=not problems,
         rule=description.rule(rule),
@@ -94,7 +93,7 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
         identical=changed == 0,
         changed=changed,
         differing=request.total if problems else 0,
-        multiset_same=bool(here.sum() == there.sum()),
+        multiset_same=multiset_same,
         message="; ".join(problems),
     )
 
@@ -112,23 +111,23 @@ def _compare_part(
     figures: dict[str, Any] = {"left_out": {"expected": expected.left_out, "actual": actual.left_out}}
     if min(expected.count, actual.count) < 2:
         return [f"cannot be compared: {actual.count} numbers here, {expected.count} in the baseline"], figures
-    said = []
+    problems = []
     if _other_share(expected, actual):
-        said.append(f"{actual.left_out} NaN or infinite here, {expected.left_out} in the baseline")
+        problems.append(f"{actual.left_out} NaN or infinite here, {expected.left_out} in the baseline")
     largest = max(float(np.abs(side.values).max()) for side in (expected, actual))
     for name, setting in statistics.items():
         if setting is None:
             continue
         if name != "ks" and largest and not _SMALL < largest < _LARGE:
-            said.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
+            problems.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
             continue
         problem, figures[name] = STATISTICS[name](expected, actual, setting)
-        said += [problem] if problem else []
-    return said, figures
+        problems += [problem] if problem else []
+    return problems, figures
 
 
 def _other_share(expected: NumericSample, actual: NumericSample) -> bool:
-    """Whether NaN and infinities are more frequent on one side than chance explains, or on one side only."""
+    """Tell whether NaN and infinities are more frequent on one side than chance explains, or on one side only."""
     if expected.left_out == actual.left_out:
         return False
     if not (expected.left_out and actual.left_out):
@@ -142,24 +141,20 @@ def _other_share(expected: NumericSample, actual: NumericSample) -> bool:
 def _mean(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
     spread = min(actual.variance, _MAX_SPREAD**2 * expected.variance)
     error = math.sqrt(expected.variance / expected.count + spread / actual.count)
-    return _sigmas("mean", expected.mean, actual.mean, error, sigmas_of(setting))
+    return _sigmas("mean", expected.mean, actual.mean, error, float(sigmas_of(setting)))
 
 
 def _variance(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
-    mine = _variance_of_variance(expected)
-    error = math.sqrt(mine + min(_variance_of_variance(actual), _MAX_SPREAD**4 * mine)) if actual.variance else 0.0
-    return _sigmas("variance", expected.variance, actual.variance, error, sigmas_of(setting))
+    allowed = _variance_of_variance(expected)
+    spread = min(_variance_of_variance(actual), _MAX_SPREAD**4 * allowed)
+    error = math.sqrt(allowed + spread) if actual.variance else 0.0
+    return _sigmas("variance", expected.variance, actual.variance, error, float(sigmas_of(setting)))
 
 
 def _variance_of_variance(one: NumericSample) -> float:
     n, variance = one.count, one.variance
     fourth = float(((one.values - one.mean) ** 4).mean())
     return max(0.0, (fourth - variance**2 * (n - 3) / (n - 1)) / n)
-
-
-def sigmas_of(setting: Any) -> float:
-    """The limit in `{sigmas: 4}`, or a plain number."""
-    return float(setting["sigmas"] if isinstance(setting, Mapping) else setting)
 
 
 def _sigmas(name: str, expected: float, actual: float, error: float, limit: float) -> tuple[str, dict[str, Any]]:
@@ -184,18 +179,22 @@ def _ks(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[s
     return f"Kolmogorov-Smirnov distance {distance:.4g} has p = {p:.3g}, under {float(setting):g}", figures
 
 
-def ks_distance(first: Floats, second: Floats) -> float:
+def ks_distance(expected: Floats, actual: Floats) -> float:
     """The largest gap between the empirical distribution functions of two samples."""
-    one, two = np.sort(first), np.sort(second)
-    both = np.concatenate([one, two])
-    here = np.searchsorted(one, both, side="right") / len(one)
-    there = np.searchsorted(two, both, side="right") / len(two)
-    return float(np.abs(here - there).max())
+    both = np.concatenate([expected, actual])
+    e, a = (np.searchsorted(np.sort(side), both, side="right") / len(side) for side in (expected, actual))
+    return float(np.abs(e - a).max())
 
 
-def ks_p_value(distance: float, first: int, second: int) -> float:
-    """The chance of so large a distance between samples of one distribution, asymptotically."""
-    effective = math.sqrt(first * second / (first + second))
+def ks_p_value(distance: float, expected: int, actual: int) -> float:
+    """The asymptotic probability of a distance at least this large between samples of one distribution.
+
+    Args:
+        distance: between the empirical distribution functions.
+        expected: numbers in one sample.
+        actual: numbers in the other.
+    """
+    effective = math.sqrt(expected * actual / (expected + actual))
     scaled = (effective + 0.12 + 0.11 / effective) * distance
     if scaled < 0.2:
         return 1.0  # 1 - 1e-12, where the series converges slowly

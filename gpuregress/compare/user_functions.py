@@ -1,7 +1,7 @@
-"""The user's own functions: `file.py:function`, loaded, called, and held to what they promise.
+"""Functions of the user, `file.py:function`: loading, calling and validating their results.
 
-A function that raises, returns nothing, or returns something that is no answer is a failure with that said: an array
-that happens to be true must never pass.
+A function that raises an error or does not return a bool fails its check: an array that happens to be true must never
+pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 def load(path: str) -> Function:
-    """The function that `/abs/file.py:function` names.
+    """Load the function `/abs/file.py:function`.
 
     Raises:
         UsageError: no such file or function, or the file cannot be imported; the message says which.
@@ -36,25 +36,25 @@ def load(path: str) -> Function:
 
 
 def for_user(array: Array, element_type: ElementType) -> Array:
-    """A copy as a user's function gets it: bfloat16 as float32, vectors with their lanes as the last axis."""
+    """Copy an array for a user's function: bfloat16 as float32, vectors with their lanes as the last axis."""
     if element_type.name == "bfloat16":
         return np.array(dtypes.to_float(array, element_type.parts[0].scalar))
     lanes = tuple(part.name for part in element_type.parts)
     if array.dtype.names is not None and not element_type.name.startswith("{") and lanes[0] == "x":
-        columns = zip(element_type.parts, element_type.columns(array), strict=True)
+        columns = element_type.part_columns(array)
         return np.stack([dtypes.to_float(column, part.scalar) for part, column in columns], axis=-1)
     return np.array(array)
 
 
 def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
-    """Calls a function that says yes or no.
+    """Call a predicate of the user.
 
     Args:
         function: returns a bool, or (bool, message).
-        arguments: what it gets.
+        arguments: of the call.
 
     Returns:
-        Its answer and its message ("" for none); whatever is no answer is False with a message saying so.
+        Its answer and its message ("" for none); False with a message for an error or another result.
     """
     try:
         returned = function(*arguments)
@@ -64,14 +64,14 @@ def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
         return bool(returned[0]), str(returned[1])
     if isinstance(returned, bool | np.bool_):
         return bool(returned), "" if returned else f"{_name(function)} says no"
-    return False, f"{_name(function)} returned {_what(returned)}, not a bool or (bool, message)"
+    return False, f"{_name(function)} returned {_describe(returned)}, not a bool or (bool, message)"
 
 
 def _name(function: Function) -> str:
     return str(getattr(function, "__name__", function))
 
 
-def _what(returned: Any) -> str:
+def _describe(returned: Any) -> str:
     if returned is None:
         return "nothing"
     if isinstance(returned, np.ndarray):
@@ -83,35 +83,30 @@ def verify(
     request: ComparisonRequest,
     expected: Array,
     actual: Array,
-    function: Function | None = None,
-    seen: tuple[Array, ElementType] | None = None,
+    unconverted: tuple[Array, ElementType] | None = None,
 ) -> Comparison:
-    """The user's own comparison, in place of every rule.
+    """Compare by the user's `verify` function, in place of every rule.
 
     Args:
         request: its `rule.verify` names the function, its `case` is the third argument.
         expected: `request.element_type.storage`, flat.
         actual: the same.
-        function: what to call; None: loaded by its name.
-        seen: `actual` in the buffer's own type, where that is another: what the function is given.
+        unconverted: `actual` in the buffer's own type, if that is another: the function's argument.
     """
     kind = request.element_type
-    sides = (expected, kind), seen or (actual, kind)
+    sides = (expected, kind), unconverted or (actual, kind)
     shaped = [for_user(side.reshape(request.shape), of) for side, of in sides]
     try:
-        called = function or load(str(request.rule.verify))
-    except UsageError as wrong:
-        same, message = False, str(wrong)
-    else:
-        same, message = answer(called, *shaped, request.case)
-    here, there = row_hash.rows(expected, kind), row_hash.rows(actual, kind)
-    changed = int(np.count_nonzero(here != there))
+        same, message = answer(load(str(request.rule.verify)), *shaped, request.case)
+    except UsageError as error:
+        same, message = False, str(error)
+    changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=same,
         rule=description.rule(request.rule),
         identical=changed == 0,
         changed=changed,
         differing=0 if same else changed,
-        multiset_same=bool(here.sum() == there.sum()),
+        multiset_same=multiset_same,
         message=message,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,16 +87,17 @@ def test_inputs_that_are_not_there_or_do_not_fit() -> None:
     assert "long has 4 elements" in found("permutation", "long", [1, 2, 3]).message
 
 
-def test_the_users_check() -> None:
-    def half(values: Any, case: Any) -> Any:
-        return bool(values.shape == (2, 1) and case == "case"), "as told"
-
+def test_the_users_check(tmp_path: Path) -> None:
+    module = tmp_path / "mine.py"
+    module.write_text(
+        "def half(values, case): return bool(values.shape == (2, 1) and case == 'case'), 'as told'\n"
+        "def array(values, case): return values\n"
+    )
     kind = dtypes.parse("float32")
     values = np.zeros((2, 1), np.float32)
-    assert checks.run(Check("python", "f"), values, kind, case="case", function=half).same
-    failed = checks.run(Check("python", "f"), values, kind, case="other", function=half)
-    assert failed.message == "python: as told"
-    assert "returned an array" in checks.run(Check("python", "f"), values, kind, case=0, function=np.equal).message
+    assert checks.run(Check("python", f"{module}:half"), values, kind, case="case").same
+    assert checks.run(Check("python", f"{module}:half"), values, kind, case="other").message == "python: as told"
+    assert "returned an array" in checks.run(Check("python", f"{module}:array"), values, kind, case=0).message
     assert "no file" in checks.run(Check("python", "/nowhere.py:f"), values, kind).message
 
 

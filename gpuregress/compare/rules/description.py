@@ -46,10 +46,13 @@ def rule(wanted: Rule) -> str:
 
 
 def _statistic(name: str, setting: Any) -> str:
-    limit = setting["sigmas"] if isinstance(setting, Mapping) else setting
-    if name == "ks":
-        return f"Kolmogorov-Smirnov p >= {number(limit)}"
-    return f"{name}s within {number(limit)} standard errors"
+    limit = number(sigmas_of(setting))
+    return f"Kolmogorov-Smirnov p >= {limit}" if name == "ks" else f"{name}s within {limit} standard errors"
+
+
+def sigmas_of(setting: Any) -> Any:
+    """The limit in `{sigmas: 4}`, or the setting itself."""
+    return setting.get("sigmas") if isinstance(setting, Mapping) else setting
 
 
 def _order(wanted: Rule) -> list[str]:
