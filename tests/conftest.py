@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gpuregress.project import Project, Settings
-from tests import preloaded
+from gpuregress.session.request import Machinery
+from tests import preloaded, workshop
 from tests.session.bench import Bench
 
 # No test may fail because the machine is busy, and each example may have the folder of the test for its own.
@@ -44,5 +47,19 @@ def bench(tmp_path: Path) -> Bench:
 @pytest.fixture(autouse=True)
 def _preloaded_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork workers from a process with their libraries, but where their start itself is tested."""
-    if not {"workers", "integration"} & set(request.path.parts):
+    if "workers" not in request.path.parts:
         preloaded.use(monkeypatch)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> workshop.Workshop:
+    return workshop.make(tmp_path)
+
+
+@pytest.fixture
+def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> workshop.Workshop:
+    """A project whose cases run on the fake device: everything but the device is real."""
+    command = (sys.executable, "-m", "tests.fake_worker")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # `tests` is found from any folder
+    monkeypatch.setattr("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command))
+    return shop

@@ -9,21 +9,19 @@ import click
 import pytest
 
 from gpuregress.cli import console, context
-from tests.cli.test_decide import revisions, two_differ
-from tests.cli.test_run import RUN, accepted, change
-from tests.cli.workshop import JOB, Workshop
-
-SLEEPY = ("kernel: scale", "kernel: idle")
-SOURCE = """
-extern "C" __global__ void idle(float *out, const float *x, float a, int n) {}
-"""
-
-
-def idle(shop: Workshop) -> Workshop:
-    """A kernel that writes nothing; the fake device has one of that name."""
-    shop.write("kernels/scale.cu", SOURCE)
-    shop.job(SLEEPY)
-    return shop
+from tests.workshop import (
+    IDLE_KERNEL,
+    JOB,
+    KERNEL,
+    RUN,
+    SLEEPY,
+    Workshop,
+    accepted,
+    change,
+    idle,
+    revisions,
+    two_differ,
+)
 
 
 def test_what_differs_is_not_accepted_without_a_word(fake_shop: Workshop) -> None:
@@ -98,7 +96,7 @@ def test_on_a_terminal_it_asks(
 
 def test_a_run_and_accept_say_what_was_never_written(fake_shop: Workshop) -> None:
     fake_shop.job(("kernel: scale", "kernel: eight"))
-    fake_shop.write("kernels/scale.cu", SOURCE.replace("idle", "eight"))
+    fake_shop.write("kernels/scale.cu", IDLE_KERNEL.replace("idle", "eight"))
     line = "out: 92 of 100 elements were never written ([8] to [99]); 0 NaN"
     assert line in fake_shop.call(*RUN).stdout
     (case,) = json.loads((fake_shop.root / "runs/latest/results.json").read_text())["cases"]
@@ -143,13 +141,77 @@ def test_all_nan_is_said(fake_shop: Workshop) -> None:
     assert "--poison twice" in said
 
 
-def test_review_refuses_what_was_never_written(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle(fake_shop)
+def test_a_device_may_have_a_baseline_of_its_own_which_comes_first(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    change(fake_shop)
     fake_shop.call(*RUN)
-    monkeypatch.setattr(context, "is_interactive", lambda: True)
-    monkeypatch.setattr("click.getchar", lambda: "a")
-    done = fake_shop.call("review")
-    assert done.exit_code == 1
-    assert "nothing of out was written" in done.stdout
-    assert fake_shop.call("review", "--unwritten-ok", "it only prints").exit_code == 0
-    assert "it only prints" in fake_shop.call("blame", "scale").stdout
+    assert "it says nothing of cuda" in fake_shop.fails(4, "accept", "--for", "cuda", "scale")
+    assert "for cpu at revision 1.5" in fake_shop.call("accept", "--for", "cpu", "--all").stdout
+    passed = fake_shop.call(*RUN, "-v")
+    assert passed.exit_code == 0
+    assert "compared with the baseline for cpu" in passed.stdout
+    entry = json.loads(fake_shop.call("list", "--json").stdout)[0]
+    assert (entry["baseline_revision"], entry["own_baselines"]) == ("1.4", {"cpu": "1.5"})
+    assert "1.4, cpu: 1.5" in fake_shop.call("list").stdout
+    assert "scale/n=100 for cpu" in fake_shop.call("blame", "scale").stdout
+    # From now on an accept changes the nearest one, unless the common one is named.
+    change(fake_shop, factor="4.0", revision="1.6")
+    fake_shop.call(*RUN)
+    assert "for cpu at revision 1.6" in fake_shop.call("accept", "--all").stdout
+    fake_shop.call(*RUN)
+    assert "for cpu" not in fake_shop.call("accept", "--for", "common", "scale").stdout
+    assert revisions(fake_shop) == {"scale/n=100": "1.6"}
+
+
+def test_an_architecture_may_have_a_baseline_of_its_own(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    change(fake_shop)
+    fake_shop.call(*RUN)
+    assert "for sm_90 at revision 1.5" in fake_shop.call("accept", "--for", "sm_90", "--all").stdout
+    assert "compared with the baseline for sm_90" in fake_shop.call(*RUN, "-v").stdout
+
+
+def test_small_accepts_do_not_creep_past_the_limit(fake_shop: Workshop) -> None:
+    """Each step is within the tolerance of the one before, the third is not within that of the first."""
+    rule = ("    args:", "    args:")
+    fake_shop.job(rule)
+    text = (fake_shop.root / "configs/scale.yaml").read_text() + "compare: {out: {rtol: 1.0e-3}}\n"
+    fake_shop.write("configs/scale.yaml", text)
+    accepted(fake_shop)
+    for factor in ("2.0008", "2.0016"):
+        fake_shop.write("configs/scale.yaml", text.replace("2.0}", f"{factor}}}"))
+        assert fake_shop.call(*RUN).exit_code == 0
+        assert fake_shop.call("accept", "scale").exit_code == 0
+    fake_shop.write("configs/scale.yaml", text.replace("2.0}", "2.0024}"))
+    crept = fake_shop.call(*RUN)
+    assert crept.exit_code == 1
+    assert "out: drift: 99 of 100 differ from the first one accepted, revision 1.4" in crept.stdout
+    # Whoever accepts that has seen it: the next drift begins here.
+    assert fake_shop.call("accept", "--all").exit_code == 0
+    assert fake_shop.call(*RUN).exit_code == 0
+
+
+def test_accepting_leaves_nothing_but_baselines_beside_them(fake_shop: Workshop) -> None:
+    """What stands there is committed: no lock, no temporary file."""
+    accepted(fake_shop)
+    assert [path.name for path in (fake_shop.root / "baselines").iterdir()] == ["scale"]
+    fake_shop.job(("n: [100]", "n: [200]"))
+    fake_shop.call("accept", "--prune")
+    assert not list((fake_shop.root / "baselines").iterdir())
+
+
+def test_accept_refuses_what_did_not_run_to_its_end(fake_shop: Workshop) -> None:
+    fake_shop.write("kernels/scale.cu", KERNEL.replace("void scale", "void slow"))
+    fake_shop.job(("kernel: scale", "kernel: slow"))
+    fake_shop.call(*RUN, "--timeout", "0.2")
+    assert "timeout" in fake_shop.fails(4, "accept")
+    assert not (fake_shop.root / "baselines").exists()
+
+
+def test_prune_removes_only_baselines_without_a_case(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.job()
+    assert "scale/n=200" in fake_shop.call("accept", "--prune").stdout
+    assert (fake_shop.root / "baselines/scale/n=100").is_dir()
+    assert not (fake_shop.root / "baselines/scale/n=200").exists()

@@ -11,8 +11,7 @@ import yaml
 
 from gpuregress.records import RunSummary
 from gpuregress.session import session
-from tests.cli.test_run import RUN, accepted
-from tests.cli.workshop import KERNEL, Workshop
+from tests.workshop import KERNEL, RUN, Workshop, accepted
 
 
 def calibrate(shop: Workshop, *more: str) -> str:

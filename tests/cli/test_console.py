@@ -19,7 +19,7 @@ from gpuregress import project
 from gpuregress.cli import COMMANDS, console, progress
 from gpuregress.operations import accept
 from gpuregress.session.events import Compiling, Started
-from tests.cli.workshop import JOB, Workshop
+from tests.workshop import JOB, Workshop
 
 HOSTILE = "\x1b[31m\x1b]8;;http://evil\x07\x9b2J\x07\x1bc\u202e\u2028\r[red]\x7f"
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.workshop import Workshop
+from tests.workshop import RUN, Workshop, accepted, change
 
 
 def dump(shop: Workshop, name: str, values: list[float], shape: str) -> Path:
@@ -81,3 +81,26 @@ def test_of_many_cases_with_one_of_the_two_revisions_a_few_are_named(shop: Works
     assert len(lines) == 9
     assert lines[-1] == "note: and 21 more of this kind, which --json tells"
     assert len(json.loads(shop.call("diff", "1", "2", "--json").stdout)["notes"]) == 29
+
+
+def test_diff_of_two_revisions_under_the_rules_and_raw(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    change(fake_shop, factor="2.000001")
+    fake_shop.call(*RUN)
+    assert fake_shop.call("diff", "1.4", "1.5").exit_code == 1
+    fake_shop.write(
+        "configs/scale.yaml", (fake_shop.root / "configs/scale.yaml").read_text() + "compare: {out: {rtol: 1.0e-5}}\n"
+    )
+    assert fake_shop.call("diff", "1.4", "1.5").exit_code == 0
+    raw = fake_shop.call("diff", "--raw", "--json", "1.4", "1.5")
+    assert raw.exit_code == 1
+    assert json.loads(raw.stdout)["cases"][0]["buffers"][0]["of"] == 100
+    assert "1.4" in fake_shop.fails(5, "diff", "1.4", "9.9")
+
+
+def test_diff_of_two_files(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    dump = fake_shop.root / "baselines/scale/n=100/out.1.4"
+    other = fake_shop.write("other", dump.read_text().replace("\n2.0\n", "\n2.5\n"))
+    assert fake_shop.call("diff", "--raw", str(dump), str(dump)).exit_code == 0
+    assert "1 of 100" in fake_shop.call("diff", "--raw", str(dump), str(other)).stdout

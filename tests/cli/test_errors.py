@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from gpuregress.cli import COMMANDS, errors, main
+from gpuregress.cli import errors
 from gpuregress.errors import (
     BaselineError,
     GpuregressError,
@@ -18,7 +18,6 @@ from gpuregress.errors import (
     RunLocked,
     UsageError,
 )
-from tests.cli.workshop import Workshop
 
 
 class Full(io.StringIO):
@@ -106,22 +105,3 @@ def test_every_error_class_has_an_exit_code_of_the_contract() -> None:
         return [kind, *(inner for child in kind.__subclasses__() for inner in below(child))]
 
     assert {kind.exit_code for kind in below(GpuregressError)} <= {2, 3, 4, 5, 75, 130}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str, shop: Workshop) -> None:
-    result = shop.call(command, "--help")
-    assert result.exit_code == 0
-    assert "Example" in result.stdout
-    assert f"gpuregress {command}" in " ".join(result.stdout.split())
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("run", "nightly", "new", "schema")])
-def test_what_can_be_read_can_be_read_as_json(command: str) -> None:
-    found = main.get_command(click.Context(main), command)
-    assert found is not None
-    assert "--json" in {option for parameter in found.params for option in parameter.opts}
-
-
-def test_a_command_of_another_name_gets_the_nearest(shop: Workshop) -> None:
-    assert "did you mean 'accept'" in shop.fails(2, "acept")

@@ -22,17 +22,15 @@ from gpuregress.errors import Interrupted, StorageError
 from gpuregress.plan import cases
 from gpuregress.records import RunSummary
 from gpuregress.session import session
-from tests.cli import workshop
-from tests.cli.workshop import JOB, KERNEL, Workshop
-
-RUN = ("run", "--device", "cpu")
+from tests import workshop
+from tests.workshop import JOB, KERNEL, RUN, Workshop, accepted
 
 
 def night(shop: Workshop, *more: str) -> Result:
     return shop.call("nightly", "--device", "cpu", *more)
 
 
-def accepted(shop: Workshop) -> None:
+def accept_all(shop: Workshop) -> None:
     shop.call(*RUN)
     shop.call("accept", "-m", "right")
 
@@ -61,7 +59,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_job_is_an_error_and_the_others_run(fake_shop: Workshop, kind: str) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     junit, page, document = (fake_shop.root / name for name in ("n.xml", "n.html", "n.json"))
     assert night(fake_shop, "--junit", str(junit)).exit_code == 0
     text, name, said = BROKEN[kind]
@@ -80,7 +78,7 @@ def test_a_broken_job_is_an_error_and_the_others_run(fake_shop: Workshop, kind: 
 
 
 def test_of_two_jobs_with_one_name_neither_runs(fake_shop: Workshop) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     fake_shop.write("configs/other/scale.yaml", JOB.replace("../", "../../"))
     broken = night(fake_shop)
     assert broken.exit_code == 4
@@ -89,7 +87,7 @@ def test_of_two_jobs_with_one_name_neither_runs(fake_shop: Workshop) -> None:
 
 
 def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_errors(fake_shop: Workshop) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     (fake_shop.root / "configs/scale.yml").mkdir()
     (fake_shop.root / "configs/gone.yaml").symlink_to("nowhere.yaml")
     broken = night(fake_shop)
@@ -100,7 +98,7 @@ def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_errors(fake_shop: Work
 
 
 def test_a_night_does_not_wait_for_the_writer_of_a_pipe(fake_shop: Workshop) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     os.mkfifo(fake_shop.root / "configs/pipe.yaml")
     os.mkfifo(fake_shop.root / "configs/scale.yml")
     broken = night(fake_shop)
@@ -110,7 +108,7 @@ def test_a_night_does_not_wait_for_the_writer_of_a_pipe(fake_shop: Workshop) -> 
 
 
 def test_the_cases_of_a_broken_job_are_neither_missing_nor_forgotten(fake_shop: Workshop) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     night(fake_shop)
     job = fake_shop.root / "configs/scale.yaml"
     whole = job.read_text()
@@ -126,7 +124,7 @@ def test_the_cases_of_a_broken_job_are_neither_missing_nor_forgotten(fake_shop: 
 def test_a_job_that_breaks_the_planning_costs_only_itself(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     fake_shop.job(name="bad")
     plan = cases.of_job
 
@@ -155,7 +153,7 @@ def test_when_every_job_is_broken_every_one_is_reported(fake_shop: Workshop) -> 
 
 def test_a_vanished_case_fails_every_night_until_it_is_pruned(fake_shop: Workshop) -> None:
     fake_shop.job(("n: [100]", "n: [100, 200]"))
-    accepted(fake_shop)
+    accept_all(fake_shop)
     fake_shop.job(("n: [100]", "n: [100, 200, 300]"))  # 300 never had a baseline
     night(fake_shop)
     fake_shop.job()
@@ -173,7 +171,7 @@ def test_a_vanished_case_fails_every_night_until_it_is_pruned(fake_shop: Worksho
 
 def test_a_case_that_comes_back_is_well_again(fake_shop: Workshop) -> None:
     fake_shop.job(("n: [100]", "n: [100, 200]"))
-    accepted(fake_shop)
+    accept_all(fake_shop)
     night(fake_shop)
     fake_shop.job()
     assert [night(fake_shop).exit_code for _ in range(2)] == [1, 1]
@@ -183,7 +181,7 @@ def test_a_case_that_comes_back_is_well_again(fake_shop: Workshop) -> None:
 
 @pytest.mark.parametrize("configs", ["empty", "gone"])
 def test_a_clone_whose_jobs_are_gone_fails_every_night(fake_shop: Workshop, configs: str) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     shutil.rmtree(fake_shop.root / "runs")
     (fake_shop.root / "configs/scale.yaml").unlink()
     if configs == "gone":
@@ -201,7 +199,7 @@ def test_a_clone_whose_jobs_are_gone_fails_every_night(fake_shop: Workshop, conf
 
 def test_what_is_missing_is_in_every_report(fake_shop: Workshop) -> None:
     fake_shop.job(("n: [100]", "n: [100, 200]"))
-    accepted(fake_shop)
+    accept_all(fake_shop)
     fake_shop.job()
     page, document = (fake_shop.root / name for name in ("n.html", "n.json"))
     assert night(fake_shop, "--html", str(page), "--json", str(document)).exit_code == 1
@@ -215,7 +213,7 @@ def test_what_is_missing_is_in_every_report(fake_shop: Workshop) -> None:
 
 
 def test_standing_remarks_of_cases_that_pass_are_not_printed(fake_shop: Workshop) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     fake_shop.job(("launches:", "timing: {samples: 2, warmup: 1}\nlaunches:"))
     assert night(fake_shop).output == ""
     assert "the median of 2 samples" in (fake_shop.root / "runs/latest/report.txt").read_text()
@@ -228,7 +226,7 @@ def test_failures_come_before_notes_and_notes_are_folded(fake_shop: Workshop) ->
     fake_shop.job(("n: [100]", f"n: [{sizes}]"), timing)
     fake_shop.write("kernels/bad.cu", KERNEL.replace("a * x[i]", "nonsense"))
     fake_shop.job(("scale.cu", "bad.cu"), name="wrong")
-    accepted(fake_shop)
+    accept_all(fake_shop)
     lines = fake_shop.call(*RUN).stdout.splitlines()
     notes = [line for line in lines if line.startswith("note: ")]
     assert 0 < len(notes) < 10
@@ -252,7 +250,7 @@ def test_of_many_failures_every_job_is_named(fake_shop: Workshop) -> None:
 
 
 def test_a_run_of_an_earlier_gpuregress_is_not_told_every_night(fake_shop: Workshop) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     (fake_shop.root / "runs/20261101T020000Z-0001/dumps").mkdir(parents=True)
     silent = night(fake_shop)
     assert (silent.exit_code, silent.output) == (0, "")
@@ -272,7 +270,7 @@ EARLY = {
 
 @pytest.mark.parametrize("kind", EARLY)
 def test_a_green_report_does_not_stay_when_the_run_fails_early(fake_shop: Workshop, kind: str) -> None:
-    accepted(fake_shop)
+    accept_all(fake_shop)
     targets = {name: fake_shop.root / f"out.{name}" for name in ("json", "junit", "html")}
     options = [word for name, path in targets.items() for word in (f"--{name}", str(path))]
     assert fake_shop.call(*RUN, *options).exit_code == 0
@@ -290,7 +288,7 @@ def test_a_green_report_does_not_stay_when_the_run_fails_early(fake_shop: Worksh
 @pytest.mark.parametrize("form", ["-C {}", "-C{}", "--directory {}", "--directory={}"])
 def test_a_green_report_does_not_stay_wherever_the_project_is(fake_shop: Workshop, form: str) -> None:
     junit = fake_shop.root / "n.xml"
-    accepted(fake_shop)
+    accept_all(fake_shop)
     assert night(fake_shop, "--junit", str(junit)).exit_code == 0
     where = form.format(fake_shop.root).split()
     assert CliRunner().invoke(main, [*where, "nightly", "--junit", str(junit), "--nonsense"]).exit_code == 2
@@ -315,7 +313,7 @@ def test_a_report_is_not_green_while_the_run_goes_on(fake_shop: Workshop, monkey
         states.append(json.loads(document.read_text())["state"])
         return run(*arguments, **options)
 
-    accepted(fake_shop)
+    accept_all(fake_shop)
     monkeypatch.setattr(session, "run", look)
     assert night(fake_shop, "--junit", str(junit), "--json", str(document)).exit_code == 0
     assert "this run has not finished" in seen[0]["the run"]
@@ -362,7 +360,7 @@ def test_trouble_with_the_history_is_said_and_changes_no_verdict(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr("gpuregress.history.BUSY_S", 0.0)
-    accepted(fake_shop)
+    accept_all(fake_shop)
     path = fake_shop.root / "runs/history.sqlite"
     if what != "locked":
         path.unlink()
@@ -394,3 +392,59 @@ def test_the_crontab_line_works_as_it_is(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert "new      scale/n=100" in (root / "nightly.log").read_text()
     assert "scale/n=100" in failures(root / "nightly.xml")
+
+
+def test_nightly_is_silent_when_all_is_well(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    quiet = fake_shop.call("nightly", "--device", "cpu")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+
+
+def test_nightly_says_what_differs_and_what_vanished(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    assert fake_shop.call("nightly", "--device", "cpu").exit_code == 0
+    fake_shop.job()
+    gone = fake_shop.call("nightly", "--device", "cpu")
+    assert gone.exit_code == 1
+    assert "scale/n=200 vanished" in gone.stdout
+
+
+def test_what_nightly_says_is_what_stays_of_the_run(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.call("nightly", "--device", "cpu")
+    fake_shop.job()
+    fake_shop.call("nightly", "--device", "cpu")
+    document = json.loads((fake_shop.root / "runs/latest/results.json").read_text())
+    assert document["exit_code"] == 1
+    assert document["notes"][0] == "scale/n=200 vanished since the last nightly run"
+    (last,) = json.loads(fake_shop.call("history", "--last", "1", "--json").stdout)
+    assert (last["kind"], last["exit"], last["cases"]) == ("nightly", 1, "1 pass")
+
+
+def test_nightly_says_aloud_that_a_baseline_has_no_case(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(fake_shop)
+    fake_shop.job()
+    said = fake_shop.call("nightly", "--device", "cpu")
+    assert said.exit_code == 1
+    assert "the baseline scale/n=200 has no case any more" in said.stdout
+    quiet = fake_shop.call("run", "--device", "cpu", "-q")
+    assert "the baseline scale/n=200 has no case any more" in quiet.stdout
+
+
+def test_nightly_whose_memory_is_damaged_says_so(fake_shop: Workshop) -> None:
+    accepted(fake_shop)
+    fake_shop.call("nightly", "--device", "cpu")
+    fake_shop.write("runs/nightly.json", '{"cases": ["sca')
+    said = fake_shop.call("nightly", "--device", "cpu")
+    assert said.exit_code == 1
+    assert "whether a case vanished since the last nightly run is not known" in said.stdout
+    assert fake_shop.call("nightly", "--device", "cpu").output == ""
+
+
+def test_nightly_that_finds_the_lock_taken_is_75(fake_shop: Workshop) -> None:
+    (fake_shop.root / "runs").mkdir()
+    with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
+        assert "locked" in fake_shop.fails(75, "nightly")

@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.cli import COMMANDS, context, main
 from gpuregress.errors import UsageError
-from tests.cli.workshop import Workshop
+from tests.workshop import Workshop
 
 WITH_REPORTS = {"json": None, "junit": None, "html": None}
 
@@ -60,8 +60,8 @@ def test_every_number_has_two_bounds(name: str, parameter: click.Parameter) -> N
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        *((("--timeout", text), "no time limit") for text in ("-1", "0", "1e300", "99999999", "1000h")),
-        *((("--timeout", text), "no time:") for text in ("inf", "-inf", "nan", "soon", "1e3s")),
+        *((("--timeout", text), "invalid time limit") for text in ("-1", "0", "1e300", "99999999", "1000h")),
+        *((("--timeout", text), "invalid time") for text in ("inf", "-inf", "nan", "soon", "1e3s")),
         *((("--repeat", text), "--repeat") for text in ("0", "-1", "1000000000", "1" + "0" * 30, "1e3")),
         *((("--jobs", text), "--jobs") for text in ("0", "-1", "1000000000", "1" + "0" * 30)),
         *((("--device", text), "say auto, cpu") for text in ("cuda:", "cuda:-1", "cuda:x", "CPU", "cpu:0", "\udcff")),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.workshop import Workshop
 from tests.diagnose.kernel_bugs import BUGS, Bug
+from tests.workshop import Workshop
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "--device", "cpu", "--jobs", "1")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.workshop import Workshop
+from tests.workshop import Workshop
 
 ROOT = Path(__file__).parents[2]
 JOBS = sorted(path.stem for path in (ROOT / "configs" / "langdon").glob("*.yaml"))

@@ -10,8 +10,7 @@ from gpuregress.project import find
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
 from gpuregress.session.compilation.crew import Result
-from tests import fakes
-from tests.cli import workshop
+from tests import fakes, workshop
 
 
 def test_each_distinct_source_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

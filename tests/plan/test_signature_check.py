@@ -17,8 +17,8 @@ from gpuregress.records import (
     Program,
 )
 from tests import fakes
-from tests.cli.workshop import Workshop
 from tests.plan.projects import JOB, project
+from tests.workshop import Workshop
 
 
 def only(place: Project, *selectors: str) -> Case:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from gpuregress.document import reader
 from gpuregress.spec.documentation.json_schema import job_schema
 from gpuregress.spec.load import load_file
-from tests.cli.test_mutated_jobs import CONFIGS, mutated
 from tests.document.writing import write
+from tests.integration.test_mutated_jobs import CONFIGS, mutated
 
 SCHEMA = job_schema()
 JOBS = sorted(CONFIGS.rglob("*.yaml"))

@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.devices.cpu.parallel import block_order
 from gpuregress.errors import UsageError
-from tests.cli.workshop import Workshop
+from tests.workshop import Workshop
 
 KERNEL = """\
 // $Revision: 1.0 $

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from gpuregress.cli import main
-from tests.cli.workshop import KERNEL, Workshop
+from tests.workshop import KERNEL, Workshop
 
 OUT = "  out: {dtype: float32, shape: [n]}"
 GRID = "grid: [ceil(n / 32)]"
@@ -68,17 +68,6 @@ def test_yaml_that_does_not_parse(shop: Workshop) -> None:
     shop.job(("shape: [n]}\nlaunches", "shape: [n}\nlaunches"))
     said = shop.fails(2, "run")
     assert "configs/scale.yaml:6" in said
-
-
-def test_every_error_of_a_file_at_once(shop: Workshop) -> None:
-    shop.job(("[n], fill: arange", "[n], fil: arange"), ("block: [32]", "blok: [32]"), ("parameters", "params"))
-    said = shop.fails(2, "check")
-    assert all(word in said for word in ("'fill'", "'block'", "'parameters'"))
-
-
-def test_an_unknown_key_is_told_the_nearest_right_one(shop: Workshop) -> None:
-    shop.job(("launches:", "launchs:"))
-    assert "launches" in shop.fails(2, "check")
 
 
 def test_a_source_that_does_not_compile(shop: Workshop) -> None:
@@ -157,13 +146,6 @@ def test_a_runs_folder_that_cannot_be_written(shop: Workshop) -> None:
     assert "runs" in shop.fails(4, "run", "--device", "cpu")
 
 
-def test_new_never_overwrites(shop: Workshop) -> None:
-    before = (shop.root / "configs/scale.yaml").read_text()
-    said = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
-    assert "already there" in said
-    assert (shop.root / "configs/scale.yaml").read_text() == before
-
-
 def test_a_job_named_by_its_path_is_found_from_anywhere(
     shop: Workshop, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,21 +156,7 @@ def test_a_job_named_by_its_path_is_found_from_anywhere(
     assert (nowhere.exit_code, "there is no project" in nowhere.stderr) == (2, True)
 
 
-def test_a_wrong_repeat_hides_no_other_error_of_its_launch(shop: Workshop) -> None:
-    shop.job(("block: [32]", "repeat: 0\n    block: [many]"), (ARGS, "args: [out, z, {float32: 2.0}, {int32: n}]"))
-    said = shop.fails(2, "check")
-    assert [
-        key for key in ("launches[0].repeat", "launches[0].block[0]", "launches[0].args[1]") if key not in said
-    ] == []
-
-
 def test_two_reports_on_stdout_are_refused_before_anything_runs(shop: Workshop) -> None:
     said = shop.fails(2, "run", "--json", "-", "--junit", "-")
     assert "--json and --junit cannot both go to stdout" in said
     assert not (shop.root / "runs").exists()
-
-
-@pytest.mark.parametrize("arch", ["$(id)", "sm_70", "sm_90 "])
-def test_an_architecture_that_is_none(shop: Workshop, arch: str) -> None:
-    shop.job()
-    assert "sm_90" in shop.fails(2, "build", "--arch", arch)

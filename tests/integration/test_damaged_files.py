@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.workshop import Workshop
+from tests.workshop import Workshop
 
 KNOWN = {0, 1, 2, 3, 4, 5}
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.workshop import Workshop
+from tests.workshop import Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "2")
 KERNELS = """

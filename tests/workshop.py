@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,11 @@ from click.testing import CliRunner, Result
 
 from gpuregress.cli import main
 
+RUN = ("run", "--device", "cpu", "--jobs", "1")
+SLEEPY = ("kernel: scale", "kernel: idle")
+IDLE_KERNEL = """
+extern "C" __global__ void idle(float *out, const float *x, float a, int n) {}
+"""
 KERNEL = """\
 // $Revision: 1.4 $
 extern "C" __global__ void scale(float *out, const float *x, float a, int n)
@@ -70,3 +76,40 @@ def make(root: Path) -> Workshop:
     made.write("kernels/scale.cu", KERNEL)
     made.job()
     return made
+
+
+def change(shop: Workshop, factor: str = "3.0", revision: str = "1.5") -> None:
+    """A new revision of the kernel, whose job passes another factor."""
+    shop.write("kernels/scale.cu", KERNEL.replace("1.4", revision))
+    shop.job(("{float32: 2.0}", f"{{float32: {factor}}}"))
+
+
+def results(shop: Workshop) -> dict[str, object]:
+    document: dict[str, object] = json.loads((shop.root / "runs/latest/results.json").read_text())
+    return document
+
+
+def accepted(shop: Workshop) -> Workshop:
+    assert shop.call(*RUN).exit_code == 1
+    assert shop.call("accept").exit_code == 0
+    return shop
+
+
+def two_differ(shop: Workshop) -> Workshop:
+    shop.job(("n: [100]", "n: [100, 200]"))
+    accepted(shop)
+    change(shop)
+    shop.job(("n: [100]", "n: [100, 200]"), ("{float32: 2.0}", "{float32: 3.0}"))
+    assert shop.call(*RUN).exit_code == 1
+    return shop
+
+
+def revisions(shop: Workshop) -> dict[str, str]:
+    return {entry["case"]: entry["baseline_revision"] for entry in json.loads(shop.call("list", "--json").stdout)}
+
+
+def idle(shop: Workshop) -> Workshop:
+    """A kernel that writes nothing; the fake device has one of that name."""
+    shop.write("kernels/scale.cu", IDLE_KERNEL)
+    shop.job(SLEEPY)
+    return shop

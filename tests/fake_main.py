@@ -1,4 +1,4 @@
-"""`python -m tests.cli.fake_main …`: gpuregress on the fake device, for tests that need a process of its own."""
+"""`python -m tests.fake_main …`: gpuregress on the fake device, for tests that need a process of its own."""
 
 from __future__ import annotations
 

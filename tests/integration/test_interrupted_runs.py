@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from gpuregress import launchlog
-from tests.cli.workshop import JOB, KERNEL, Workshop
+from tests.workshop import JOB, KERNEL, Workshop
 
 ROOT = Path(__file__).parents[2]
 
 
 def start(shop: Workshop, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.cli.fake_main", "-C", str(shop.root), *arguments],
+        [sys.executable, "-m", "tests.fake_main", "-C", str(shop.root), *arguments],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -225,7 +225,7 @@ def test_a_run_whose_reader_leaves_is_kept(shop: Workshop) -> None:
 
 def test_closed_streams_lead_nowhere(shop: Workshop) -> None:
     """Else the log of the run, opened next, would be stdout, and what is printed would stand in it."""
-    command = [sys.executable, "-m", "tests.cli.fake_main", "-C", str(shop.root), "run", "--device", "cpu"]
+    command = [sys.executable, "-m", "tests.fake_main", "-C", str(shop.root), "run", "--device", "cpu"]
     run = subprocess.run(["bash", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], cwd=ROOT, check=False)
     assert run.returncode == 1
     assert "scale" in logs(shop)[0].read_text()
@@ -242,7 +242,7 @@ def test_a_disk_that_is_full(shop: Workshop) -> None:
         "sh",
         sys.executable,
         "-m",
-        "tests.cli.fake_main",
+        "tests.fake_main",
     ]
     arguments = ["-C", str(shop.root), "run", "--device", "cpu", "--jobs", "1"]
     done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ)
@@ -255,7 +255,7 @@ def test_a_disk_that_is_full(shop: Workshop) -> None:
 def test_a_disk_that_has_no_room_for_the_journal_hides_no_verdict(shop: Workshop) -> None:
     """As above; dumps and launch log fit into 4 KiB, the verdicts of six cases do not."""
     shop.job(("n: [100]", "n: [1, 2, 3, 4, 5, 6]"))
-    command = ["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "sh", sys.executable, "-m", "tests.cli.fake_main"]
+    command = ["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "sh", sys.executable, "-m", "tests.fake_main"]
     arguments = ["-C", str(shop.root), "run", "--device", "cpu", "--jobs", "1"]
     done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 4, done.stderr

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from tests.cli import workshop
+from tests import workshop
 
 
 def test_a_damaged_baseline_does_not_hide_the_others(tmp_path: Path) -> None:

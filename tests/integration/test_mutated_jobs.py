@@ -11,8 +11,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.workshop import Workshop, make
 from tests.document.writing import write
+from tests.workshop import Workshop, make
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 JOBS = {path: yaml.safe_load(path.read_text()) for path in sorted(CONFIGS.rglob("*.yaml"))}

@@ -12,8 +12,8 @@ from gpuregress import launchlog
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Comparison
-from tests.cli import workshop
-from tests.cli.workshop import Workshop
+from tests import workshop
+from tests.workshop import Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
 KERNELS = """\

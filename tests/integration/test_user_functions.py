@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.workshop import Workshop
+from tests.workshop import Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1", "--timeout", "1")
 FUNCTIONS = """

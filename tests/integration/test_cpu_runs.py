@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.cli.workshop import JOB, KERNEL, Workshop
+from tests.workshop import JOB, KERNEL, Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
 LOOP = KERNEL.replace("if (i < n)", "while (n > 0) ((volatile float *)out)[0] = i;\n    if (i < n)")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli import workshop
+from tests import workshop
 
 
 @pytest.mark.parametrize("command", [("run", "--device", "cpu"), ("check",)])

@@ -1,0 +1,41 @@
+"""`gpuregress check`: every error of every job at once."""
+
+from __future__ import annotations
+
+import json
+
+from tests.integration.test_bad_input import ARGS
+from tests.workshop import Workshop
+
+
+def test_every_error_of_a_file_at_once(shop: Workshop) -> None:
+    shop.job(("[n], fill: arange", "[n], fil: arange"), ("block: [32]", "blok: [32]"), ("parameters", "params"))
+    said = shop.fails(2, "check")
+    assert all(word in said for word in ("'fill'", "'block'", "'parameters'"))
+
+
+def test_an_unknown_key_is_told_the_nearest_right_one(shop: Workshop) -> None:
+    shop.job(("launches:", "launchs:"))
+    assert "launches" in shop.fails(2, "check")
+
+
+def test_a_wrong_repeat_hides_no_other_error_of_its_launch(shop: Workshop) -> None:
+    shop.job(("block: [32]", "repeat: 0\n    block: [many]"), (ARGS, "args: [out, z, {float32: 2.0}, {int32: n}]"))
+    said = shop.fails(2, "check")
+    assert [
+        key for key in ("launches[0].repeat", "launches[0].block[0]", "launches[0].args[1]") if key not in said
+    ] == []
+
+
+def test_jobs_without_errors_are_counted(shop: Workshop) -> None:
+    assert shop.call("check").stdout == "1 job, 1 case: no errors\n"
+    document = json.loads(shop.call("check", "--json", "--no-compile").stdout)
+    assert document == {"jobs": 1, "cases": 1, "errors": []}
+
+
+def test_errors_as_json_have_path_line_and_key(shop: Workshop) -> None:
+    shop.job(("block: [32]", "block: [many]"))
+    result = shop.call("check", "--json")
+    (error,) = json.loads(result.stdout)["errors"]
+    assert result.exit_code == 2
+    assert (error["key"], error["line"]) == ("launches[0].block[0]", 10)

@@ -1,0 +1,28 @@
+"""The commands' help, names and JSON."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from gpuregress.cli import COMMANDS, main
+from tests.workshop import Workshop
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, shop: Workshop) -> None:
+    result = shop.call(command, "--help")
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert f"gpuregress {command}" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("run", "nightly", "new", "schema")])
+def test_what_can_be_read_can_be_read_as_json(command: str) -> None:
+    found = main.get_command(click.Context(main), command)
+    assert found is not None
+    assert "--json" in {option for parameter in found.params for option in parameter.opts}
+
+
+def test_a_command_of_another_name_gets_the_nearest(shop: Workshop) -> None:
+    assert "did you mean 'accept'" in shop.fails(2, "acept")

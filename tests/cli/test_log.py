@@ -1,0 +1,26 @@
+"""`gpuregress log`: the launches of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.workshop import KERNEL, RUN, Workshop
+
+
+def test_log_shows_the_launches(fake_shop: Workshop) -> None:
+    fake_shop.call(*RUN)
+    shown = fake_shop.call("log").stdout
+    assert re.search(
+        r"^begin 1 \S+Z cpu scale/n=100 scale<<<\(4,1,1\),\(32,1,1\),0>>>\(.*n=100\) seed=\d+$", shown, re.MULTILINE
+    )
+    assert re.search(r"^end 1 0\.500 ms$", shown, re.MULTILINE)
+    assert json.loads(fake_shop.call("log", "--json").stdout)["unfinished"] == []
+
+
+def test_a_hanging_kernel_is_named_by_the_log(fake_shop: Workshop) -> None:
+    fake_shop.write("kernels/scale.cu", KERNEL.replace("void scale", "void slow"))
+    fake_shop.job(("kernel: scale", "kernel: slow"))
+    assert fake_shop.call(*RUN, "--timeout", "0.2").exit_code == 3
+    shown = fake_shop.call("log", "--blame").stdout
+    assert "never came back: launch 1 on cpu, scale/n=100: slow<<<" in shown

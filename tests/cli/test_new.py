@@ -1,0 +1,21 @@
+"""`gpuregress new`: a job written from a kernel's signature."""
+
+from __future__ import annotations
+
+from tests.workshop import KERNEL, Workshop
+
+
+def test_new_never_overwrites(shop: Workshop) -> None:
+    before = (shop.root / "configs/scale.yaml").read_text()
+    said = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
+    assert "already there" in said
+    assert (shop.root / "configs/scale.yaml").read_text() == before
+
+
+def test_the_job_that_is_written_can_be_checked_and_names_the_next_command(shop: Workshop) -> None:
+    shop.write("kernels/other.cu", KERNEL.replace("void scale", "void other"))
+    result = shop.call("new", str(shop.root / "kernels/other.cu"))
+    assert result.exit_code == 0
+    assert "a job for other; edit it, then: gpuregress check" in result.stdout
+    assert "kernel: other" in (shop.root / "configs/other.yaml").read_text()
+    assert shop.call("check", "other").exit_code == 0
