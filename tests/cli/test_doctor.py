@@ -9,8 +9,8 @@ import pytest
 from gpuregress.operations import doctor
 from tests.workshop import Workshop
 
-WELL = doctor.Piece("both", "python", "3.11", well=True)
-LACKING = doctor.Piece("cuda", "driver", "not installed", well=False, mend="install the driver")
+WELL = doctor.HealthCheck("both", "python", "3.11", well=True)
+LACKING = doctor.HealthCheck("cuda", "driver", "not installed", well=False, mend="install the driver")
 
 
 @pytest.mark.parametrize(("devices", "code"), [(("cpu",), 0), ((), 4)])
