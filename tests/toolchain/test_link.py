@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.errors import CompileError
-from gpuregress.records import Parameter
-from gpuregress.toolchain import cubin, link
+from gpuregress.toolchain import link
 
 PTX = """.version 8.0
 .target sm_90
@@ -36,16 +35,6 @@ ptxas info    : Used 12 registers, used 1 barriers, 1024 bytes smem
 """
 
 
-def test_a_cubin_tells_its_kernels_and_variables() -> None:
-    linked = link.link(PTX, "sm_90", "k.ptx")
-    module = cubin.parse(linked.cubin)
-    assert [(p.size, p.kind) for p in module.entries["k"].parameters] == [(8, "word"), (4, "struct"), (24, "struct")]
-    assert module.entries["k"].parameters[2] == Parameter(24, 8, "struct")
-    assert linked.resources["k"]["registers"] > 0
-    assert linked.resources["k"]["spill"] == 0
-    assert module.arch == "sm_90"
-
-
 def test_ptx_that_does_not_assemble_says_where() -> None:
     with pytest.raises(CompileError, match=r"(?s)k\.ptx does not assemble for sm_90.*k\.ptx:12.*globul"):
         link.link(PTX.replace("st.global.u32", "st.globul.u32"), "sm_90", "k.ptx")
@@ -57,16 +46,3 @@ def test_the_logs_of_both_assemblers_are_read() -> None:
     }
     assert link.parse_resources(PTXAS_LOG) == {"plain": {"stack": 0, "spill": 0, "registers": 12, "shared": 1024}}
     assert link.parse_resources("nothing of it") == {}
-
-
-@pytest.mark.parametrize("data", [b"", b"\x7fELF\x02\x01" + bytes(80), b"#!/bin/sh\n" * 20])
-def test_what_is_no_cubin_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="it is"):
-        cubin.parse(data)
-
-
-def test_a_cubin_cut_short_is_refused() -> None:
-    data = link.link(PTX, "sm_90", "k.ptx").cubin
-    for length in (70, len(data) // 2, len(data) - 8):
-        with pytest.raises(ValueError, match="cut short"):
-            cubin.parse(data[:length])

@@ -23,6 +23,7 @@ from gpuregress.workers.pool import CaseStarted, Pool
 from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.task import Task
 from tests import fakes
+from tests.workers.waiting import is_running, wait_until
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
 
@@ -340,22 +341,6 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
         os.kill(pid, 0)
         parent.kill()
     wait_until(lambda: not is_running(pid))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in ("Z", "X")
-
-
-def wait_until(condition: object, seconds: float = 20.0) -> None:
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_a_case_whose_device_does_not_open_goes_to_another_one(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from gpuregress.spec.models.base import OneOfSpec, Spec
+
+
+class Amount(Spec):
+    value: int = 0
+
+
+class Either(OneOfSpec):
+    words = ("left",)
+    only_words = ("left",)
+
+    left: int | None = None
+    right: int | None = None
+
+
+def test_unknown_and_empty_keys_are_refused() -> None:
+    assert Amount.model_validate({"value": 3}).value == 3
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        Amount.model_validate({"vlaue": 3})
+    with pytest.raises(ValidationError, match="is empty: give it a value"):
+        Amount.model_validate({"value": None})
+
+
+def test_one_of_several_keys_names_its_kind() -> None:
+    assert Either.model_validate({"right": 0}).kind == "right"
+
+
+def test_a_key_that_is_only_a_word_is_no_key_of_the_schema() -> None:
+    word, mapping = Either.model_json_schema()["anyOf"]
+    assert word == {"enum": ["left"]}
+    assert list(mapping["properties"]) == ["right"]
+    assert (mapping["minProperties"], mapping["maxProperties"]) == (1, 1)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from gpuregress.spec.models.job import JobSpec
+
+JOB: dict[str, Any] = {
+    "source": "k.cu",
+    "buffers": {"x": {"dtype": "int32", "shape": [4]}},
+    "launches": [{"kernel": "k", "grid": [1], "block": [4], "args": ["x"]}],
+}
+
+
+def test_defaults() -> None:
+    job = JobSpec.model_validate(JOB)
+    assert (job.revision, job.seed, job.repeat, job.devices) == ("auto", 0, 1, ["cpu", "cuda"])
+    assert (job.timing, job.resources, job.dump) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"buffers": {}}, "expected at least one entry"),
+        ({"launches": []}, "expected at least one entry"),
+        ({"dump": "x"}, "expected `all` or a list"),
+        ({"dump": [1]}, "expected `all` or a list"),
+        ({"parameters": {"min": [1]}}, "reserved name 'min'"),
+        ({"buffers": {"2x": {"dtype": "int32", "shape": [1]}}}, "invalid name '2x'"),
+    ],
+)
+def test_what_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        JobSpec.model_validate({**JOB, **changes})
+
+
+def test_a_job_that_was_saved_in_part_may_be_empty() -> None:
+    assert JobSpec.model_validate({**JOB, "launches": []}, context={"partial": True}).launches == []

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuregress import dtypes
+from gpuregress.document.problems import Problems
+from gpuregress.document.reader import Document
+from gpuregress.records import Buffer, Check, Fill, Outliers, Rule
+from gpuregress.spec.models.rules import CheckSpec, RuleSpec
+from gpuregress.spec.resolve import rules
+from gpuregress.spec.resolve.scope import Scope
+
+BUFFERS = {
+    "a": Buffer("a", "float32", (8,)),
+    "b": Buffer("b", "float32", (8,), Fill("ones", {}, 0)),
+    "c": Buffer("c", "int32", (8,), Fill("ones", {}, 0)),
+}
+
+
+@pytest.fixture
+def scope() -> Scope:
+    return Scope({"n": 8}, Problems(Document(Path("job.yaml"), {}, {})))
+
+
+def rule(scope: Scope, given: dict[str, Any], dtype: str = "float32") -> Rule:
+    return rules.rule(scope, RuleSpec.model_validate(given), dtypes.parse(dtype), ("compare", "a"))
+
+
+def checks(scope: Scope, *given: Any) -> tuple[Check, ...]:
+    items = [CheckSpec.model_validate(item) for item in given]
+    return rules.checks(scope, items, BUFFERS["a"], BUFFERS, ("checks", "a"))
+
+
+def test_a_rule_gets_its_numbers(scope: Scope) -> None:
+    assert rule(scope, {"rtol": "1 / n"}) == Rule(rtol=0.125, atol=0.0)
+    outliers = {"fraction": 0.5, "atol": "n"}
+    assert rule(scope, {"ulp": 2, "outliers": outliers}) == Rule(ulp=2, outliers=Outliers(0.5, 0.0, 8.0))
+    assert rule(scope, {"key": ["id"]}, "{id:int32,score:float32}").key == ("id",)
+    assert rule(scope, {"statistics": {"mean": {"sigmas": 5}}}).statistics == {"mean": {"sigmas": 5.0}}
+    assert not scope.problems.errors
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rtol": -1}, "it must be at least 0"),
+        ({"outliers": {"fraction": 0.1}}, "needs the second bound"),
+        ({"outliers": {"fraction": 1, "atol": 1}}, "it must be below 1"),
+        ({"metric": {}}, "expected one of rms, max, mean, l2, got none"),
+        ({"statistics": {}}, "expected one of mean, variance, ks, got none"),
+        ({"key": ["id"]}, "unknown column 'id'; float32 has no columns"),
+    ],
+)
+def test_what_is_no_rule(scope: Scope, given: dict[str, Any], said: str) -> None:
+    rule(scope, given)
+    assert said in scope.problems.errors[0].message
+
+
+def test_checks_get_their_numbers(scope: Scope) -> None:
+    found = checks(scope, "finite", {"nonzero": "n"}, {"range": [0, "n"]}, {"all_equal": 0.5}, {"equals": "b"})
+    assert found == (
+        Check("finite"),
+        Check("nonzero", 8),
+        Check("range", [0, 8]),
+        Check("all_equal", 0.5),
+        Check("equals", "b"),
+    )
+    assert not scope.problems.errors
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"equals": "none"}, "unknown buffer 'none'"),
+        ({"equals": "a"}, "a has no fill"),
+        ({"permutation": "c"}, "c and a differ in dtype or size"),
+        ({"range": [2, 1]}, "is empty: low comes first"),
+    ],
+)
+def test_what_is_no_check(scope: Scope, given: dict[str, Any], said: str) -> None:
+    checks(scope, given)
+    assert said in scope.problems.errors[0].message

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import CompileError
+from gpuregress.toolchain import compiler_messages, nvrtc, virtual_headers
+from tests.toolchain.conftest import Write
+
+
+def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
+    return nvrtc.compile_source(write(text, **settings), text)
+
+
+def _refusal(write: Write, text: str, **settings: object) -> str:
+    with pytest.raises(CompileError) as caught:
+        _compile(write, text, **settings)
+    return str(caught.value)
+
+
+def test_a_header_that_is_there_is_not_called_the_hosts() -> None:
+    assert virtual_headers.HEADERS.keys().isdisjoint(compiler_messages._HOST_ONLY.split())
+
+
+def test_an_error_has_the_file_the_line_and_the_compilers_words(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = _refusal(write, "\n\n__global__ void k(int* x) {\n  x[0] = y;\n}\n", kernels=("k",))
+    assert message.startswith('kernels/k.cu:4: error: identifier "y" is undefined')
+
+
+def test_an_error_in_a_header_names_the_header(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("int f( { }\n", "f.h")
+    assert "kernels/f.h:1: error" in _refusal(write, '#include "f.h"\n')
+
+
+def test_host_code_is_explained(write: Write) -> None:
+    message = _refusal(write, "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
+    assert "k.cu:2: error" in message
+    assert "#ifndef __CUDACC_RTC__" in message
+    assert "<vector> is a host header" in _refusal(write, "#include <vector>\n")
+    calls = "__global__ void k(cudaStream_t* s) { cudaStreamCreate(s); cudaStreamDestroy(*s); cudaStreamDestroy(*s); }"
+    assert "#ifndef __CUDACC_RTC__" in _refusal(write, calls)
+
+
+def test_a_launch_by_a_kernel_is_explained(write: Write) -> None:
+    assert "let the job launch them" in _refusal(write, "__global__ void k(int n) { if (n) k<<<1, 1>>>(n - 1); }")
+
+
+def test_a_constant_of_the_build_is_looked_for_in_the_job(write: Write) -> None:
+    hint = "goes into compile.defines"
+    assert hint in _refusal(write, "__global__ void k(int* x) { x[0] = TILE; }")
+    twice = "__global__ void k(int* x) { __shared__ int s[block_size_x]; s[0] = x[block_size_x]; x[0] = s[0]; }"
+    assert hint in _refusal(write, twice)
+    assert hint not in _refusal(write, "__global__ void k(int* x) { x[0] = y; }")
+
+
+def test_a_missing_header_says_where_it_was_searched(write: Write) -> None:
+    message = _refusal(write, '#include "nowhere.h"\n')
+    assert "nowhere.h" in message
+    assert "compile.include" in message
+
+
+def test_options_of_nvcc_are_explained(write: Write) -> None:
+    assert "go to NVRTC" in _refusal(write, "", options=("-O3",))
+    assert "the device chooses the architecture (sm_90)" in _refusal(write, "", options=("-arch=sm_80",))

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from gpuregress.toolchain import nvrtc, virtual_headers
+from tests.toolchain.conftest import Write
+
+
+def _compile(write: Write, text: str, **settings: object) -> nvrtc.NvrtcResult:
+    return nvrtc.compile_source(write(text, **settings), text)
+
+
+def test_ordinary_host_headers_are_there(write: Write) -> None:
+    includes = "".join(f"#include <{name}>\n" for name in virtual_headers.HEADERS if "/" not in name)
+    text = (
+        includes
+        + """
+    #include <cuda_runtime.h>
+    __global__ void k(float* x, double* d, int n) {
+        x[0] = std::sqrt(x[0]) + std::pow(x[1], 2.f) + std::max(x[2], x[3]) + M_PI + INFINITY + FLT_MAX + INT_MAX;
+        std::uint8_t u = 3; std::size_t z = n; uint q = UINT32_MAX; x[1] = u + z + q;
+        x[5] = std::numeric_limits<float>::infinity();
+        if (std::is_same<int, float>::value || std::isnan(x[6])) { std::printf("%d", n); memcpy(x, d, 8); }
+        assert(n > 0);
+    }
+    """
+    )
+    ptx = _compile(write, text, kernels=("k",)).ptx
+    assert "vprintf" in ptx
+    assert "__assertfail" in ptx
+
+
+def test_nvcc_knows_the_constants_of_math_without_an_include(write: Write) -> None:
+    _compile(write, "__global__ void k(double* x) { x[0] = INFINITY; x[1] = M_PI; x[2] = NAN; uint n = 1; x[n] = n; }")
+
+
+def test_cudas_header_brings_what_it_brings_to_nvcc(write: Write) -> None:
+    text = "#include <cuda.h>\n__global__ void k(uint8_t* x, CUtexObject t) { x[0] = sizeof(t); }"
+    assert _compile(write, text, kernels=("k",)).kernels == {"k": "_Z1kPhy"}
+
+
+def test_a_header_of_the_project_wins_over_ours(write: Write) -> None:
+    write("#define OURS 41\n", "limits.h")
+    text = "#include <limits.h>\n__global__ void k(int* x) { x[0] = OURS; }"
+    assert ", 41;" in _compile(write, text, kernels=("k",)).ptx

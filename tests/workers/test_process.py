@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpuregress.workers.process import DeviceSlot, Worker, death_of
+from gpuregress.workers.watchdog import Phase
+from tests.workers.waiting import is_running, wait_until
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (None, "closed its channel"),
+        (7, "ended with exit code 7"),
+        (-signal.SIGSEGV, "died of SIGSEGV"),
+        (-200, "died of signal 200"),
+    ],
+)
+def test_a_death_in_words(code: int | None, said: str) -> None:
+    assert death_of(code) == said
+
+
+def worker(folder: Path, script: str) -> Worker:
+    command = (sys.executable, "-c", script)
+    return Worker(DeviceSlot("cpu", "fake:0"), command, folder / "printed.txt")
+
+
+def test_the_last_lines_of_its_output_are_kept(tmp_path: Path) -> None:
+    child = worker(tmp_path, "print('one'); print(); print('two', flush=True)")
+    child.process.wait(20)
+    assert child.tail() == ("one", "two")
+    assert child.death() == "the worker process ended with exit code 0"
+    assert child.end()
+
+
+def test_one_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) -> None:
+    script = (
+        "import signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = worker(tmp_path, script)
+    assert parent.watch.phase is Phase.STARTING
+    wait_until(lambda: bool(parent.tail()))
+    assert parent.end(grace_s=0.1)
+    assert parent.process.returncode == -signal.SIGKILL
+    wait_until(lambda: not is_running(int(parent.tail()[0])))
