@@ -1,4 +1,4 @@
-"""The command line: one small file a command, loaded when it is called."""
+"""Command line: one module for each command, imported when it is called."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ COMMANDS: tuple[str, ...] = (
 
 
 class Commands(click.Group):
-    """The group of all commands: imports a command's file when it is wanted, and turns errors into exit codes."""
+    """Group of all commands; imports a command when it is called, and turns errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names, in the order of a user's day."""
+        """The names of the commands, in the order in which a user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """The command, imported now."""
+        """Import a command."""
         if cmd_name not in COMMANDS:
             return None
         from gpuregress.cli import values
 
         command: click.Command = importlib.import_module(f"gpuregress.cli.{cmd_name}").command
-        values.hold(command)
+        values.forbid_empty(command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds the command; a name that is not known gets the nearest one that is."""
+        """Find the command; an unknown name is an error with the nearest known one."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
             import difflib
@@ -67,7 +67,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Runs a command and leaves with its exit code; every error is one line on stderr."""
+        """Run a command and exit with its code; every error is one line on stderr."""
         if not standalone_mode:
             return self._plain_main(*args, **extra)
         from gpuregress.cli import errors
@@ -75,7 +75,7 @@ class Commands(click.Group):
         sys.exit(errors.guard(lambda: self._plain_main(*args, **extra)))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; a reader of stdout that has left is told apart from click's own errors."""
+        """Run the command; a closed stdout is reported apart from click's own errors."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:

@@ -1,4 +1,4 @@
-"""`gpuregress accept`."""
+"""Command `gpuregress accept`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def command(
     prune: bool,
     as_json: bool,
 ) -> int:
-    """Makes the last run's dumps the baselines: of the CASEs (names, jobs, globs), else of all that differ or are new.
+    """Make the last run's dumps the baselines: of the CASEs (names, jobs, globs), else of all that differ or are new.
 
     Where no CASE is named and some differ, it asks first; where there is no terminal, it needs -m or --all. An output
     of which no element was written is refused, unless --unwritten-ok says why that is right.
@@ -98,11 +98,11 @@ def command(
 
 
 def _accept_silently(_differing: Sequence[FinishedCase]) -> None:
-    """Everything was asked for."""
+    """Accept without a question: the user said --all."""
 
 
 def _ask(differing: Sequence[FinishedCase]) -> None:
-    """Asks on the terminal."""
+    """Ask on the terminal."""
     from gpuregress.errors import NothingToDo
 
     if not click.confirm(f"accept {_counted(differing)}?", default=False):
@@ -110,7 +110,7 @@ def _ask(differing: Sequence[FinishedCase]) -> None:
 
 
 def _demand(message: str) -> Callable[[Sequence[FinishedCase]], None]:
-    """Where nobody can be asked, a message shows that the accept is meant."""
+    """Require a message where nobody can be asked: it shows that the accept is meant."""
 
     def refuse(differing: Sequence[FinishedCase]) -> None:
         from gpuregress.errors import UsageError

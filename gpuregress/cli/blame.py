@@ -1,4 +1,4 @@
-"""`gpuregress blame`."""
+"""Command `gpuregress blame`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int:
-    """Shows every accept of the CASEs (names, or jobs for all their cases), the newest first.
+    """Show every accept of the CASEs (names, or jobs for all their cases), the newest first.
 
     Exits with 5 where nothing was ever accepted.
     """

@@ -1,4 +1,4 @@
-"""`gpuregress build`."""
+"""Command `gpuregress build`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(
     ptx_only: bool,
     as_json: bool,
 ) -> int:
-    """Compiles every case of the JOBs, all of configs/ if none; needs no GPU and no driver.
+    """Compile every case of the JOBs, all of configs/ if none; needs no GPU and no driver.
 
     The results are those of the pinned compiler. A host that finds them in its cache (GPUREGRESS_CACHE) needs no
     compiler itself.

@@ -1,4 +1,4 @@
-"""`gpuregress calibrate`."""
+"""Command `gpuregress calibrate`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from gpuregress.cli import console, context, values
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, ...], as_json: bool) -> int:
-    """Runs a CASE (or every case of a job) again and again on every device that is here, and prints rules as YAML.
+    """Run a CASE (or every case of a job) many times on every device of this machine, and print rules as YAML.
 
-    For each buffer: every bit equal if all results are, else `order: any` if only places change, else steps between
-    floats, else a tolerance. The results are held against one another and against the accepted baseline; a bound is
-    twice the largest error seen. Exits with 1 where no rule holds for some buffer.
+    For each buffer: every bit equal if all results are, else `order: any` if values only move, else ULPs, else a
+    tolerance. The results are compared with one another and with the accepted baseline; a bound is twice the largest
+    error seen. Exits with 1 where no rule holds for some buffer.
     """
     from gpuregress.operations import calibrate
     from gpuregress.records import to_json

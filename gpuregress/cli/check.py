@@ -1,4 +1,4 @@
-"""`gpuregress check`."""
+"""Command `gpuregress check`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     epilog="Example: gpuregress check configs/reduce.yaml",
 )
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
-@click.option("--no-compile", is_flag=True, help="Do not compile the sources to hold the arguments against them.")
+@click.option("--no-compile", is_flag=True, help="Do not compile the sources to check the arguments.")
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_json: bool) -> int:
-    """Checks the JOBs, all of configs/ if none: every error with file, line, key, and what would have been right.
+    """Check the JOBs, all of configs/ if none: every error with file, line, key, and what would have been right.
 
-    Compiles the sources, too, and holds each launch's arguments against the kernel's own signature. Exits with 0 when
+    Compiles the sources, too, and checks each launch's arguments against the kernel's own signature. Exits with 0 when
     all is well, 2 when a job is wrong, 3 when a source does not compile.
     """
     from gpuregress import plan
@@ -44,8 +44,8 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
         console.say(f"note: {note}", err=True)
     names = {case.job for case in cases}
     if as_json:
-        found = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
-        context.print_json({"jobs": len(names), "cases": len(cases), "errors": found})
+        errors = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
+        context.print_json({"jobs": len(names), "cases": len(cases), "errors": errors})
         return 3 if failures else 0
     for text in failures.values():
         console.say(f"gpuregress: {text}", err=True)
@@ -56,7 +56,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
 
 
 def _compile(cases: Any) -> dict[str, str]:
-    """Compiles and checks the arguments; what does not compile, by source."""
+    """Compile the cases and check their arguments; source → the error of one that does not compile."""
     from gpuregress.errors import CompileError
     from gpuregress.session.compilation import kernel_arguments
     from gpuregress.session.compilation.builder import CasePrograms

@@ -1,4 +1,4 @@
-"""The one way to stdout and stderr: text from outside cannot command the terminal, and colours are for those who see.
+"""Output to stdout and stderr, with control characters made visible, and with colours on a terminal.
 
 `NO_COLOR` (not empty) turns colours and the progress bar off, `FORCE_COLOR` (not empty, not 0) turns colours on in a
 pipe, too; `NO_COLOR` wins. A terminal that is `dumb` gets neither, and a CI server (`CI`) no bar. stdout and stderr are
@@ -21,7 +21,7 @@ Colour = str | int | None
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = None) -> None:
-    """Prints a text, its control characters made visible.
+    """Print a text, its control characters made visible.
 
     Args:
         text: may hold newlines and tabs.
@@ -33,7 +33,7 @@ def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = 
 
 
 def say_spans(spans: Sequence[tuple[str, Colour]], *, err: bool = False, nl: bool = True) -> None:
-    """Prints texts, each in its colour, in one line.
+    """Print texts, each in its colour, in one line.
 
     Args:
         spans: texts and their colours.

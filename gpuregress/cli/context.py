@@ -1,4 +1,4 @@
-"""What every command starts from: the project, the listener for progress, files to write reports to."""
+"""Parts shared by the commands: the project, common options, JSON output and report files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
-    """The project of the current folder, or of `-C DIR`; outside of any, that of the first of `jobs` that is a path.
+    """Find the project of the current folder, or of `-C DIR`; outside of any, that of the first path among `jobs`.
 
     Raises:
         UsageError: there is none.
@@ -35,12 +35,12 @@ def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--json`: the answer as one JSON document on stdout."""
+    """Option `--json`: the result as one JSON document on stdout."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def unwritten_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--unwritten-ok REASON`."""
+    """Option `--unwritten-ok REASON`."""
     return click.option(
         "--unwritten-ok",
         default="",
@@ -51,26 +51,26 @@ def unwritten_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_interactive() -> bool:
-    """Whether somebody can be asked: both ends are a terminal."""
+    """Whether the user can be asked: stdin and stdout are terminals."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def print_json(value: Any) -> None:
-    """Prints plain JSON values."""
+    """Print plain JSON values."""
     from gpuregress.escapes import json_text
 
     console.say(json_text(value, indent=2))
 
 
 def message_option(text: str) -> Callable[..., Any]:
-    """`-m WHY`: kept with the decision, and printed whenever somebody asks for it."""
+    """Option `-m WHY`: kept with the decision, and printed with it."""
     return click.option(
         "-m", "--message", default="", metavar="WHY", callback=lambda _ctx, _option, value: message(value), help=text
     )
 
 
 def message(text: str) -> str:
-    """A message that may be stored.
+    """Check a message that will be stored.
 
     Raises:
         BadParameter: it holds a control character.
@@ -83,7 +83,7 @@ def message(text: str) -> str:
 
 
 def write_report(target: str, text: str) -> None:
-    """Writes a report to a file, or to stdout for `-`; into a pipe or device as it stands, where TARGET is one.
+    """Write a report to a file, a pipe or a device, or to stdout for `-`.
 
     Raises:
         StorageError: it cannot be written.
@@ -102,7 +102,7 @@ def write_report(target: str, text: str) -> None:
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--json F`, `--junit F`, `--html F`."""
+    """Options `--json F`, `--junit F`, `--html F`."""
     for name, text in (("html", "HTML"), ("junit", "JUnit XML"), ("json", "JSON")):
         function = click.option(
             f"--{name}", metavar="F", type=values.REPORT, help=f"Write the results as {text} to F (- is stdout)."
@@ -111,7 +111,7 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that runs cases."""
+    """Options of every command that runs cases."""
     options = (
         click.option(
             "--device",
@@ -150,10 +150,10 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
-    """What `device_options` ask for.
+    """The request that `device_options` make.
 
     Args:
-        options: as click hands them over.
+        options: from click.
         more: further fields of the request.
     """
     from gpuregress.session import request
@@ -166,18 +166,18 @@ def writes_to_stdout(options: Mapping[str, Any]) -> bool:
     """Whether one of `report_options` is `-`, so that everything else must go to stderr.
 
     Raises:
-        UsageError: two of them name one place: two documents in one file or stream are none.
+        UsageError: two of them have one destination.
     """
-    places: dict[str, str] = {}
+    destinations: dict[str, str] = {}
     for name in ("json", "junit", "html"):
         target = options[name]
         if target is None:
             continue
-        place = target if target == "-" else str(Path(target).resolve())
-        other = places.setdefault(place, name)
-        if other != name and not Path(place).is_char_device():
+        destination = target if target == "-" else str(Path(target).resolve())
+        other = destinations.setdefault(destination, name)
+        if other != name and not Path(destination).is_char_device():
             from gpuregress.errors import UsageError
 
             where = "stdout" if target == "-" else target
             raise UsageError(f"--{other} and --{name} cannot both go to {where}: name a file for all but one")
-    return "-" in places
+    return "-" in destinations

@@ -1,4 +1,4 @@
-"""`gpuregress diff`."""
+"""Command `gpuregress diff`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_NOTES = 8
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ...], raw: bool, as_json: bool) -> int:
-    """Compares the dumps of two revisions, wherever they are kept, under the jobs' rules.
+    """Compare the dumps of two revisions, from baselines or runs, under the jobs' rules.
 
     For each buffer that differs: how many elements, in order and in any order, the worst, what it looks like, where the
     errors are (a strip of the buffer, or a heat map of two dimensions, by size of the error), and the first few side by
@@ -54,7 +54,7 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
 
 
 def _width() -> int:
-    """Signs in a line of a picture: as many as the screen has, less the indentation."""
+    """Characters in a line of an error map: the width of the screen, less the indentation."""
     import shutil
 
     return max(20, shutil.get_terminal_size().columns - 4)

@@ -1,4 +1,4 @@
-"""`gpuregress doctor`."""
+"""Command `gpuregress doctor`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gpuregress.cli import console, context
 )
 @context.json_option
 def command(as_json: bool) -> int:
-    """Looks at everything a run needs: the wheels, the compiler, the cache, driver, GPUs, permissions.
+    """Examine everything that a run needs: the wheels, the compiler, the cache, driver, GPUs, permissions.
 
-    Names for each lack the command that mends it. Exits with 0 when cases can run on some device, else 4.
+    Names the command that repairs each lack. Exits with 0 when cases can run on some device, else 4.
     """
     from gpuregress.operations import doctor
     from gpuregress.records import to_json

@@ -1,4 +1,4 @@
-"""The one place where errors become exit codes: a line for what a user can cause, a crash log for our own bugs."""
+"""Errors as exit codes: one line for what a user can cause, a crash log for our own bugs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BUG = 4
 
 
 class ReaderLeft(Exception):
-    """stdout's reader (head, less) is gone; not an OSError, which click would turn into exit code 1."""
+    """The reader of stdout (head, less) is gone; no OSError, which click would turn into exit code 1."""
 
 
 def guard(command: Callable[[], Any]) -> int:
-    """Runs a command; returns its exit code, or that of the error it ended with.
+    """Run a command; return its exit code, or that of its error.
 
     Args:
         command: returns an exit code, or None for 0.
@@ -52,7 +52,7 @@ def guard(command: Callable[[], Any]) -> int:
     except SystemExit as error:
         return _code(error.code)
     except (ReaderLeft, BrokenPipeError):
-        # The reader (head, less) has left: nothing more to say, also not when Python flushes at exit.
+        # Nothing more can be written, also not when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
@@ -60,13 +60,13 @@ def guard(command: Callable[[], Any]) -> int:
         return _say(f"{error.strerror or error}{where}", GpuregressError.exit_code)
     except BaseException as error:  # noqa: BLE001 - a bug of ours, or a panic of a library: its traceback goes to a file
         if lacking := ran_out(error):
-            return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking} for that", BUG)
+            return _say(f"this machine, or a limit (`ulimit -a`), has not enough {lacking}", BUG)
         return _say(_report_bug(error), BUG)
     return _code(code)
 
 
 def _open_what_is_closed() -> None:
-    """Streams that the caller closed (`>&-`, some cron daemons) lead nowhere; else the next file opened is stdout."""
+    """Open /dev/null for streams that the caller closed (`>&-`, cron): else the next file opened would be stdout."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
@@ -80,7 +80,7 @@ def _code(code: object) -> int:
 
 
 def _relative(error: JobError) -> JobError:
-    """The error with its file named as one would from the current folder."""
+    """The error with its file relative to the current folder."""
     here = Path.cwd()
     return dataclasses.replace(error, path=error.path.relative_to(here)) if error.path.is_relative_to(here) else error
 
@@ -92,19 +92,19 @@ def _say(message: str, code: int) -> int:
 
 
 def _lines(message: str) -> str:
-    """The message after our name; further lines are set in, so that none of them is taken for a message of its own."""
+    """The message after our name; further lines are indented, so that none looks like a message of its own."""
     return "gpuregress: " + message.replace("\n", "\n  ")
 
 
 def _show(error: click.ClickException) -> None:
-    """Click's own words, with how the command is used."""
+    """Print click's message, with the usage of the command."""
     text = io.StringIO()
     error.show(text)
     console.say(text.getvalue(), err=True, nl=False)
 
 
 def _report_bug(error: BaseException) -> str:
-    """Writes the crash log; the line that tells where it is."""
+    """Write the crash log; return the line that names it."""
     text = _crash_text(error)
     name = f"crash-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.log"
     summary = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -115,7 +115,7 @@ def _report_bug(error: BaseException) -> str:
         except OSError:
             continue
         return f"an error inside gpuregress ({summary}); please report it with {folder / name}"
-    return f"an error inside gpuregress, and no place to write its log:\n{text}"
+    return f"an error inside gpuregress, and no folder for its log:\n{text}"
 
 
 def _crash_folders() -> tuple[Path, ...]:

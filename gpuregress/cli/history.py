@@ -1,4 +1,4 @@
-"""`gpuregress history`."""
+"""Command `gpuregress history`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T",
 )
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option(
-    "-n", "--last", type=click.IntRange(1, values.MOST_RUNS), default=30, show_default=True, help="So many runs."
+    "-n", "--last", type=click.IntRange(1, values.MOST_RUNS), default=30, show_default=True, help="The number of runs."
 )
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: bool) -> int:
-    """Shows the last runs and each case's verdict in them, the oldest first.
+    """Show the last runs and each case's verdict in them, the oldest first.
 
     With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs.
     """
@@ -58,21 +58,21 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: b
 
 
 def _trend(runs: Sequence[PastRun], results: Mapping[str, Sequence[PastResult]]) -> Iterator[dict[str, Any]]:
-    """A row a case: its letters, its last time against its median, its last revision."""
+    """One row for each case: its letters, its last and its median time, its last revision."""
     import statistics
 
-    for case, found in results.items():
-        letters = {result.run: LETTERS.get(result.verdict, "?") for result in found}
+    for case, of_case in results.items():
+        letters = {result.run: LETTERS.get(result.verdict, "?") for result in of_case}
         trend = "".join(letters.get(run.run, " ") for run in runs)
         if not trend.strip():
             continue
-        median = statistics.median(result.seconds for result in found)
+        median = statistics.median(result.seconds for result in of_case)
         yield {
             "case": case,
             "verdicts": f"[{trend}]",
-            "seconds": f"{found[-1].seconds:.3f}",
+            "seconds": f"{of_case[-1].seconds:.3f}",
             "median": f"{median:.3f}",
-            "revision": found[-1].revision,
+            "revision": of_case[-1].revision,
         }
 
 

@@ -1,4 +1,4 @@
-"""`gpuregress list`."""
+"""Command `gpuregress list`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context, /, jobs: tuple[str, ...], name_glob: str | None, tags: tuple[str, ...], as_json: bool
 ) -> int:
-    """Lists the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
+    """List the cases of the JOBs, all of configs/ if none: name, revision of the source, accepted revision, tags."""
     from gpuregress import baselines, plan
     from gpuregress.errors import BaselineError
     from gpuregress.report.terminal import table
@@ -68,16 +68,16 @@ def command(
     rows = [(case.name, case.revision, shown[case.name], " ".join(case.tags)) for case in planned.cases]
     for line in table(("case", "revision", "accepted", "tags"), rows):
         console.say(line)
-    for said in damaged.values():
-        console.say(f"gpuregress: {said}", err=True)
+    for error in damaged.values():
+        console.say(f"gpuregress: {error}", err=True)
     for note in planned.notes:
         console.say(f"note: {note}", err=True)
     if not (jobs or name_glob or tags):
         here = {case.name for case in planned.cases}
         for name in store.case_names():
             if name not in here:
-                said = "has no case any more (`gpuregress accept --prune` removes it)"
-                console.say(f"note: the baseline {name} {said}", err=True)
+                advice = "(`gpuregress accept --prune` removes it)"
+                console.say(f"note: the baseline {name} has no case any more {advice}", err=True)
     return BaselineError.exit_code if damaged else 0
 
 

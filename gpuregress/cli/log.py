@@ -1,4 +1,4 @@
-"""`gpuregress log`."""
+"""Command `gpuregress log`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) -> int:
-    """Shows the launch log of RUN (a name or its beginning; the last run if none).
+    """Show the launch log of RUN (a name or its beginning; the last run if none).
 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
@@ -35,10 +35,10 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
 
     project = context.find_project(ctx)
     folder = run_folders.find(project.runs, run)
-    read, said = journal.read(folder), cut_short.describe(folder)
+    read, description = journal.read(folder), cut_short.describe(folder)
     log = _log(folder, read.state)
     if as_json:
-        context.print_json({"state": read.state, "said": said, **_document(folder.name, log)})
+        context.print_json({"state": read.state, "said": description, **_document(folder.name, log)})
         return 0
     if not blame:
         for key, value in log.header.items():
@@ -47,19 +47,19 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
             console.say(one_line(_line(event)))
     for number in log.unreadable:
         console.say(
-            f"line {number} of {folder / run_folders.LAUNCH_LOG} is no event: it was cut short or edited", err=True
+            f"line {number} of {folder / run_folders.LAUNCH_LOG} holds no event: it was cut short or edited", err=True
         )
     for begin in log.unfinished:
         console.say(f"never came back: launch {begin.number} on {begin.device}, {begin.case}: {begin.call}")
     if blame and not log.unfinished:
         console.say("every launch came back")
-    if said:
-        console.say(said)
+    if description:
+        console.say(description)
     return 0
 
 
 def _log(folder: Path, state: State) -> Log:
-    """The run's launch log; an empty one where the run had not come so far."""
+    """The run's launch log; an empty one where the run did not begin one."""
     from gpuregress import launchlog
     from gpuregress.session.runs import run_folders
 

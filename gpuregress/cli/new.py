@@ -1,4 +1,4 @@
-"""`gpuregress new`."""
+"""Command `gpuregress new`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 )
 @click.pass_context
 def command(ctx: click.Context, /, source: Path, kernel: str | None, output: Path | None) -> None:
-    """Writes a job for a kernel of KERNEL.cu: buffers, launch and arguments as its signature wants them.
+    """Write a job for a kernel of KERNEL.cu, with buffers, launch and arguments from its signature.
 
-    What a signature cannot say (how many elements, which grid) is a guess, marked as one. Never overwrites a file.
+    The number of elements and the grid are guesses, marked as such. Never overwrites a file.
     """
     from gpuregress.operations import new
 
@@ -40,7 +40,7 @@ def command(ctx: click.Context, /, source: Path, kernel: str | None, output: Pat
 
 
 def _project(ctx: click.Context) -> Project:
-    """The project at hand, or a new one in the current folder."""
+    """The current project, or a new one in the current folder."""
     from gpuregress.errors import UsageError
     from gpuregress.project import Project
 

@@ -1,4 +1,4 @@
-"""`gpuregress nightly`."""
+"""Command `gpuregress nightly`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gpuregress.cli import console, context, reports
 
 
 class Nightly(click.Command):
-    """The command, with a line for crontab(5) at the end of its help."""
+    """The command, whose help ends with a line for crontab(5)."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the line as it must stand in the crontab: in one line, however long."""
+        """Write the crontab line in one line, however long."""
         formatter.write(f"\nExample (crontab; mails nothing, keeps a log):\n\n{crontab_line(_folder(ctx))}\n")
 
 
 def crontab_line(folder: Path) -> str:
-    """A line that runs every night, whatever cron's PATH and current folder are.
+    """The crontab line that runs every night; it needs neither PATH nor a current folder.
 
     Args:
         folder: the project's, absolute.
@@ -46,7 +46,7 @@ def _folder(ctx: click.Context) -> Path:
 @context.report_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
-    """Runs every case, says nothing when all is well, and one screen when not.
+    """Run every case; print nothing when all is well, and one screen when not.
 
     Takes the project's lock; where another nightly run holds it, exits with 75. A wrong job is an error of its own, and
     the others run. A case that is gone is a failure every night (exit code 1 at least) until it is back, or `accept

@@ -1,4 +1,4 @@
-"""A run while it goes on: a bar on a terminal, a plain line a case in a pipe, nothing where nothing is wanted."""
+"""Progress of a run: a bar on a terminal, one line for each case in a pipe."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class Plain:
-    """A line for each case as it ends.
+class PlainProgress:
+    """One line for each case as it ends.
 
     Args:
-        verbosity: -1 says nothing, 0 a line a case, 1 also starts and compilations.
-        to_stderr: stdout is taken by a report.
+        verbosity: -1 prints nothing, 0 one line for each case, 1 also starts and compilations.
+        to_stderr: stdout is used by a report.
     """
 
     def __init__(self, verbosity: int, *, to_stderr: bool) -> None:
@@ -34,25 +34,25 @@ class Plain:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to clear away."""
+        """Do nothing."""
 
     def __call__(self, event: Event) -> None:
-        """Shows one event."""
+        """Show one event."""
         line = _line(event, self._verbosity)
         if line is None:
             return
         try:
             console.say(line, err=self._to_stderr, colour=_colour(event))
         except BrokenPipeError:
-            # The reader (head, less) has left; the run goes on, for its results are kept, and its exit code counts.
+            # The reader (head, less) has left; the run goes on: its results are kept, and its exit code counts.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if self._to_stderr else 1)
 
 
-class Bar:
+class BarProgress:
     """A progress bar under the lines of the cases that did not pass.
 
     Args:
-        verbosity: as for `Plain`; at 0 passing cases only move the bar.
+        verbosity: as for `PlainProgress`; at 0 passing cases only move the bar.
         to_stderr: stdout is taken by a report.
     """
 
@@ -72,18 +72,18 @@ class Bar:
         self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Self:
-        """Shows the bar."""
+        """Show the bar."""
         self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Takes it away."""
+        """Remove the bar."""
         self._progress.stop()
 
     def __call__(self, event: Event) -> None:
-        """Shows one event."""
+        """Show one event."""
         self._move(event)
         passed = isinstance(event, Judged) and event.verdict.status in ("pass", "skip")
         line = None if passed and self._verbosity < 1 else _line(event, self._verbosity)
@@ -104,27 +104,27 @@ class Bar:
             self._progress.update(self._task, completed=event.number)
 
 
-def listener(verbosity: int, *, to_stderr: bool = False) -> Plain | Bar:
-    """The bar where somebody looks, else plain lines."""
+def listener(verbosity: int, *, to_stderr: bool = False) -> PlainProgress | BarProgress:
+    """The bar on a terminal, else plain lines."""
     if verbosity >= 0 and console.can_animate(sys.stderr if to_stderr else sys.stdout):
-        return Bar(verbosity, to_stderr=to_stderr)
-    return Plain(verbosity, to_stderr=to_stderr)
+        return BarProgress(verbosity, to_stderr=to_stderr)
+    return PlainProgress(verbosity, to_stderr=to_stderr)
 
 
 def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) -> None:
-    """The report after the last case; quiet: only if something is wrong, or must be said."""
+    """Print the report after the last case; quiet: only failures and notes."""
     if verbosity < 0 and summary.exit_code == 0:
         for note in summary.notes:
             console.say(f"note: {note}", err=to_stderr)
         return
-    words = {verdict.status for verdict in summary.verdicts}
-    if verbosity < 0:  # a lone reason stands in its case's line, and none was shown
+    statuses = {verdict.status for verdict in summary.verdicts}
+    if verbosity < 0:  # the report relies on the lines of the cases, and none was shown
         for verdict in summary.verdicts:
             if verdict.status not in ("pass", "skip"):
                 console.say(terminal.case_line(verdict), err=to_stderr, colour=terminal.colour(verdict.status))
     for line in terminal.closing(summary, root=root, verbose=verbosity > 0):
         first = line.partition(" ")[0]
-        console.say(line, err=to_stderr, colour=terminal.colour(first) if first in words else None)
+        console.say(line, err=to_stderr, colour=terminal.colour(first) if first in statuses else None)
 
 
 def _colour(event: Event) -> str | None:

@@ -1,4 +1,4 @@
-"""`gpuregress reject`."""
+"""Command `gpuregress reject`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gpuregress.cli import console, context
 )
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
 @click.option("--run", "run_name", metavar="RUN", help="Of this run instead of the last one.")
-@context.message_option("Why; said whenever the same results come again.")
+@context.message_option("Why; shown whenever the same results come again.")
 @click.option("--undo", is_flag=True, help="Take the rejections of the CASEs back.")
 @context.json_option
 @click.pass_context
 def command(
     ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, undo: bool, as_json: bool
 ) -> int:
-    """Marks the results of the CASEs that differ or are new as known to be bad.
+    """Mark the results of the CASEs that differ or are new as known to be bad.
 
     The baselines stay as they are. `accept` and `review` leave these results out from now on, and refuse them where
     they are named. A later run that gives the same bytes still differs, and says who rejected them and why.
@@ -35,6 +35,6 @@ def command(
         context.print_json({"undone" if undo else "rejected": to_json(done)})
         return 0
     for one in done:
-        word = "no longer rejected" if undo else "rejected"
-        console.say(f"{word}: {one.case}: {one.buffer} of revision {one.revision}")
+        state = "no longer rejected" if undo else "rejected"
+        console.say(f"{state}: {one.case}: {one.buffer} of revision {one.revision}")
     return 0

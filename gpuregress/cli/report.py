@@ -1,4 +1,4 @@
-"""`gpuregress report`."""
+"""Command `gpuregress report`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gpuregress.cli import console, context, values
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, run: str | None, output: str, as_json: bool) -> int:
-    """Writes a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else."""
+    """Write a page on RUN (a name or its beginning; the last run if none): one file that needs nothing else."""
     from gpuregress.report import html
     from gpuregress.session.runs import cut_short, results, run_folders
 
     project = context.find_project(ctx)
     folder = run_folders.find(project.runs, run)
     document = results.document(folder)
-    if said := cut_short.describe(folder):
-        console.say(f"gpuregress: {said}", err=True)
+    if description := cut_short.describe(folder):
+        console.say(f"gpuregress: {description}", err=True)
     if as_json:
         context.print_json(document)
         return 0

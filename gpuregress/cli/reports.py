@@ -1,7 +1,7 @@
-"""The files of `--json`, `--junit` and `--html`: they tell of this run, or say that it failed; never of an earlier one.
+"""Report files of `--json`, `--junit` and `--html`, which never describe an earlier run.
 
-A file is written when the command starts, saying that the run has not finished, and again at its end. So it is true
-also after a kill, and after a command line, a job or a disk that let nothing run.
+A file is written when the command starts, as of an unfinished run, and again at its end. So it is true also after a
+kill, and where the command line, a job or the disk let nothing run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNFINISHED = "this run has not finished; where it no longer goes on, it was kil
 
 @dataclass(slots=True)
 class Reports:
-    """What the reports of a command are made of.
+    """The reports of a command.
 
     Attributes:
         targets: format → the file it goes to, `-` for stdout.
@@ -41,13 +41,13 @@ class Reports:
 
 @contextlib.contextmanager
 def written(options: Mapping[str, Any]) -> Iterator[Reports]:
-    """The reports that a command's options ask for, written when its block ends, however it ends.
+    """Write the reports of a command's options when the block ends, with or without an error.
 
     Args:
-        options: as click hands them over.
+        options: from click.
 
     Raises:
-        UsageError: more than one goes to stdout: two documents in one stream are none.
+        UsageError: two have one destination.
         StorageError: one cannot be written; the others are.
     """
     reports = Reports({name: options[name] for name in FORMATS if options[name]})
@@ -61,7 +61,7 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
             state: State = "interrupted" if code == Interrupted.exit_code else "finished"
             _replace(reports.targets, _failed(_message(error), code, state))
         else:
-            with contextlib.suppress(StorageError):  # the error at hand is told, whatever the disk says
+            with contextlib.suppress(StorageError):  # the first error is reported
                 _write(reports.targets, reports.summary)
         raise
     if reports.summary is not None:
@@ -69,34 +69,34 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
 
 
 def refuse(arguments: Sequence[str], message: str) -> None:
-    """Writes the reports of a command line that cannot be read.
+    """Write the reports of a command line that cannot be parsed.
 
     Args:
-        arguments: all of the process's.
-        message: what is wrong with them.
+        arguments: of the process.
+        message: the error.
     """
     rest = list(arguments)
     while rest and rest[0].startswith(("-C", "--directory")):
         rest = rest[2 if rest[0] in ("-C", "--directory") else 1 :]
     if not rest or rest[0] not in _COMMANDS:
         return
-    found = {}
+    targets = {}
     for name in FORMATS:
         for at, argument in enumerate(rest):
             if argument == f"--{name}" and rest[at + 1 :]:
-                found[name] = rest[at + 1]
+                targets[name] = rest[at + 1]
             elif argument.startswith(f"--{name}="):
-                found[name] = argument.partition("=")[2]
-    good = {name: target for name, target in found.items() if values.is_report(target)}
+                targets[name] = argument.partition("=")[2]
+    good = {name: target for name, target in targets.items() if values.is_report(target)}
     _replace(good, _failed(message, UsageError.exit_code))
 
 
 def _failed(message: str, code: int, state: State = "finished") -> RunSummary:
-    """A run that came to no verdicts."""
+    """The summary of a run without verdicts."""
     from gpuregress.records import RunSummary
 
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    notes = tuple(message.splitlines()) or ("no more is known",)
+    notes = tuple(message.splitlines()) or ("no details are known",)
     return RunSummary("", "", "", now, 0.0, (), notes, state=state, exit_code=code, is_kept=False)
 
 
@@ -116,7 +116,7 @@ def _code(error: BaseException) -> int:
 
 
 def _replace(targets: Mapping[str, str], summary: RunSummary) -> None:
-    """Writes over the reports of an earlier run, or else removes them; leaves streams and devices alone."""
+    """Overwrite the reports of an earlier run, or remove them; streams and devices are left alone."""
     for name, target in targets.items():
         path = Path(target)
         with contextlib.suppress(OSError, ValueError):

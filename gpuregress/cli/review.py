@@ -1,4 +1,4 @@
-"""`gpuregress review`."""
+"""Command `gpuregress review`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 def command(
     ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, unwritten_ok: str, as_json: bool
 ) -> int:
-    """Shows each case of the last run that differs or is new, and takes a single key for it.
+    """Show each case of the last run that differs or is new, and takes a single key for it.
 
     a accepts it, r rejects it, s skips it, d shows all that is known of it, m asks for the message that is kept with
     what is decided from then on, q ends. An output of which nothing was written is refused, as by `accept`. Where
@@ -56,7 +56,7 @@ def command(
 
 
 def _list(found: Pending) -> None:
-    """Three lines a case, to be piped."""
+    """Print three lines for each case, for a pipe."""
     for verdict in found.verdicts:
         name = shlex.quote(verdict.case)
         console.say(f"{verdict.status:<8} {verdict.case}  {verdict.reason}")
@@ -95,7 +95,7 @@ def _head(verdict: Verdict) -> tuple[tuple[str, str | None], ...]:
 
 
 def _key() -> str:
-    """One of the keys; the end of the input is q."""
+    """Read one of the keys; the end of the input is q."""
     console.say(f"  [{_KEYS}] ", nl=False)
     while True:
         try:
@@ -112,12 +112,12 @@ def _key() -> str:
 def _show_details(verdict: Verdict, root: Path) -> None:
     from gpuregress.report import terminal
 
-    for line in terminal.details(verdict, root) or ["no more is known: there is no baseline to compare with"]:
+    for line in terminal.details(verdict, root) or ["there is no baseline to compare with"]:
         console.say(f"  {line}")
 
 
 def _accept(project: Project, run: str, verdict: Verdict, message: str, unwritten_ok: str) -> bool:
-    """Accepts a case; False where it is refused, which is said."""
+    """Accept a case; False where it is refused, with a message."""
     from gpuregress.errors import BaselineError
     from gpuregress.operations import accept
 

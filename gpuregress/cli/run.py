@@ -1,4 +1,4 @@
-"""`gpuregress run`."""
+"""Command `gpuregress run`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gpuregress.cli import context, reports
 @click.option("--fail-fast", is_flag=True, help="Stop after the first case that does not pass.")
 @click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")
 @context.report_options
-@click.option("-q", "--quiet", count=True, help="Say nothing when all is well.")
-@click.option("-v", "--verbose", count=True, help="Say more: compilations, starts, details of cases that pass.")
+@click.option("-q", "--quiet", count=True, help="Print nothing when all is well.")
+@click.option("-v", "--verbose", count=True, help="Print more: compilations, starts, details of cases that pass.")
 @click.pass_context
 def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int:
-    """Runs the cases of the JOBs: paths of job files, names of jobs or cases, or globs; all of configs/ if none.
+    """Run the cases of the JOBs: paths of job files, names of jobs or cases, or globs; all of configs/ if none.
 
     Each case's buffers are dumped to runs/RUN/dumps and compared with the accepted baselines. Exits with 0 when every
     case passed, 1 when something differs or is new, 2 when a job is wrong, 3 when a kernel does not compile, faulted

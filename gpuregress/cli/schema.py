@@ -1,4 +1,4 @@
-"""`gpuregress schema`."""
+"""Command `gpuregress schema`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpuregress.cli import console
 )
 @click.option("--markdown", is_flag=True, help="Print the reference of every key instead (docs/job-reference.md).")
 def command(markdown: bool) -> None:
-    """Prints the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
+    """Print the JSON Schema of a job file, so that an editor can complete keys and mark mistakes."""
     if markdown:
         from gpuregress.spec.documentation import key_reference
 

@@ -1,4 +1,4 @@
-"""`gpuregress show`."""
+"""Command `gpuregress show`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @context.json_option
 @click.pass_context
 def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bool) -> int:
-    """Shows what a CASE would do: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing."""
+    """Show the plan of a CASE: source, buffers with sizes and seeds, launches, rules, limits. Runs nothing."""
     from gpuregress import plan
     from gpuregress.errors import UsageError
     from gpuregress.records import to_json

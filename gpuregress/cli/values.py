@@ -1,4 +1,4 @@
-"""Validation of command-line values: it happens while the line is read, before anything is opened or run."""
+"""Validation of command-line values, before anything is opened or run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MOST_RUNS = 1_000_000
 _NO_REPORTS = (".yaml", ".yml", ".cu", ".cuh", ".ptx", ".cubin", ".py")
 
 
-class Word(_Type):
-    """A value that says something: an empty argument is an unset variable of a script, and must not mean "all".
+class NonEmpty(_Type):
+    """A value that is not empty; an empty argument, as of an unset variable of a script, must not mean "all".
 
     Args:
-        inner: what else it must be.
+        inner: the type of the value.
     """
 
     def __init__(self, inner: click.ParamType[Any] = click.STRING) -> None:
@@ -32,14 +32,14 @@ class Word(_Type):
         self._inner = inner
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuses what is empty or only blanks; a default may be."""
+        """Refuse empty and blank values, except a default."""
         source = ctx.get_parameter_source(param.name) if ctx and param and param.name else None
         if not str(value).strip() and source is not click.core.ParameterSource.DEFAULT:
             self.fail("it is empty", param, ctx)
         return self._inner.convert(value, param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """What the inner type proposes."""
+        """The completions of the inner type."""
         return self._inner.shell_complete(ctx, param, incomplete)
 
 
@@ -49,7 +49,7 @@ class Seconds(_Type):
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `30`, `30s`, `2min`."""
+        """Convert `30`, `30s`, `2min`."""
         from gpuregress.document import units
 
         try:
@@ -62,11 +62,11 @@ class Seconds(_Type):
             self.fail(str(error), param, ctx)
 
 
-class Report(Word):
+class ReportTarget(NonEmpty):
     """A file that a report can be written to, or `-`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuses folders, what lies below a file, and files that somebody wrote by hand."""
+        """Refuse folders, paths below a file, and files that look like a job or a source."""
         text = str(super().convert(value, param, ctx))
         path = Path(text).absolute()
         if text == "-":
@@ -85,11 +85,11 @@ class Report(Word):
 
 
 SECONDS = Seconds()
-REPORT = Report()
+REPORT = ReportTarget()
 
 
 def is_report(text: str) -> bool:
-    """Whether `Report` takes it: the file of a wrong command line is written to only then."""
+    """Whether a text is a valid `ReportTarget`; only then is the report of a wrong command line written."""
     try:
         REPORT.convert(text, None, None)
     except click.BadParameter:
@@ -97,8 +97,8 @@ def is_report(text: str) -> bool:
     return True
 
 
-def hold(command: click.Command) -> None:
-    """Lets no option or argument of a command take empty text, so that none has to think of it."""
+def forbid_empty(command: click.Command) -> None:
+    """Forbid empty text in all options and arguments of a command."""
     for param in command.params:
         if isinstance(param.type, click.types.StringParamType | click.Path):
-            param.type = Word(param.type)
+            param.type = NonEmpty(param.type)

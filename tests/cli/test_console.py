@@ -291,7 +291,7 @@ def test_the_bar_takes_no_name_for_a_command(environment: Callable[..., None], m
     environment()
     out = Terminal()
     monkeypatch.setattr("sys.stdout", out)
-    with progress.Bar(0, to_stderr=False) as bar:
+    with progress.BarProgress(0, to_stderr=False) as bar:
         for event in (Compiling("[red]\x07.cu", 1), Started("[b]\x1b[5m\r/n=1", "cpu")):
             bar(event)
             bar._progress.refresh()
