@@ -44,8 +44,8 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
         console.say(f"note: {note}", err=True)
     names = {case.job for case in cases}
     if as_json:
-        errors = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
-        context.print_json({"jobs": len(names), "cases": len(cases), "errors": errors})
+        failed = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
+        context.print_json({"jobs": len(names), "cases": len(cases), "errors": failed})
         return 3 if failures else 0
     for text in failures.values():
         console.say(f"gpuregress: {text}", err=True)

@@ -68,8 +68,8 @@ def command(
     rows = [(case.name, case.revision, shown[case.name], " ".join(case.tags)) for case in planned.cases]
     for line in table(("case", "revision", "accepted", "tags"), rows):
         console.say(line)
-    for error in damaged.values():
-        console.say(f"gpuregress: {error}", err=True)
+    for reason in damaged.values():
+        console.say(f"gpuregress: {reason}", err=True)
     for note in planned.notes:
         console.say(f"note: {note}", err=True)
     if not (jobs or name_glob or tags):
