@@ -1,9 +1,9 @@
-"""What a difference looks like, in words, with its evidence; changes no verdict."""
+"""Diagnosis of differences: known bug patterns, in words with their evidence. It changes no verdict."""
 
 from gpuregress.diagnose.difference_sample import DifferenceSample
 from gpuregress.diagnose.error_bins import ErrorBins, ErrorProfile, heat_map, strip
 from gpuregress.diagnose.evidence import Evidence
-from gpuregress.diagnose.pattern_table import PATTERNS, coordinates, diagnose, thread_label
+from gpuregress.diagnose.pattern_table import PATTERNS, diagnose, thread_label
 
 __all__ = [
     "PATTERNS",
@@ -11,7 +11,6 @@ __all__ = [
     "ErrorBins",
     "ErrorProfile",
     "Evidence",
-    "coordinates",
     "diagnose",
     "heat_map",
     "strip",

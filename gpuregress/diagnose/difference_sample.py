@@ -1,4 +1,4 @@
-"""The differing rows of a buffer, as they come, in bounded memory: all of them, or a sample that says so."""
+"""Random sample of a buffer's differing rows in bounded memory; all of them if they are few."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
 class DifferenceSample:
-    """Rows in rising order; of more than `MOST`, a random sample of `SIZE`, with the first and the last of all.
+    """Rows in ascending order; of more than `MOST`, a random sample of `SIZE` with the first and the last of all.
 
-    The sample is those with the smallest hashes of their places, so it is the same however the rows are cut into
-    pieces, and it has no period that a stride could hide in.
+    The sample has the rows with the smallest hashes of their indices. So it does not depend on the pieces that the rows
+    come in, and it has no period that could hide a stride.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class DifferenceSample:
         self._limit = np.uint64(np.iinfo(np.uint64).max)
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> None:
-        """Takes the next rows: where they are, and both sides."""
+        """Add the next rows: their indices and both sides."""
         if not len(indices):
             return
         self.of += len(indices)
@@ -43,7 +43,7 @@ class DifferenceSample:
             self._thin()
 
     def rows(self) -> tuple[Indices, Array, Array]:
-        """The rows kept: their places and both sides; at least one must have been added."""
+        """The indices of the kept rows and both sides; at least one row must have been added."""
         if self.of > MOST:
             self._thin()
         return self._joined()
@@ -65,7 +65,7 @@ class DifferenceSample:
 
 
 def _hashes(indices: Indices) -> Hashes:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), a bijection: no two places have the same hash."""
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), a bijection: no two indices have the same hash."""
     state = indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

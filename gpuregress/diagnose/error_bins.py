@@ -1,4 +1,4 @@
-"""Errors gathered into a few bins: the numbers behind a strip or a heat map of the buffer."""
+"""Histograms of errors over a buffer's indices: a strip, or a heat map."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ErrorProfile:
-    """ErrorBins along a buffer, or over a matrix row by row.
+    """Bins along a buffer, or over a matrix row by row.
 
     Attributes:
         shape: (bins,) or (rows, columns).
-        largest: the largest error of each bin, flat, 0 where nothing differs; inf where NaN stands against a number.
+        largest: the largest error of each bin, flat, 0 without differences; inf for a NaN against a number.
         differing: elements of each bin that differ.
         of: elements of each bin.
     """
@@ -30,7 +30,7 @@ class ErrorProfile:
 
 
 class ErrorBins:
-    """A profile that is filled piece by piece.
+    """An error profile that is filled piece by piece.
 
     Args:
         shape: (bins,) or (rows, columns).
@@ -44,11 +44,11 @@ class ErrorBins:
         self._differing = np.zeros(len(sizes), np.int64)
 
     def add(self, indices: Indices, errors: Floats) -> None:
-        """Takes some elements that differ.
+        """Add elements that differ.
 
         Args:
-            indices: their places, row-major.
-            errors: their errors; NaN where there is no number.
+            indices: row-major.
+            errors: their errors, NaN if one side is not a number.
         """
         bins = self._bin_of(indices)
         np.maximum.at(self._largest, bins, np.where(np.isnan(errors), np.inf, errors))
@@ -56,29 +56,29 @@ class ErrorBins:
 
     @property
     def profile(self) -> ErrorProfile:
-        """All that was added."""
+        """The profile of all elements added."""
         counts = self._largest.tolist(), self._differing.tolist(), self._sizes.tolist()
         return ErrorProfile(self._shape, *(tuple(one) for one in counts))
 
 
 def strip(total: int, bins: int) -> ErrorBins:
-    """ErrorBins along the buffer, as wide as one another but for rounding; never more than there are elements.
+    """Make bins of equal width along the buffer, at most one for each element.
 
     Args:
         total: elements in the buffer.
-        bins: how many at most.
+        bins: the largest number of bins.
     """
     count = max(1, min(bins, total))
     return ErrorBins((count,), _sizes(total, count), lambda indices: indices * count // max(1, total))
 
 
 def heat_map(shape: tuple[int, ...], rows: int, columns: int) -> ErrorBins:
-    """ErrorBins over the last axis and all before it.
+    """Make bins over the last axis and all before it.
 
     Args:
         shape: of the buffer, two axes or more.
-        rows: how many rows of bins at most.
-        columns: how many columns of bins at most.
+        rows: the largest number of rows of bins.
+        columns: the largest number of columns.
     """
     width = shape[-1]
     height = int(np.prod(shape[:-1], dtype=np.int64))
@@ -92,6 +92,6 @@ def heat_map(shape: tuple[int, ...], rows: int, columns: int) -> ErrorBins:
 
 
 def _sizes(total: int, bins: int) -> Indices:
-    """How many i have i * bins // total = b, for each b."""
+    """For each b, count the i with i * bins // total = b."""
     ends = -(-np.arange(bins + 1, dtype=np.int64) * total // bins)
     return np.diff(ends)

@@ -1,4 +1,4 @@
-"""What the patterns are looked for in: the elements that differ, where they are, and what is known around them."""
+"""Evidence of a difference: the differing elements, their indices, and their context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 DENSE = 0.95
-"""The share of an area that differs from which on all of it does."""
+"""The share of differing elements from which on a whole area counts as differing."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Evidence:
     Attributes:
         element_type: of the buffer.
         shape: elements along each axis.
-        indices: where the rows are, rising.
-        expected: those rows of the baseline, `element_type.storage`, one dimension.
-        actual: the same of this run.
-        launch: the one that writes the buffer, if it is known.
-        poison: the bytes that fill an output before the launch, repeated; b"" where there are none.
-        unset: the byte that fills shared memory before each block, repeated; b"" where that is not known.
-        whole_expected: the whole baseline, flat, where it is at hand.
-        whole_actual: the whole buffer, flat.
+        indices: of the rows, ascending.
+        expected: the expected rows, `element_type.storage`, one dimension.
+        actual: the actual rows.
+        launch: the one that writes the buffer, if known.
+        poison: the bytes that fill an output before the launch, repeated; b"" without poison.
+        unset: the byte that fills shared memory before each block, repeated; b"" if unknown.
+        whole_expected: the whole expected buffer, flat, if it is small.
+        whole_actual: the whole actual buffer, flat.
         inputs: buffer name → its contents before the launch, flat, as numbers.
-        of: how many rows there are, where these are a sample of them that has the first and the last; 0: these.
+        of: number of rows that differ, if these are a sample with the first and the last; 0: these are all.
     """
 
     element_type: ElementType
@@ -61,24 +61,24 @@ class Evidence:
 
     @property
     def count(self) -> int:
-        """Elements that differ, of those looked at."""
+        """Rows in the evidence."""
         return len(self.indices)
 
     @property
     def differing(self) -> int:
-        """Elements that differ, whether looked at or not."""
+        """Elements that differ, in the evidence or not."""
         return self.of or self.count
 
     @property
     def is_sample(self) -> bool:
-        """Whether more elements differ than are looked at."""
+        """Whether the evidence is a sample of the elements that differ."""
         return self.differing > self.count
 
     def fills(self, counts: Indices, sizes: Indices) -> bool:
-        """Whether what differs fills the areas that it touches.
+        """Tell whether the differing elements fill the areas that they touch.
 
         Args:
-            counts: elements looked at in each area.
+            counts: rows of the evidence in each area.
             sizes: elements of each area.
         """
         if self.is_sample:
@@ -87,29 +87,24 @@ class Evidence:
 
     @cached_property
     def mapping(self) -> ThreadMapping | None:
-        """How elements map to blocks and threads, where the launch fits."""
+        """The mapping of elements to blocks and threads, if the launch determines it."""
         return fitting_mapping(self.launch, self.shape) if self.launch else None
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The parts in which any of the rows differ, each with only those rows."""
-        found = []
-        pairs = zip(self.element_type.columns(self.expected), self.element_type.columns(self.actual), strict=True)
-        for at, (part, (e, a)) in enumerate(zip(self.element_type.parts, pairs, strict=True)):
+        columns = []
+        for position, (part, e, a) in enumerate(self.element_type.column_pairs(self.expected, self.actual)):
             rows = np.flatnonzero(_differs(e, a, part))
             if rows.size:
-                found.append(Column(self, part, at, self.indices[rows], e[rows], a[rows]))
-        return tuple(found)
-
-    def where(self) -> str:
-        """The stretch of the buffer in which the differing elements are."""
-        return f"elements {self.indices[0]} to {self.indices[-1]}" if self.count else "nowhere"
+                columns.append(Column(self, part, position, self.indices[rows], e[rows], a[rows]))
+        return tuple(columns)
 
 
 def _differs(expected: Array, actual: Array, part: Part) -> Mask:
-    off = ordinals.bits(expected, part.scalar) != ordinals.bits(actual, part.scalar)
-    both = ordinals.is_nan(expected, part.scalar) & ordinals.is_nan(actual, part.scalar)
-    return np.asarray(off & ~both)
+    different = ordinals.bits(expected, part.scalar) != ordinals.bits(actual, part.scalar)
+    both_nan = ordinals.is_nan(expected, part.scalar) & ordinals.is_nan(actual, part.scalar)
+    return np.asarray(different & ~both_nan)
 
 
 @dataclass(frozen=True)
@@ -117,11 +112,11 @@ class Column:
     """One part of the rows that differ in it.
 
     Attributes:
-        evidence: what it belongs to.
-        part: which part.
-        position: its position in the element type.
-        indices: the rows' places in the buffer.
-        expected: its storage dtype.
+        evidence: of the whole elements.
+        part: the part.
+        position: of the part in the element type.
+        indices: the rows' indices in the buffer.
+        expected: the part's storage dtype.
         actual: the same.
     """
 
@@ -185,9 +180,30 @@ class Column:
             self.part.scalar.name, 0.0
         )
 
-    def whole(self, side: str) -> Array | None:
-        """This part of the whole baseline (`expected`) or buffer (`actual`), where it is at hand."""
-        array = self.evidence.whole_expected if side == "expected" else self.evidence.whole_actual
+    @property
+    def whole_expected(self) -> Array | None:
+        """This part of the whole expected buffer, if it is small."""
+        return self._whole(self.evidence.whole_expected)
+
+    @property
+    def whole_actual(self) -> Array | None:
+        """This part of the whole actual buffer, if it is small."""
+        return self._whole(self.evidence.whole_actual)
+
+    def usable(self, mask: Mask, share: float) -> tuple[Floats, Floats] | None:
+        """Both sides where the mask is set; None if too few rows or values remain to see a constant relation.
+
+        Args:
+            mask: of the rows.
+            share: the smallest share of rows that must remain.
+        """
+        e, a = self.e[mask], self.a[mask]
+        if len(e) < (3 if self.is_float else 4) or len(e) < share * self.count or (e == e[0]).all():
+            return None
+        return e, a
+
+    def _whole(self, array: Array | None) -> Array | None:
+        """This part of a whole buffer, if it is small."""
         return None if array is None else self.evidence.element_type.columns(array)[self.position]
 
 
@@ -195,34 +211,34 @@ Pattern = Callable[[Evidence], Finding | None]
 
 
 def per_part(test: Callable[[Column], Finding | None]) -> Pattern:
-    """Makes a pattern of one that looks at one part: the best of the parts, by the share of all rows it explains."""
+    """Make a pattern of elements from one of a single part: the part's finding that explains the most rows."""
 
     def pattern(evidence: Evidence) -> Finding | None:
         best: Finding | None = None
         for column in evidence.columns:
-            found = test(column)
-            if found is None:
+            finding = test(column)
+            if finding is None:
                 continue
-            weight = found.weight * column.count / evidence.count
+            weight = finding.weight * column.count / evidence.count
             name = f"{column.part.name}: " if column.part.name else ""
             if best is None or weight > best.weight:
-                best = Finding(found.pattern, name + found.message, weight)
+                best = Finding(finding.pattern, name + finding.message, weight)
         return best
 
     return pattern
 
 
 def share(count: int, of: int) -> str:
-    """`312 of 312`, never a percentage that rounds to nothing."""
+    """Format a share as counts, `all 312` or `3 of 312`: a percentage could round to nothing."""
     return f"all {of}" if count == of else f"{count} of {of}"
 
 
 def differing(count: int, of: int, verbs: str) -> str:
-    """`all 312 differing elements are`, or, of one alone, `the one differing element is`.
+    """Format the subject of a sentence: `all 312 differing elements are`, `the one differing element is`.
 
     Args:
-        count: how many.
-        of: how many differ.
+        count: elements.
+        of: elements that differ.
         verbs: for one and for several, as `is|are`.
     """
     one, several = verbs.split("|")
@@ -232,6 +248,6 @@ def differing(count: int, of: int, verbs: str) -> str:
 
 
 def listed(numbers: Array, most: int = 6) -> str:
-    """`3, 7, 9`, or the first few and how many more."""
+    """Format the first few numbers and the count of the others: `3, 7, 9 and 4 more`."""
     values = [str(int(number)) for number in numbers[:most]]
     return ", ".join(values) + (f" and {len(numbers) - most} more" if len(numbers) > most else "")

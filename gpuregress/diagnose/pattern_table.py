@@ -1,4 +1,4 @@
-"""The patterns, the more telling ones first, and the search for them."""
+"""Table of bug patterns, the more specific first, and the search for them."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ MOST_FINDINGS = 5
 
 
 def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
-    """What a difference looks like: the patterns that are there, those that explain most first.
+    """Find the patterns of a difference, those that explain the largest share first.
 
-    Patterns that explain equally much keep the order of the table. A difference without a pattern gets none.
+    Patterns of equal share keep the order of the table.
 
     Args:
-        evidence: the elements that break the rule, and what is known around them.
+        evidence: the elements that break the rule, and their context.
     """
     if not evidence.count:
         return ()
     with np.errstate(all="ignore"):
-        found = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
+        findings = [finding for pattern in PATTERNS.values() if (finding := pattern(evidence)) is not None]
     if evidence.is_sample:
-        seen = f"seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
-        found = [dataclasses.replace(finding, message=f"{finding.message}, {seen}") for finding in found]
-    found = _without_poison_as_nan(found)
-    found.sort(key=lambda finding: -round(finding.weight, 2))
-    return tuple(found[:MOST_FINDINGS])
+        sampled = f"seen on a sample of {evidence.count:,} of {evidence.differing:,} differing elements"
+        findings = [dataclasses.replace(finding, message=f"{finding.message}, {sampled}") for finding in findings]
+    findings = _without_poison_as_nan(findings)
+    findings.sort(key=lambda finding: -round(finding.weight, 2))
+    return tuple(findings[:MOST_FINDINGS])
 
 
-def _without_poison_as_nan(found: list[Finding]) -> list[Finding]:
-    """The poison of a float is a NaN: where all NaNs are poison, they are told once."""
-    never = next((finding.weight for finding in found if finding.pattern == "never written"), 0.0)
-    return [finding for finding in found if finding.pattern != "nan" or finding.weight > never + 0.005]
+def _without_poison_as_nan(findings: list[Finding]) -> list[Finding]:
+    """Drop the NaN pattern if all NaNs are poison, which is a NaN as a float."""
+    never = next((finding.weight for finding in findings if finding.pattern == "never written"), 0.0)
+    return [finding for finding in findings if finding.pattern != "nan" or finding.weight > never + 0.005]
 
 
 def thread_label(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
-    """An element's block, thread, warp and lane in words, "" where the launch does not say.
+    """Describe an element's block, thread, warp and lane; "" if the launch does not determine them.
 
     Args:
         index: of the element, row-major.
@@ -76,13 +76,3 @@ def thread_label(index: int, launch: Launch, shape: tuple[int, ...]) -> str:
     """
     mapping = fitting_mapping(launch, shape)
     return mapping.describe(index) if mapping is not None else ""
-
-
-def coordinates(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """An element's place along each axis.
-
-    Args:
-        index: row-major.
-        shape: of the buffer.
-    """
-    return tuple(int(at) for at in np.unravel_index(index, shape))

@@ -1,11 +1,10 @@
-"""Which block, warp and lane an element belongs to, where the launch's sizes say so.
+"""Mapping of elements to blocks, warps and lanes, guessed from the sizes of a launch.
 
-A launch does not tell which thread writes which element, so this is the field's usual layout, and only where the sizes
-fit:
+A launch does not determine which thread writes which element. These usual mappings are assumed if the sizes fit:
 
-* one element a block, where there are as many blocks as elements (block sums);
+* one element a block, with as many blocks as elements (block sums);
 * for two dimensions, block and grid tile rows (y) and columns (x);
-* element i is global thread i, where the threads are enough and the blocks no more than needed;
+* element i is global thread i, with enough threads and no more blocks than needed;
 * several elements a thread: each block has one stretch of them.
 """
 
@@ -24,7 +23,7 @@ WARP = 32
 
 @dataclass(frozen=True, slots=True)
 class ThreadMapping:
-    """How elements map to blocks and threads.
+    """Mapping of elements to blocks and threads.
 
     Attributes:
         kind: `block`, `tile`, `thread` or `stretch`.
@@ -45,14 +44,14 @@ class ThreadMapping:
     across: int = 1
 
     def block_of(self, indices: Indices) -> Indices:
-        """The block's linear number of each element."""
+        """The linear block index of each element."""
         if self.kind != "tile":
             return indices // self.per_block
         row, column = indices // self.width, indices % self.width
         return (row // self.tile[0]) * self.across + column // self.tile[1]
 
     def thread_of(self, indices: Indices) -> Indices | None:
-        """The thread's linear number inside its block; None where the layout does not say."""
+        """The linear thread index of each element in its block; None if the mapping does not determine it."""
         if self.kind == "thread":
             return indices % self.threads
         if self.kind == "tile":
@@ -61,9 +60,9 @@ class ThreadMapping:
         return None
 
     def describe(self, index: int) -> str:
-        """An element's place in words: `block 7, thread 44 (warp 1, lane 12)`."""
-        at = np.array([index], np.int64)
-        block, thread = int(self.block_of(at)[0]), self.thread_of(at)
+        """Describe an element's thread: `block 7, thread 44 (warp 1, lane 12)`."""
+        indices = np.array([index], np.int64)
+        block, thread = int(self.block_of(indices)[0]), self.thread_of(indices)
         if thread is None:
             return f"block {block}"
         number = int(thread[0])
@@ -71,7 +70,7 @@ class ThreadMapping:
 
 
 def fitting_mapping(launch: Launch, shape: tuple[int, ...]) -> ThreadMapping | None:
-    """The layout that fits a launch and a buffer, or None.
+    """Find the mapping that fits a launch and a buffer.
 
     Args:
         launch: the one that writes the buffer.

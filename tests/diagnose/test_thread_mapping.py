@@ -41,9 +41,5 @@ def test_tiles_cover_the_matrix_once() -> None:
     assert max(found.block_of(at)) == 8
 
 
-def test_coordinates() -> None:
-    assert diagnose.coordinates(5, (2, 3)) == (1, 2)
-
-
 def test_no_elements() -> None:
     assert fitting_mapping(launch((1, 1, 1), (1, 1, 1)), (0,)) is None

@@ -1,4 +1,4 @@
-"""Patterns in the bits: one flipped, wrapped around, sign-extended, bytes in the other order."""
+"""Patterns of wrong bits: a flipped bit, integer wrap-around, sign extension, reversed bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _is_wrapped(column: Column, width: int) -> Mask:
 def shifted_sign(column: Column) -> Finding | None:
     """The high bits are all ones where they were zeros, from one bit on to the top: three elements.
 
-    What an arithmetic shift does to a number that should have been unsigned.
+    An arithmetic shift does this to a number that should have been unsigned.
     """
     scalar = column.part.scalar
     if column.is_float or scalar.kind == "bool" or column.count < 3:

@@ -1,4 +1,4 @@
-"""Right values in wrong places: permuted, swapped, reversed, transposed, shifted."""
+"""Patterns of right values at wrong indices: permuted, swapped, reversed, transposed, shifted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAMPLE = 4096
 
 
 def permuted(column: Column) -> Finding | None:
-    """The differing places hold the same values, in another order: two elements."""
+    """The differing elements hold the same values in another order: two elements."""
     if column.count < 2 or column.evidence.is_sample:
         return None
     scalar = column.part.scalar
@@ -24,13 +24,13 @@ def permuted(column: Column) -> Finding | None:
     if column.count == 2:
         first, second = column.indices.tolist()
         return Finding("permutation", f"elements {first} and {second} are swapped")
-    return Finding("permutation", f"the same {column.count} values in other places: {_which(column, e, a)}")
+    return Finding("permutation", f"the same {column.count} values in other places: {_order(column, e, a)}")
 
 
-def _which(column: Column, e: Array, a: Array) -> str:
+def _order(column: Column, e: Array, a: Array) -> str:
     if np.array_equal(a, e[::-1]):
         return "reversed"
-    expected, actual, shape = column.whole("expected"), column.whole("actual"), column.evidence.shape
+    expected, actual, shape = column.whole_expected, column.whole_actual, column.evidence.shape
     if expected is None or actual is None or len(shape) != 2:
         return "another order"
     turned = np.ascontiguousarray(expected.reshape(shape).T).reshape(-1)
@@ -42,35 +42,34 @@ def _which(column: Column, e: Array, a: Array) -> str:
 def shift(column: Column) -> Finding | None:
     """actual[i] = expected[i - k] for one k: 90 %, four elements of three values.
 
-    Tried are distances up to 64, a row, and a block; it needs the whole baseline.
+    It tries distances up to 64, a row, and a block, and needs the whole expected buffer.
     """
-    whole = column.whole("expected")
+    whole = column.whole_expected
     if whole is None or column.count < 4:
         return None
     step = max(1, column.count // _SAMPLE)
-    places, actual = column.indices[::step], ordinals.keys(column.actual[::step], column.part.scalar)
+    indices, actual = column.indices[::step], ordinals.keys(column.actual[::step], column.part.scalar)
     if len(np.unique(actual)) < 3:
         return None
     keys = ordinals.keys(whole, column.part.scalar)
     best = (0, 0)
     for distance in _distances(column):
-        source = places - distance
+        source = indices - distance
         inside = (source >= 0) & (source < len(keys))
         hits = int(np.count_nonzero(keys[source[inside]] == actual[inside]))
         if hits > best[0]:
             best = hits, distance
     hits, distance = best
-    if hits < ENOUGH * len(places):
+    if hits < ENOUGH * len(indices):
         return None
     sign, direction = ("-", "up") if distance > 0 else ("+", "down")
     message = f"shifted {direction} by {abs(distance)}: actual[i] is expected[i {sign} {abs(distance)}] in "
-    return Finding("shift", message + f"{share(hits, len(places))} differing elements looked at", hits / len(places))
+    return Finding("shift", message + f"{share(hits, len(indices))} differing elements looked at", hits / len(indices))
 
 
 def _distances(column: Column) -> list[int]:
-    found = set(range(1, _FARTHEST + 1))
-    found |= {column.evidence.shape[-1]} if len(column.evidence.shape) > 1 else set()
+    distances = set(range(1, _FARTHEST + 1))
+    distances |= {column.evidence.shape[-1]} if len(column.evidence.shape) > 1 else set()
     mapping = column.evidence.mapping
-    found |= {mapping.threads, mapping.per_block} if mapping is not None else set()
-    nearest_first = sorted(found)
-    return [sign * distance for distance in nearest_first for sign in (1, -1)]
+    distances |= {mapping.threads, mapping.per_block} if mapping is not None else set()
+    return [sign * distance for distance in sorted(distances) for sign in (1, -1)]

@@ -1,4 +1,4 @@
-"""Patterns in where the differing elements are: tails, blocks, lanes, strides, rows, tiles."""
+"""Patterns of indices: tails, blocks, lanes, strides, rows, tiles."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def whole_blocks(evidence: Evidence) -> Finding | None:
 
 
 def _block_sizes(evidence: Evidence, blocks: Indices) -> Indices:
-    """How many elements of the buffer each block has."""
+    """Count the elements of the buffer in each block."""
     mapping = evidence.mapping
     assert mapping is not None
     if mapping.kind != "tile":
@@ -105,15 +105,15 @@ def thread(evidence: Evidence) -> Finding | None:
 
 
 def stride(evidence: Evidence) -> Finding | None:
-    """Every k-th element: five at least, and 90 % of the places between the first and the last."""
+    """Every k-th element: at least five, and 90 % of the multiples between the first and the last."""
     if evidence.count < 5:
         return None
     step = int(np.gcd.reduce(np.diff(evidence.indices)))
     first, last = int(evidence.indices[0]), int(evidence.indices[-1])
-    places = (last - first) // step + 1
-    if step < 2 or evidence.differing < 0.9 * places:
+    multiples = (last - first) // step + 1
+    if step < 2 or evidence.differing < 0.9 * multiples:
         return None
-    message = f"every {_nth(step)} element: {share(evidence.differing, places)} from {first} to {last}"
+    message = f"every {_nth(step)} element: {share(evidence.differing, multiples)} from {first} to {last}"
     return Finding("stride", message)
 
 

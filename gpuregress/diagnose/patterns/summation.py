@@ -1,8 +1,7 @@
-"""A loop that runs once too few or too often: the difference is one term of a sum.
+"""Patterns of wrong sums: a loop that runs once too few or too often, missing terms.
 
-What a sum's terms are is not known, so only what can be shown is said: each output differs by the input element at one
-fixed place of its chunk, or the difference of a whole matrix has rank one, which is what one missing term of a product
-leaves.
+The terms of a sum are unknown, so only two cases are recognised: each output differs by the input element at one fixed
+offset of its chunk, or the difference of a whole matrix has rank one, as after one missing term of a product.
 """
 
 from __future__ import annotations
@@ -15,31 +14,33 @@ from gpuregress.records import Finding
 ENOUGH = 0.9
 _MOST_TERMS, _MOST_ROWS = 256, 4096
 _WHOLE = 1e-3
-"""How far a weight may be from a whole number."""
+"""Tolerance of a whole weight."""
 
 
 def one_term(column: Column) -> Finding | None:
-    """The difference of output i is the input's element at a fixed place of chunk i: 90 %, three elements.
+    """The difference of output i is the input's element at a fixed offset of chunk i: 90 %, three elements.
 
-    Tried are the first and last two places of the chunk and the first of the next one.
+    It tries the first and the last two offsets of the chunk and the first of the next one.
     """
     if column.count < 3 or not column.finite.all():
         return None
-    off = column.a - column.e
+    error = column.a - column.e
     for name, values in column.evidence.inputs.items():
         if values.dtype.kind not in "iuf" or len(values) < 2 * column.evidence.total:
             continue
         chunk = -(-len(values) // column.evidence.total)
-        for place, words in _places(chunk):
-            found = _explains(column, off, values, chunk, place)
-            if found:
-                often = _often(column, off, values, chunk, place)
-                message = f"{share(found, column.count)} differences are one term, {words} of each chunk of {chunk} of "
+        for offset, words in _offsets(chunk):
+            explained = _explains(column, error, values, chunk, offset)
+            if explained:
+                often = _often(column, error, values, chunk, offset)
+                message = (
+                    f"{share(explained, column.count)} differences are one term, {words} of each chunk of {chunk} of "
+                )
                 return Finding("loop count", f"{message}{name}: a loop runs once too {often}")
     return None
 
 
-def _places(chunk: int) -> list[tuple[int, str]]:
+def _offsets(chunk: int) -> list[tuple[int, str]]:
     return [
         (chunk - 1, "the last"),
         (0, "the first"),
@@ -48,27 +49,27 @@ def _places(chunk: int) -> list[tuple[int, str]]:
     ]
 
 
-def _terms(column: Column, values: Floats, chunk: int, place: int) -> tuple[Floats, Mask]:
-    """The input's terms for the differing outputs that have one, and which have."""
-    at = column.indices * chunk + place
-    inside = at < len(values)
-    return values[np.minimum(at, len(values) - 1)].astype(np.float64), inside
+def _terms(column: Column, values: Floats, chunk: int, offset: int) -> tuple[Floats, Mask]:
+    """The input's terms of the differing outputs, and a mask of the outputs that have one."""
+    indices = column.indices * chunk + offset
+    inside = indices < len(values)
+    return values[np.minimum(indices, len(values) - 1)].astype(np.float64), inside
 
 
-def _explains(column: Column, off: Floats, values: Floats, chunk: int, place: int) -> int:
-    terms, inside = _terms(column, values, chunk, place)
+def _explains(column: Column, error: Floats, values: Floats, chunk: int, offset: int) -> int:
+    terms, inside = _terms(column, values, chunk, offset)
     room = 64 * max(column.epsilon, 2**-52) * np.maximum(np.abs(column.a), np.abs(column.e))
-    hits = inside & (np.abs(np.abs(off) - np.abs(terms)) <= room) & (np.abs(terms) > 16 * room)
-    one_way = np.sign(off[hits]) * np.sign(terms[hits])
+    hits = inside & (np.abs(np.abs(error) - np.abs(terms)) <= room) & (np.abs(terms) > 16 * room)
+    one_way = np.sign(error[hits]) * np.sign(terms[hits])
     count = int(np.count_nonzero(hits))
     if count < max(3, ENOUGH * column.count) or len(np.unique(one_way)) != 1:
         return 0
     return count if len(np.unique(terms[hits])) > 2 else 0
 
 
-def _often(column: Column, off: Floats, values: Floats, chunk: int, place: int) -> str:
-    terms, _ = _terms(column, values, chunk, place)
-    return "often" if float(np.sign(off * terms).sum()) > 0 else "few"
+def _often(column: Column, error: Floats, values: Floats, chunk: int, offset: int) -> str:
+    terms, _ = _terms(column, values, chunk, offset)
+    return "often" if float(np.sign(error * terms).sum()) > 0 else "few"
 
 
 def some_terms(column: Column) -> Finding | None:
@@ -93,20 +94,22 @@ def some_terms(column: Column) -> Finding | None:
         whole = np.rint(weights)
         if np.abs(weights - whole).max() > _WHOLE or (np.abs(terms @ whole - actual) > room).any():
             continue
-        return _said_of_weights(column, name, whole)
+        return _missing_terms(column, name, whole)
     return None
 
 
-def _said_of_weights(column: Column, name: str, weights: Floats) -> Finding | None:
-    there, chunk = np.flatnonzero(weights == 1), len(weights)
-    if not there.size or (weights < 0).any():
+def _missing_terms(column: Column, name: str, weights: Floats) -> Finding | None:
+    present, chunk = np.flatnonzero(weights == 1), len(weights)
+    if not present.size or (weights < 0).any():
         return None
     missing, often = np.flatnonzero(weights == 0), np.flatnonzero(weights > 1)
-    said = [f"terms {listed(there)} alone" if len(there) <= len(missing) else f"all terms but {listed(missing)}"]
-    said = said if missing.size else ["all terms"]
-    said += [f"{listed(often)} more than once"] if often.size else []
+    terms = ["all terms"]
+    if missing.size:
+        is_few = len(present) <= len(missing)
+        terms = [f"terms {listed(present)} alone" if is_few else f"all terms but {listed(missing)}"]
+    terms += [f"{listed(often)} more than once"] if often.size else []
     message = (
-        f"all {column.count} differing elements are sums of {' and '.join(said)}, of each chunk of {chunk} of {name}"
+        f"all {column.count} differing elements are sums of {' and '.join(terms)}, of each chunk of {chunk} of {name}"
     )
     return Finding("terms", f"{message}: {len(missing)} missing (a race, or a barrier that is not there?)")
 
@@ -117,7 +120,7 @@ def outer_product(column: Column) -> Finding | None:
     D[i, j] D[p, q] = D[i, q] D[p, j] is checked against the row and column of the largest difference.
     """
     shape = column.evidence.shape
-    expected, actual = column.whole("expected"), column.whole("actual")
+    expected, actual = column.whole_expected, column.whole_actual
     if len(shape) != 2 or min(shape) < 4 or expected is None or actual is None or not column.is_float:
         return None
     if column.count < ENOUGH * column.evidence.total or not column.finite.all():

@@ -1,4 +1,4 @@
-"""Elements that were not written, or written with nothing: poison, zeros, NaN."""
+"""Patterns of initial values: poison, unset shared memory, zeros, NaN."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def never_written(evidence: Evidence) -> Finding | None:
     count = int(np.count_nonzero(still))
     if count < _FEWEST.get(size, 1) + 8 * evidence.count // 256**size:
         return None
-    places = evidence.indices[still]
-    where = f"elements {places[0]} to {places[-1]}" if count > 1 else f"element {places[0]}"
+    indices = evidence.indices[still]
+    where = f"elements {indices[0]} to {indices[-1]}" if count > 1 else f"element {indices[0]}"
     message = f"{differing(count, evidence.count, 'still holds|still hold')} the poison: never written ({where}"
     return Finding("never written", message + _blocks(evidence, still) + ")", count / evidence.count)
 
 
 def read_too_early(evidence: Evidence) -> Finding | None:
-    """What fills shared memory before a block: 90 % of what differs, in two elements of four bytes or more."""
+    """The fill of shared memory before a block: 90 % of the rows, two elements of four bytes or more."""
     size = evidence.element_type.size
     if not evidence.unset or not evidence.count or size < 4:
         return None
@@ -71,21 +71,21 @@ def _blocks(evidence: Evidence, still: Mask) -> str:
     return f"; block{'s' if len(blocks) > 1 else ''} {listed(blocks)}"
 
 
-def _short_launch(evidence: Evidence, places: Indices) -> str:
-    """Where a launch in one dimension has a thread for each element written, and none for the others."""
+def _short_launch(evidence: Evidence, unwritten: Indices) -> str:
+    """Describe a launch in one dimension with a thread for each written element and none for the others."""
     launch = evidence.launch
     if launch is None or any(size > 1 for size in (*launch.grid[1:], *launch.block[1:])):
         return ""
     blocks, threads = launch.grid[0], launch.block[0]
-    count = evidence.differing if len(places) == evidence.count else len(places)
-    if places[0] != blocks * threads or count != evidence.total - blocks * threads:
+    count = evidence.differing if len(unwritten) == evidence.count else len(unwritten)
+    if unwritten[0] != blocks * threads or count != evidence.total - blocks * threads:
         return ""
     which = f"{blocks} blocks" if blocks > 1 else "one block"
     return f"; the launch's {which} of {threads} threads end{'' if blocks > 1 else 's'} there"
 
 
 def zeros(column: Column) -> Finding | None:
-    """0 where there were values: 90 % of what differs, and two elements (four integers)."""
+    """Zeros instead of values: 90 % of the rows, and two elements (four integers)."""
     scalar = column.part.scalar
     bits = ordinals.magnitude_bits(column.actual, scalar) if column.is_float else ordinals.bits(column.actual, scalar)
     count = int(np.count_nonzero((bits == 0) & (column.e != 0)))
@@ -95,7 +95,7 @@ def zeros(column: Column) -> Finding | None:
 
 
 def nan(column: Column) -> Finding | None:
-    """NaN where there were numbers: half of what differs."""
+    """NaN instead of numbers: half of the rows."""
     fresh = np.isnan(column.a) & ~np.isnan(column.e)
     count = int(np.count_nonzero(fresh))
     if not count or count < 0.5 * column.count:
@@ -107,7 +107,7 @@ def nan(column: Column) -> Finding | None:
 
 
 def _spread(column: Column, places: Indices) -> str:
-    """Where NaN began and how far it went."""
+    """Describe where NaN began and how far it spread."""
     total, shape = column.evidence.total, column.evidence.shape
     first, last, count = int(places[0]), int(places[-1]), len(places)
     if count == 1:

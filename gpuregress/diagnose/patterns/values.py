@@ -1,4 +1,4 @@
-"""Patterns in how the values are wrong: a factor, an offset, a sign, rounding, precision."""
+"""Patterns of wrong values: a factor, an offset, a sign, rounding, precision."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def sign(column: Column) -> Finding | None:
 
 def factor(column: Column) -> Finding | None:
     """One factor f, actual = f * expected to within 8 roundings: 95 %, three elements of two values (four integers)."""
-    usable = column.finite & (column.e != 0) & (column.a != 0)
-    e, a = column.e[usable], column.a[usable]
-    if len(e) < (3 if column.is_float else 4) or len(e) < ENOUGH * column.count or (e == e[0]).all():
+    usable = column.usable(column.finite & (column.e != 0) & (column.a != 0), ENOUGH)
+    if usable is None:
         return None
+    e, a = usable
     with np.errstate(over="ignore"):
         ratio = float(np.median(a / e))
         room = 8 * max(column.epsilon, 2**-50)
@@ -58,7 +58,7 @@ def factor(column: Column) -> Finding | None:
 
 
 def _number(value: float, column: Column) -> str:
-    """A factor by its name where it has one: a whole number, one over it, pi."""
+    """Format a factor, by its name if it has one: a whole number, one over it, pi."""
     room = 16 * max(column.epsilon, 2**-50)
     if abs(value) > 0.9 and abs(value - round(value)) <= room * abs(value):
         return str(round(value))
@@ -72,10 +72,10 @@ def _number(value: float, column: Column) -> str:
 
 def offset(column: Column) -> Finding | None:
     """One offset c, actual = expected + c to within 4 roundings and c well above them: 95 %, as for a factor."""
-    usable = column.finite
-    e, a = column.e[usable], column.a[usable]
-    if len(e) < (3 if column.is_float else 4) or len(e) < ENOUGH * column.count or (e == e[0]).all():
+    usable = column.usable(column.finite, ENOUGH)
+    if usable is None:
         return None
+    e, a = usable
     with np.errstate(over="ignore", invalid="ignore"):
         off = a - e
         constant = float(np.median(off))
