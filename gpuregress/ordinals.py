@@ -1,4 +1,4 @@
-"""Total-order integers for numbers: what sorting and ULP distances are done on.
+"""Total-order keys of numbers: the integers for sorting and ULP distances.
 
 A float's bits, read as sign and magnitude, count the floats along the number line. As two's complement they sort as
 IEEE 754's totalOrder does: -inf … -0, 0 … inf. Every NaN becomes one value after all others, so that a sort never
@@ -21,7 +21,7 @@ _EXPONENT = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "floa
 
 
 def bits(column: Array, scalar: Scalar) -> Array:
-    """The column's bits as unsigned integers of the same width.
+    """Reinterpret a column as unsigned integers of the same width.
 
     Args:
         column: one dimension, the scalar's storage dtype; may be strided.
@@ -31,19 +31,19 @@ def bits(column: Array, scalar: Scalar) -> Array:
 
 
 def magnitude_bits(column: Array, scalar: Scalar) -> Array:
-    """A float column's bits without the sign."""
+    """The bits of a float column without the sign."""
     unsigned = f"<u{scalar.size}"
     mask = np.array((1 << (8 * scalar.size - 1)) - 1, unsigned)
     return np.asarray(bits(column, scalar) & mask)
 
 
 def exponent_mask(scalar: Scalar) -> int:
-    """The bits of infinity: magnitudes over it are NaN."""
+    """The bits of infinity: larger magnitudes are NaN."""
     return _EXPONENT[scalar.name]
 
 
 def is_nan(column: Array, scalar: Scalar) -> Mask:
-    """Where a column holds NaN; nowhere in integers."""
+    """Mask of NaNs; all false for integers."""
     if not scalar.is_float:
         return np.zeros(column.shape, np.bool_)
     if scalar.kind == "float":
@@ -52,7 +52,7 @@ def is_nan(column: Array, scalar: Scalar) -> Mask:
 
 
 def is_finite(column: Array, scalar: Scalar) -> Mask:
-    """Where a column holds numbers other than NaN and infinity."""
+    """Mask of numbers other than NaN and infinity."""
     if not scalar.is_float:
         return np.ones(column.shape, np.bool_)
     if scalar.kind == "float":
@@ -61,7 +61,7 @@ def is_finite(column: Array, scalar: Scalar) -> Mask:
 
 
 def keys(column: Array, scalar: Scalar, *, merge_zeros: bool = False) -> Array:
-    """Integers that order a column totally, equal only where the values are the same.
+    """Map a column to integers in its total order; equal integers mean the same value.
 
     Args:
         column: one dimension, the scalar's storage dtype.
@@ -86,31 +86,31 @@ def keys(column: Array, scalar: Scalar, *, merge_zeros: bool = False) -> Array:
     return np.asarray(ordered)
 
 
-def distance(first: Array, second: Array) -> npt.NDArray[np.uint64]:
-    """How far two arrays of integers are apart, exactly, for any integer dtype.
+def distance(expected: Array, actual: Array) -> npt.NDArray[np.uint64]:
+    """The exact distance of integers of any dtype.
 
-    The difference modulo 2^64 of the larger and the smaller is the distance, as no two 64-bit integers are 2^64 apart.
+    It is the difference modulo 2^64 of the larger and the smaller, as no two 64-bit integers are 2^64 apart.
     """
-    high, low = np.maximum(first, second), np.minimum(first, second)
+    high, low = np.maximum(expected, actual), np.minimum(expected, actual)
     return high.astype(np.uint64) - low.astype(np.uint64)
 
 
 def ulps(expected: Array, actual: Array, scalar: Scalar) -> npt.NDArray[np.uint64]:
-    """Steps between the floats of a type; -0 and 0 are one point of the line.
+    """The distance in ULPs; -0 and 0 are one point of the line.
 
     Args:
-        expected: one dimension, a float's storage dtype; values at NaN mean nothing.
+        expected: one dimension, a float's storage dtype; results at NaN are meaningless.
         actual: the same.
         scalar: how to read them.
     """
-    first, second = keys(expected, scalar), keys(actual, scalar)
-    crosses = (first < 0) != (second < 0)
-    steps: npt.NDArray[np.uint64] = distance(first, second) - crosses.astype(np.uint64)
+    e, a = keys(expected, scalar), keys(actual, scalar)
+    crosses = (e < 0) != (a < 0)
+    steps: npt.NDArray[np.uint64] = distance(e, a) - crosses.astype(np.uint64)
     return steps
 
 
 def values(ordered: Array, scalar: Scalar) -> Array:
-    """The values that `keys` made these of: the scalar's storage dtype, each NaN as one quiet NaN."""
+    """The values of `keys`: the scalar's storage dtype, each NaN as one quiet NaN."""
     if scalar.kind == "bool":
         return ordered.view("?")
     if not scalar.is_float:

@@ -1,4 +1,4 @@
-"""Bounds that are so loose that no finite value of ordinary data breaks them: errors of a job or of a project."""
+"""Detection of tolerances that are too loose to fail: errors of a job or of a project."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from gpuregress.dtypes import ElementType, Part
 
 Unsound = tuple[tuple[str, ...], str]
-"""The keys below a rule, as `("outliers", "rtol")`, and what is wrong there."""
+"""The keys below a rule, as `("outliers", "rtol")`, and the problem."""
 
 
 def loose(
@@ -18,14 +18,14 @@ def loose(
     ulp: int | None = None,
     exact: Collection[str] = (),
 ) -> Iterator[Unsound]:
-    """What can hardly fail of one bound for elements.
+    """Find the limits of a bound that can hardly fail.
 
     Args:
-        element: what the buffer holds.
-        rtol: from 1 on a result of 0 passes for everything.
-        atol: from the largest number of a part on.
-        ulp: from the steps between a number and its double on.
-        exact: parts that the bound is not for.
+        element: the buffer's element type.
+        rtol: too loose from 1 on, when a result of 0 passes for everything.
+        atol: too loose from the largest number of a part on.
+        ulp: too loose from the steps between a number and its double on.
+        exact: parts without this bound.
     """
     bounded = [part for part in element.parts if part.scalar.kind != "bool" and part.name not in exact]
     if rtol is not None and rtol >= 1:
@@ -40,7 +40,7 @@ def loose(
 
 
 def over_largest(limit: float, parts: Collection[Part]) -> Iterator[str]:
-    """Why an absolute bound can hardly fail: it reaches the largest number of a part."""
+    """Describe an absolute bound that reaches the largest number of a part."""
     for part in parts:
         if limit >= part.scalar.largest:
             largest = part.scalar.largest

@@ -1,1 +1,1 @@
-"""Dumps: a buffer's contents as text. Header, names, writing, reading, and walking two of them side by side."""
+"""Dumps: the contents of buffers as text files. Formatting, parsing, reading, writing, comparing two files."""

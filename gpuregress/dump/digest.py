@@ -1,4 +1,4 @@
-"""Digests (xxh3-128, hexadecimal) of a buffer's raw bytes and of files."""
+"""Digests of a buffer's raw bytes and of files: xxh3-128, hexadecimal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PIECE = 1 << 20
 
 
 class RawDigest:
-    """The digest of a buffer that comes in pieces.
+    """Streaming digest of a buffer.
 
     Args:
         element_type: of every piece; a record's padding counts as zero.
@@ -27,7 +27,7 @@ class RawDigest:
         self._hash = xxhash.xxh3_128()
 
     def add(self, array: npt.NDArray[np.generic]) -> None:
-        """Takes the next elements, row by row; any shape, dtype `element_type.storage`."""
+        """Add the next elements, row by row; any shape, dtype `element_type.storage`."""
         flat = np.ascontiguousarray(array).reshape(-1)
         if sum(part.scalar.size for part in self._type.parts) == self._type.size:
             self._hash.update(flat.view(np.uint8).data)
@@ -41,11 +41,11 @@ class RawDigest:
 
 
 def of_array(array: npt.NDArray[np.generic], element_type: ElementType) -> str:
-    """The digest of an array's raw bytes, row by row, a record's padding taken as zero.
+    """Digest an array's raw bytes, row by row; a record's padding counts as zero.
 
     Args:
         array: any shape, dtype `element_type.storage`.
-        element_type: what the bytes are.
+        element_type: of its elements.
     """
     digest = RawDigest(element_type)
     digest.add(array)
@@ -53,7 +53,7 @@ def of_array(array: npt.NDArray[np.generic], element_type: ElementType) -> str:
 
 
 def of_file(path: Path) -> str:
-    """The digest of a file's bytes.
+    """Digest a file's bytes.
 
     Raises:
         StorageError: it cannot be read.

@@ -1,8 +1,8 @@
-"""Two dumps side by side: only the lines that differ are parsed.
+"""Line difference of two dumps: only lines that differ are parsed.
 
-Both files are mapped and compared as bytes, block by block. Where they part, the line is noted in both and the walk
-goes on after its end, at a new distance between the two: from there the files run in step again. Above `DENSE` lines
-that differ, parsing everything that is left is faster, and is what is done.
+Both files are mapped and compared as bytes, block by block. At a difference, the line is collected from both files and
+the comparison goes on after its end, at a new offset between the files. Above a share of `DENSE` differing lines all
+remaining lines are parsed, which is faster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpuregress.dump.reader import MappedDump, mapped, newlines, wrong_count
 from gpuregress.errors import DumpError
 
 DENSE = 0.015
-"""The share of lines that differ from which on parsing all is faster (measured; see benchmarks/dump.py)."""
+"""Share of differing lines from which on parsing all lines is faster (measured; see benchmarks/dump.py)."""
 
 _ENOUGH = 200  # differences, before their share is judged
 _SMALL, _LARGE = 1 << 13, 1 << 17  # bytes compared at once: few after a difference, up to what a core's cache holds
@@ -37,7 +37,7 @@ Rows = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class ElementPairs:
-    """Some elements of two dumps, side by side.
+    """Elements of two dumps at the same indices.
 
     Attributes:
         indices: k of them, row-major, ascending, int64.
@@ -50,7 +50,7 @@ class ElementPairs:
     actual: Rows
 
     def differs(self, element_type: ElementType) -> npt.NDArray[np.bool_]:
-        """Where the bits differ: the same number can be spelt in two ways."""
+        """Mask of elements whose bits differ: one number can have two spellings."""
         differ = np.zeros(len(self.indices), np.bool_)
         for a, b in zip(_bits(self.expected, element_type), _bits(self.actual, element_type), strict=True):
             differ |= a != b
@@ -62,7 +62,7 @@ class ElementPairs:
 
 
 def pairs(expected: Path, actual: Path, *, every: bool = False, widened: bool = False) -> Iterator[ElementPairs]:
-    """Finds the elements in which two dumps differ, piece by piece, so that memory does not grow with the dumps.
+    """Find the elements in which two dumps differ, piece by piece, so that memory does not grow with the dumps.
 
     Args:
         expected: a dump.
@@ -71,11 +71,11 @@ def pairs(expected: Path, actual: Path, *, every: bool = False, widened: bool = 
         widened: the type of `expected` is `dtypes.widened` of the other one's; all elements are yielded.
 
     Yields:
-        The elements whose bits differ, in rising order.
+        The elements whose bits differ, in ascending order.
 
     Raises:
-        DumpError: type or shape are not the same, or a file does not hold what its header says. A word that is none is
-            found only in lines that differ.
+        DumpError: types or shapes differ, or a file contradicts its header. Invalid words are noticed only in lines
+            that differ.
         StorageError: a file cannot be read.
     """
     with mapped(expected) as a, mapped(actual) as b:
@@ -103,7 +103,7 @@ def differing_elements(expected: Rows, actual: Rows, element_type: ElementType) 
 
 
 def _parse_rest(a: MappedDump, b: MappedDump, rest: tuple[int, int, int], *, every: bool) -> Iterator[ElementPairs]:
-    """All lines from one on, both files parsed at once in threads."""
+    """Parse all lines from one on, both files at once in threads."""
     start_a, start_b, line = rest
     with ThreadPoolExecutor(2) as pool:
         both = _ahead(pool, reader.parsed(a, start_a, line)), _ahead(pool, reader.parsed(b, start_b, line))
@@ -114,7 +114,7 @@ def _parse_rest(a: MappedDump, b: MappedDump, rest: tuple[int, int, int], *, eve
 
 
 def _ahead(pool: ThreadPoolExecutor, source: Iterator[Rows]) -> Iterator[Rows]:
-    """The same items, the next one made in a thread while one is used."""
+    """Yield the same items; the next one is made in a thread while one is used."""
     coming = pool.submit(next, source, None)
     while (rows := coming.result()) is not None:
         coming = pool.submit(next, source, None)
@@ -122,7 +122,7 @@ def _ahead(pool: ThreadPoolExecutor, source: Iterator[Rows]) -> Iterator[Rows]:
 
 
 def _in_step(first: Iterator[Rows], second: Iterator[Rows]) -> Iterator[tuple[Rows, Rows]]:
-    """Cuts two streams of as many rows in all into pairs of equal length."""
+    """Split two streams of the same total length into pairs of equal length."""
     a, b = next(first, None), next(second, None)
     while a is not None and b is not None:
         count = min(len(a), len(b))
@@ -153,7 +153,7 @@ def _parse(text: list[bytes], numbers: list[int], file: MappedDump) -> Rows:
 
 @dataclass(slots=True)
 class _Lines:
-    """Differing lines that are not parsed yet: their numbers (from 0) and both texts."""
+    """Differing lines not yet parsed: their numbers (from 0) and both texts."""
 
     a: MappedDump
     b: MappedDump
@@ -163,12 +163,12 @@ class _Lines:
     parsed: int = 0
 
     def is_dense(self, line: int) -> bool:
-        """Whether parsing everything is faster from here on."""
-        found = self.parsed + len(self.numbers)
-        return found >= _ENOUGH and found >= DENSE * (line + 1)
+        """Whether parsing all lines is faster from this one on."""
+        differing = self.parsed + len(self.numbers)
+        return differing >= _ENOUGH and differing >= DENSE * (line + 1)
 
     def take(self) -> Iterator[ElementPairs]:
-        """Parses and forgets them."""
+        """Parse and drop the lines."""
         if self.numbers:
             rows = [_parse(text, self.numbers, file) for text, file in ((self.in_a, self.a), (self.in_b, self.b))]
             yield _differing(ElementPairs(np.array(self.numbers, np.int64), *rows), self.a)
@@ -177,7 +177,7 @@ class _Lines:
 
 
 def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[int, int, int] | None]:
-    """Yields the lines that differ; returns where parsing all is to go on, in both files and lines, or None."""
+    """Yield the lines that differ; return where parsing all lines starts (offsets in both files, line), or None."""
     bytes_a, bytes_b = np.frombuffer(a.data, np.uint8), np.frombuffer(b.data, np.uint8)
     count, size_a, size_b = a.header.count, len(bytes_a), len(bytes_b)
     lines = _Lines(a, b)
@@ -231,7 +231,7 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
 
 
 def _line_around(data: mmap.mmap, position: int) -> tuple[int, int]:
-    """Where the line that holds a position starts, and where the next one does."""
+    """Offsets of the line that contains a position and of the next one."""
     start = data.rfind(b"\n", 0, position) + 1
     return start, data.find(b"\n", position) + 1
 

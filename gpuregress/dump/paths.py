@@ -1,4 +1,4 @@
-"""Where dumps lie: FOLDER/CASE/BUFFER.REVISION."""
+"""Paths of dumps: FOLDER/CASE/BUFFER.REVISION."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["dump_name", "dump_path", "split_name"]
 
 
 def dump_path(folder: Path, case: str, buffer: str, revision: str) -> Path:
-    """The file of a case's buffer at a revision.
+    """The path of a buffer's dump at a revision.
 
     Args:
         folder: `runs/RUN/dumps` or `baselines`.

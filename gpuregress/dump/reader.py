@@ -1,4 +1,4 @@
-"""Reading dumps back to the very bits; a file that does not hold what its header says is an error."""
+"""Reading of dumps, bit for bit. A file that contradicts its header is an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIECE_BYTES = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class LoadedDump:
-    """A dump in memory: its header, and an array of its shape and its element type's storage dtype."""
+    """A dump in memory: its header, and an array of its shape in the element type's storage dtype."""
 
     header: Header
     array: npt.NDArray[np.generic]
@@ -32,13 +32,13 @@ class LoadedDump:
 
 @dataclass(frozen=True, slots=True)
 class MappedDump:
-    """A dump's file in memory, unparsed.
+    """A memory-mapped dump, unparsed.
 
     Attributes:
         path: for messages.
         header: its first line, parsed.
         data: all bytes of the file.
-        body: where the second line starts in `data`.
+        body: offset of the second line in `data`.
     """
 
     path: Path
@@ -47,7 +47,7 @@ class MappedDump:
     body: int
 
     def release(self, end: int) -> None:
-        """Drops the pages before a byte from this process's memory; they are read again where they are touched."""
+        """Drop the pages before an offset from this process's memory; they are read again on access."""
         pages = end // mmap.PAGESIZE * mmap.PAGESIZE
         if pages:
             self.data.madvise(mmap.MADV_DONTNEED, 0, pages)
@@ -55,7 +55,7 @@ class MappedDump:
 
 @contextlib.contextmanager
 def mapped(path: Path) -> Iterator[MappedDump]:
-    """Maps a dump into memory and reads its header.
+    """Map a dump into memory and read its header.
 
     Raises:
         DumpError: it has no header, or its last line has no end.
@@ -73,7 +73,7 @@ def mapped(path: Path) -> Iterator[MappedDump]:
 
 
 def read_header(path: Path) -> Header:
-    """The type and shape of a dump, no more of it read.
+    """Read the type and shape of a dump, and no more of it.
 
     Raises:
         DumpError: it has no header.
@@ -85,10 +85,10 @@ def read_header(path: Path) -> Header:
 
 
 def read(path: Path) -> LoadedDump:
-    """Reads a dump.
+    """Read a dump.
 
     Raises:
-        DumpError: it does not hold what its header says; the message names file, line and word.
+        DumpError: it contradicts its header; the message has the file, the line and the word.
         StorageError: it cannot be read.
     """
     with mapped(path) as file:
@@ -102,11 +102,11 @@ def read(path: Path) -> LoadedDump:
 
 
 def parsed(file: MappedDump, start: int, line: int) -> Iterator[npt.NDArray[np.generic]]:
-    """The elements from one line on, some megabytes of text at a time.
+    """Parse the elements from one line on, some megabytes of text at a time.
 
     Args:
         file: a dump.
-        start: the byte at which the line starts.
+        start: offset of the line.
         line: its number, 0 for the first element.
 
     Yields:
@@ -134,17 +134,17 @@ def parsed(file: MappedDump, start: int, line: int) -> Iterator[npt.NDArray[np.g
 
 
 def newlines(data: bytes | Bytes) -> int:
-    """How many lines end in a stretch of text, ten times as fast as bytes.count."""
+    """Count the ends of lines in a text, ten times as fast as bytes.count."""
     text = np.frombuffer(data, np.uint8)
     pieces = (text[at : at + _CACHED] for at in range(0, len(text), _CACHED))
     return sum(int(np.count_nonzero(piece == ord("\n"))) for piece in pieces)
 
 
 def wrong_count(path: Path, header: Header, lines: int) -> DumpError:
-    """What to say of a dump with more or fewer lines than its header promises."""
-    why = "cut short" if lines < header.count else "added to"
+    """The error for a dump with more or fewer lines than its header says."""
+    change = "cut short" if lines < header.count else "added to"
     return DumpError(
-        f"{path}: holds {lines} elements where its header says {header.count}; the file was {why} or edited",
+        f"{path}: holds {lines} elements where its header says {header.count}; the file was {change} or edited",
     )
 
 

@@ -1,4 +1,4 @@
-"""Writing dumps: in pieces, beside and renamed; a buffer that is already on disk is copied, not printed again."""
+"""Writing of dumps, atomically and in pieces. A buffer that is already on disk is copied instead of formatted."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gpuregress.records import Dump
 from gpuregress.storage import atomic, copy_file, disk_errors, split_name
 
 PIECE = 1 << 20
-"""Elements printed at a time: what bounds the memory that writing needs."""
+"""Elements formatted at a time, which bounds the memory of writing."""
 
 
 class DumpWriter:
-    """Writes a dump whose elements come in pieces; as a context manager, nothing stays of one that failed.
+    """Streaming writer of a dump, as a context manager: a failed dump leaves no file.
 
         with DumpWriter(path, element_type, (1 << 30,)) as writer:
             for piece in pieces:
@@ -35,7 +35,7 @@ class DumpWriter:
 
     Args:
         path: the file, named by `names.dump_path`; folders above it are made.
-        element_type: what it holds.
+        element_type: of its elements.
         shape: elements along each axis, slowest first.
         durable: on disk when `finish` returns; else after `storage.sync_tree`.
     """
@@ -56,14 +56,14 @@ class DumpWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Drops the file if `finish` was not reached."""
+        """Drop the file if `finish` was not reached."""
         if self._dump is None:
             abandoned = error or DumpError(f"{self._path}: not finished")
             with contextlib.suppress(BaseException):
                 self._stack.__exit__(type(abandoned), abandoned, trace)
 
     def add(self, array: npt.NDArray[np.generic]) -> None:
-        """Writes the next elements, row by row.
+        """Write the next elements, row by row.
 
         Args:
             array: any shape, dtype `element_type.storage`.
@@ -82,7 +82,7 @@ class DumpWriter:
             self._put(lines(piece, self._type))
 
     def finish(self) -> Dump:
-        """Gives the file its name.
+        """Give the file its name.
 
         Raises:
             DumpError: elements are missing.
@@ -109,7 +109,7 @@ def write(
     known: Mapping[str, Path] | None = None,
     durable: bool = True,
 ) -> Dump:
-    """Writes a buffer's dump.
+    """Write the dump of a whole buffer.
 
     Args:
         path: the file, named by `names.dump_path`; folders above it are made.
@@ -118,7 +118,7 @@ def write(
         shape: elements along each axis, slowest first.
         known: raw digest → a whole dump of those bytes, which is copied (by reference where the file system can)
             instead of printing them again.
-        durable: on disk on return; else whole whatever becomes of this process, on disk after `storage.sync_tree`.
+        durable: on disk on return; else complete even if this process dies, and on disk after `storage.sync_tree`.
 
     Raises:
         DumpError: the array does not have as many elements as the shape.
@@ -143,7 +143,7 @@ def copy_known(
     *,
     durable: bool = True,
 ) -> Dump | None:
-    """A dump copied from one that is already on disk; None where none holds these bytes.
+    """Copy a dump of the same bytes that is already on disk; None if there is none.
 
     Args:
         path: the new file.
@@ -163,7 +163,7 @@ def copy_known(
 
 
 def _holds(path: Path, header: Header) -> bool:
-    """Whether a known dump is of this type and shape: the same bytes can be so under another."""
+    """Whether a known dump has this type and shape: other types can have the same bytes."""
     try:
         return reader.read_header(path) == header
     except (DumpError, StorageError):

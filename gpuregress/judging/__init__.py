@@ -1,1 +1,1 @@
-"""An outcome held against what is expected of it."""
+"""Judgement of an outcome against its baseline, references and checks."""

@@ -1,4 +1,4 @@
-"""What was accepted for a run's cases: read once each, and known to the workers before they print a dump."""
+"""Accepted baselines of a run's cases, each read once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AcceptedDumps:
     _loaded: dict[str, Baseline | None] = field(default_factory=dict)
 
     def baseline(self, case: Case) -> Baseline | None:
-        """What was accepted for a case, read once.
+        """The baseline of a case, None without one.
 
         Raises:
             BaselineError: it was cut short or edited.
@@ -33,7 +33,7 @@ class AcceptedDumps:
         return self._loaded[case.name]
 
     def known(self, case: Case) -> dict[str, dict[str, str]]:
-        """For the worker: buffer → digest of raw bytes → the accepted dump that holds them.
+        """Dumps that a worker copies instead of formatting: buffer → digest of raw bytes → accepted dump.
 
         Raises:
             BaselineError: it was cut short or edited.
@@ -43,16 +43,16 @@ class AcceptedDumps:
 
 
 def nearest(case: Case, kind: str) -> tuple[str, ...]:
-    """Whose own baselines come before the common one, the nearest first: the device's, then the architecture's.
+    """Names of specific baselines that come before the common one: the device's, then the architecture's.
 
     Args:
         case: compiled for an architecture.
-        kind: `cpu` or `cuda`, "" where no device is known.
+        kind: `cpu` or `cuda`, "" if unknown.
     """
     return tuple(name for name in (kind, case.source.arch) if name)
 
 
 def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
-    """What decided a case's results."""
+    """The provenance of a case's results: source, inputs, compiler, device, launches."""
     calls = dict.fromkeys(launchlog.render(launch, case.buffers) for launch in case.launches)
     return baselines.made_of(case, outcome, program, tuple(calls))

@@ -1,4 +1,4 @@
-"""Inputs that a kernel overwrote though it must not: through a cast-away const, or against `inputs: unchanged`."""
+"""Overwritten inputs: buffers that a kernel must not change and did, as by casting const away."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """A buffer's memory as the argument of a launch, counted from 1; the argument's place, None inside a struct."""
+    """Use of a buffer as an argument: the launch, counted from 1, its kernel, the position of the argument."""
 
     launch: int
     kernel: str
@@ -40,7 +40,7 @@ class _Use:
 
 
 def comparisons(case: Case, program: Program | None, outcome: Outcome) -> dict[str, Comparison]:
-    """The inputs that should still hold their fill, and do not.
+    """Find the inputs that should still hold their fill, and do not.
 
     Args:
         case: what was run.
@@ -85,7 +85,7 @@ def _comparison(buffer: Buffer, change: OverwrittenInput, why: str) -> Compariso
 
 
 def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
-    """The first element that changed, in a dump's words; of several parts the first that did."""
+    """The first changed part of the first changed element, as a dump writes it."""
     import numpy as np  # noqa: PLC0415 - where an input was overwritten only
 
     from gpuregress import decimals, dtypes  # noqa: PLC0415 - as above
@@ -102,7 +102,7 @@ def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
 
 
 def _forbidden(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> str:
-    """Why a buffer must not change, "" where it may."""
+    """Describe why a buffer must not change; "" if it may."""
     is_result = buffer.name in case.dump
     if case.settings.inputs == "unchanged" and not is_result:
         return f"the job says `inputs: unchanged` ({_named(uses)})"
@@ -121,7 +121,7 @@ def _is_const(program: Program, use: _Use) -> bool:
 
 
 def _is_never_stored_to(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> bool:
-    """Whether the PTX of every kernel that could reach a buffer stores nothing there."""
+    """Whether no kernel's PTX stores to a buffer."""
     kernels = dict.fromkeys(launch.kernel for launch in case.launches)
     found = {kernel: _accesses(program.ptx, program.entries[kernel].mangled) for kernel in kernels}
     if any(one is None or one.writes_anywhere for one in found.values()):
@@ -145,7 +145,7 @@ def _parameter(program: Program, use: _Use) -> Parameter | None:
 
 @lru_cache(maxsize=64)
 def _accesses(ptx: str, kernel: str) -> Accesses | None:
-    """What a kernel of a PTX file touches; None where that is not known."""
+    """The buffer accesses of a kernel of a PTX file; None if unknown."""
     from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings, and few inputs change
 
     if not ptx:
@@ -156,21 +156,21 @@ def _accesses(ptx: str, kernel: str) -> Accesses | None:
         return None
 
 
-# --- who is given it --------------------------------------------------------------------------------------------------
+# --- uses of a buffer -------------------------------------------------------------------------------------------------
 
 
 def _uses(case: Case) -> dict[str, list[_Use]]:
-    """The launches that are given a buffer's memory, by the name it had before the first launch: swaps are followed."""
+    """The uses of each buffer's memory, by its name before the first launch: swaps are followed."""
     holds = {name: name for name in case.buffers}
-    found: dict[str, list[_Use]] = {}
+    uses: dict[str, list[_Use]] = {}
     for number, launch in enumerate(case.launches, 1):
-        for place, argument in enumerate(launch.args):
+        for position, argument in enumerate(launch.args):
             for name in _buffers_of(argument):
-                use = _Use(number, launch.kernel, place, in_struct=argument.kind == "struct")
-                found.setdefault(holds[name], []).append(use)
+                use = _Use(number, launch.kernel, position, in_struct=argument.kind == "struct")
+                uses.setdefault(holds[name], []).append(use)
         for first, second in launch.swap:
             holds[first], holds[second] = holds[second], holds[first]
-    return found
+    return uses
 
 
 def _buffers_of(argument: Argument) -> Iterator[str]:

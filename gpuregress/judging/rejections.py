@@ -1,7 +1,7 @@
-"""Results that somebody looked at and found wrong: kept with the runs, said whenever they come again, never accepted.
+"""Rejected results: reviewed, found wrong, reported when they come again, and never accepted.
 
-`runs/rejected.json` holds one entry a buffer: its case, the digest of its bytes, who, when, why and from which run. The
-baseline stays as it is, and a case that gives those bytes again still differs; the report says that they are known.
+`runs/rejected.json` has an entry for each buffer: its case, the digest of its bytes, who, when, why and from which run.
+The baseline stays as it is, and a case that gives those bytes again still differs; the report says that they are known.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from gpuregress.records import to_json
 FILE = "rejected.json"
 LOCK = ".rejected.lock"
 LOCK_WAIT_S = 10.0
-Place = tuple[str, str, str]
+Key = tuple[str, str, str]
 """A case, a buffer, and the digest of its raw bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One buffer that was found wrong.
+    """A rejected buffer.
 
     Attributes:
         case: its name.
         buffer: its name.
         digest: of its raw bytes.
-        revision: what its dump carries.
-        run: where it came from.
+        revision: the label of its dump.
+        run: its run.
         when: ISO 8601, UTC.
         who: who rejected it.
         why: the message of `-m`.
@@ -46,8 +46,8 @@ class Rejection:
     why: str = ""
 
     @property
-    def place(self) -> Place:
-        """What it is known by."""
+    def key(self) -> Key:
+        """The key of a rejection."""
         return self.case, self.buffer, self.digest
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class _Rejections:
 
 
 def load(runs: Path) -> tuple[Rejection, ...]:
-    """Every rejection of a project, the oldest first.
+    """Read all rejections of a project, the oldest first.
 
     Args:
         runs: the project's folder of runs.
@@ -78,33 +78,33 @@ def load(runs: Path) -> tuple[Rejection, ...]:
     return storage.read_record(path, _Rejections, "move it away to begin anew").rejected if path.exists() else ()
 
 
-def known(runs: Path) -> dict[Place, str]:
-    """What was rejected → who, when and why, in words."""
-    return {rejection.place: str(rejection) for rejection in load(runs)}
+def known(runs: Path) -> dict[Key, str]:
+    """Rejected results → who, when and why, in words."""
+    return {rejection.key: str(rejection) for rejection in load(runs)}
 
 
 def add(runs: Path, new: Sequence[Rejection]) -> None:
-    """Remembers rejections; an earlier one of the same bytes is replaced.
+    """Add rejections; they replace earlier ones of the same bytes.
 
     Raises:
-        RunLocked: somebody else is rejecting.
+        RunLocked: another process is rejecting.
         StorageError: no space, no permission.
     """
-    places = {rejection.place for rejection in new}
-    _write(runs, lambda old: (*(one for one in old if one.place not in places), *new))
+    keys = {rejection.key for rejection in new}
+    _write(runs, lambda old: (*(one for one in old if one.key not in keys), *new))
 
 
 def forget(runs: Path, cases: Collection[str]) -> tuple[Rejection, ...]:
-    """Takes back all rejections of these cases; those that were taken back.
+    """Remove all rejections of some cases and return them.
 
     Raises:
-        RunLocked: somebody else is rejecting.
+        RunLocked: another process is rejecting.
         StorageError: no space, no permission.
     """
-    gone = tuple(rejection for rejection in load(runs) if rejection.case in cases)
-    if gone:
+    removed = tuple(rejection for rejection in load(runs) if rejection.case in cases)
+    if removed:
         _write(runs, lambda old: tuple(one for one in old if one.case not in cases))
-    return gone
+    return removed
 
 
 def _write(runs: Path, change: Callable[[tuple[Rejection, ...]], tuple[Rejection, ...]]) -> None:

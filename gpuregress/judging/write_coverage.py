@@ -1,4 +1,4 @@
-"""What a case's kernels wrote of their buffers: elements never written, NaNs, and fills that were left as they were."""
+"""Write coverage of a case: elements never written, NaNs, and buffers left as they were."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gpuregress.records import Buffer, Case, Dump, Observations, Outcome, Unwrit
 
 _MOST_RANGES = 4
 _CHANCE_BITS = 16
-"""A stretch of poison is chance where results give it to one buffer of 2 to this power, or to more."""
+"""Poison is attributed to chance if random results contain it in one of 2 to this power buffers, or more often."""
 _FEWEST = {1: 4, 2: 3}
 """Element size in bytes → how many elements must hold the poison before chance is ruled out."""
 
 
 def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
-    """What must be known of a case's dumps before they become a baseline; a line each buffer, none for a sound one.
+    """Describe what is suspicious about a case's dumps before they become a baseline, a line for each problem.
 
     Args:
-        case: what was run.
-        outcome: of a run that ended; one without counts is counted now, from its dumps.
+        case: the case that ran.
+        outcome: of a run that ended; without counts they are taken from its dumps.
     """
     counted = _counted(case, outcome).observations
     was = case.initial_buffers
@@ -31,7 +31,7 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
 
 
 def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
-    """The dumped outputs of which no element was written."""
+    """The dumped outputs without any written element."""
     counted = _counted(case, outcome).observations.unwritten
     return tuple(dump.buffer for dump in outcome.dumps if _is_all(counted.get(dump.buffer)))
 
@@ -65,7 +65,7 @@ def _of_buffer(was: Buffer, dump: Dump, observed: Observations) -> Iterator[str]
 
 
 def _by_chance(unwritten: UnwrittenElements, element: ElementType) -> bool:
-    """Whether so few narrow integers hold the poison's bytes, none beside another, that they may be results."""
+    """Whether the elements that hold the poison may be results: a few narrow integers, none beside another."""
     if any(part.scalar.kind not in ("int", "uint") for part in element.parts):  # no GPU makes this NaN, nor this bool
         return False
     size = element.size
@@ -81,7 +81,7 @@ def _is_all(unwritten: UnwrittenElements | None) -> bool:
 
 
 def _counted(case: Case, outcome: Outcome) -> Outcome:
-    """The outcome with its counts, from the dumps where the run took none (one of an earlier gpuregress)."""
+    """The outcome with its counts, taken from the dumps for a run of an earlier gpuregress."""
     if outcome.observations.nan is not None or not outcome.dumps:
         return outcome
     from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and a run of today has its counts
