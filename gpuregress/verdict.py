@@ -1,8 +1,7 @@
-"""The one place where pass or differ is decided. Pure: records in, a verdict out."""
+"""Decision of verdicts, and of exit codes. Pure: records in, a verdict out."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuregress.errors import CompileError, GpuregressError, KernelTimeout, UserCodeError
@@ -25,10 +24,10 @@ EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "
 EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
 """Exit codes, the most severe first."""
 
-_GOLD = ("baseline", "reference", "verify")
-# Baselines from before every program was given it lack it; it changes the PTX of no kernel.
+_EXPECTED_SIDES = ("baseline", "reference", "verify")
+# Old baselines lack this option, which every program now has; it changes the PTX of no kernel.
 _OF_EVERY_PROGRAM = frozenset(["--device-int128"])
-# What a real GPU calls a fault that the CPU device names more closely.
+# A GPU's names of faults that the CPU device determines more exactly.
 _GPU_NAMES = {
     "out-of-bounds": ("illegal-access", "red-zone"),
     "deadlock": ("timeout",),
@@ -43,20 +42,20 @@ def decide(
     *,
     made_of: MadeOf | None = None,
 ) -> Verdict:
-    """The verdict on a case that a worker ran.
+    """Decide the verdict on a case that a worker ran.
 
     Args:
-        case: what was run.
-        outcome: what the worker says of it.
-        baseline: the accepted dumps, None if there are none.
-        comparisons: buffer → everything it was compared with: baseline, reference, checks, the user's verify, repeats.
-        made_of: what this run was made of, to say what else changed since the baseline.
+        case: the case.
+        outcome: as its worker reports it.
+        baseline: the accepted dumps, None without any.
+        comparisons: buffer → its comparisons with baseline, reference, checks, the user's verify, repeats.
+        made_of: the run's provenance, to list what else changed since the baseline.
     """
     if case.expect_fault is not None:
         return _expected_fault(case, outcome, case.expect_fault, baseline)
     if outcome.state == "error":
-        said = outcome.observations.details  # the last words of a worker that died
-        return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=said)
+        details = outcome.observations.details  # the last output of a worker that died
+        return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=details)
     if outcome.fault is not None or outcome.state != "done":
         status: Status = "timeout" if outcome.state == "timeout" else "fault"
         return _verdict(case, outcome, status, _fault_line(outcome), baseline=baseline)
@@ -82,40 +81,32 @@ def decide(
     )
 
 
-def failed(case: Case, error: GpuregressError, *, baseline: Baseline | None = None) -> Verdict:
-    """The verdict on a case that could not be run or compared: a source that does not compile, a damaged baseline."""
+def failed(case: Case, error: GpuregressError) -> Verdict:
+    """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
+    first, *rest = str(error).splitlines() or [""]
     if isinstance(error, KernelTimeout):
-        return Verdict(case.job, case.name, "timeout", _first_line(str(error)), case.revision, exit_code=3)
+        return Verdict(case.job, case.name, "timeout", first, case.revision, exit_code=3)
     code = 3 if isinstance(error, CompileError | UserCodeError) else 4
-    return Verdict(
-        case.job,
-        case.name,
-        "error",
-        _first_line(str(error)),
-        case.revision,
-        baseline.revision if baseline else "",
-        notes=tuple(str(error).splitlines()[1:]),
-        exit_code=code,
-    )
+    return Verdict(case.job, case.name, "error", first, case.revision, notes=tuple(rest), exit_code=code)
 
 
 def broken(
     job: str, errors: Sequence[str], case: Case | None = None, *, exit_code: int = EXIT_CODES["error"]
 ) -> Verdict:
-    """The verdict on a job in which something is wrong, or on the one case of it that is.
+    """The verdict on a job with errors, or on a case with errors.
 
     Args:
         job: its name.
         errors: at least one line, each with file, line and key.
-        case: None: the job makes no cases.
-        exit_code: what it counts for.
+        case: None: the whole job.
+        exit_code: of the verdict.
     """
     name, revision = (case.name, case.revision) if case is not None else (job, "")
     return Verdict(job, name, "error", _first_line(errors[0]), revision, notes=tuple(errors[1:]), exit_code=exit_code)
 
 
 def skipped(case: Case, reason: str) -> Verdict:
-    """The verdict on a case that was left out, and why."""
+    """The verdict on a case that was not run."""
     return Verdict(case.job, case.name, "skip", reason, case.revision)
 
 
@@ -126,21 +117,21 @@ def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
     return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))
 
 
-def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
-    """What else is not as it was when the baseline was accepted, a line each, what explains most first."""
-    lines = [f"inputs of {name} changed" for name in _changed_inputs(before, now)]
-    if before.seed != now.seed:
-        lines.append(f"seed {before.seed} → {now.seed}")
-    lines += _change("compiler", before.compiler, now.compiler)
-    lines += _options(before.options, now.options)
-    lines += _change("contract", before.contract, now.contract)
-    lines += _change("architecture", before.arch, now.arch)
-    lines += _change("device", before.device, now.device)
-    if before.device == now.device:  # another device has another driver
-        lines += _change("driver", before.driver.removeprefix("driver "), now.driver.removeprefix("driver "))
-    lines += _launches(before.launches, now.launches)
-    lines += _resources(before, now)
-    if before.source != now.source:
+def changes(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
+    """List the changes of provenance since the baseline, the most likely cause first."""
+    lines = [f"inputs of {name} changed" for name in _changed_inputs(expected, actual)]
+    if expected.seed != actual.seed:
+        lines.append(f"seed {expected.seed} → {actual.seed}")
+    lines += _change("compiler", expected.compiler, actual.compiler)
+    lines += _options(expected.options, actual.options)
+    lines += _change("contract", expected.contract, actual.contract)
+    lines += _change("architecture", expected.arch, actual.arch)
+    lines += _change("device", expected.device, actual.device)
+    if expected.device == actual.device:  # another device has another driver
+        lines += _change("driver", expected.driver.removeprefix("driver "), actual.driver.removeprefix("driver "))
+    lines += _launches(expected.launches, actual.launches)
+    lines += _resources(expected, actual)
+    if expected.source != actual.source:
         lines.append("source changed")
     return tuple(lines)
 
@@ -149,16 +140,16 @@ def changes(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
 
 
 def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Baseline | None) -> Verdict:
-    got = _kind(outcome)
+    actual = _kind(outcome)
     notes = () if baseline is None else ("there is a baseline, and a job that expects a fault is not compared with it",)
-    if got is None:
+    if actual is None:
         if outcome.state == "error":
             return _verdict(case, outcome, "error", outcome.message or "could not be run", notes=notes)
         return _verdict(
             case, outcome, "differ", f"expected to fail with {expected}, but it ran to its end", notes=notes
         )
     is_gpu = outcome.device is not None and outcome.device.name.startswith("cuda")
-    is_kind = got == expected or (is_gpu and got in _GPU_NAMES.get(expected, ()))
+    is_kind = actual == expected or (is_gpu and actual in _GPU_NAMES.get(expected, ()))
     position = outcome.fault.position if outcome.fault is not None else None
     launch = case.launches[position] if position is not None else None
     if is_kind and launch is not None and _is_expected_place(case, launch):
@@ -166,7 +157,7 @@ def _expected_fault(case: Case, outcome: Outcome, expected: str, baseline: Basel
     where = _expected_place(case)
     if is_kind and launch is None:
         where = where or " in a launch of the case"
-    status: Status = "timeout" if got == "timeout" else "fault"
+    status: Status = "timeout" if actual == "timeout" else "fault"
     return _verdict(case, outcome, status, f"expected {expected}{where}, but: {_fault_line(outcome)}", notes=notes)
 
 
@@ -181,7 +172,7 @@ def _expected_place(case: Case) -> str:
 
 
 def _kind(outcome: Outcome) -> str | None:
-    """The kind of fault a case ended with, None if it did not."""
+    """The kind of fault that ended a case, None without a fault."""
     if outcome.fault is not None:
         return outcome.fault.kind
     return outcome.state if outcome.state in ("fault", "timeout") else None
@@ -216,17 +207,18 @@ def _buffers(
 
 
 def _gone(accepted: Dump) -> BufferVerdict:
-    """An accepted buffer that the job does not dump: whatever it holds now, nobody looks."""
-    count, message = math.prod(accepted.shape), "its baseline is there, and the job no longer dumps it"
-    compared = Comparison(accepted.buffer, "baseline", "", same=False, identical=False, of=count, message=message)
+    """The verdict on an accepted buffer that the job no longer dumps."""
+    message = "its baseline is there, and the job no longer dumps it"
+    of = accepted.count
+    compared = Comparison(accepted.buffer, "baseline", "", same=False, identical=False, of=of, message=message)
     return BufferVerdict(accepted.buffer, "differ", "", accepted.path, (compared,))
 
 
 def _status(comparisons: Sequence[Comparison]) -> Status:
-    """A buffer that only checks or repeats speak of has nothing to be compared with."""
+    """The status of a buffer; `new` if only checks and repeats were compared."""
     if any(not comparison.same for comparison in comparisons):
         return "differ"
-    return "pass" if any(comparison.against in _GOLD for comparison in comparisons) else "new"
+    return "pass" if any(comparison.against in _EXPECTED_SIDES for comparison in comparisons) else "new"
 
 
 def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> tuple[Status, str]:
@@ -253,11 +245,11 @@ def _what(buffer: BufferVerdict) -> str:
     failing = next(comparison for comparison in buffer.comparisons if not comparison.same)
     named = {"baseline": "", "first": "drift: "}
     against = named.get(failing.against, f"{failing.against}: ")
-    return against + (failing.message or f"{failing.differing} of {failing.of} differ")
+    return against + failing.difference
 
 
 def _is_of_old_results(buffers: Sequence[BufferVerdict]) -> bool:
-    """Whether all that differs differs from results accepted before, which other inputs explain; no check does."""
+    """Whether all failures are differences from accepted results, which changed inputs explain."""
     failing = [(one, comparison) for one in buffers for comparison in one.comparisons if not comparison.same]
     return all(one.dump and comparison.against in ("baseline", "first") for one, comparison in failing)
 
@@ -271,48 +263,46 @@ def _notes(baseline: Baseline | None) -> tuple[str, ...]:
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def _changed_inputs(before: MadeOf, now: MadeOf) -> tuple[str, ...]:
-    names = dict.fromkeys((*before.inputs, *now.inputs))
-    return tuple(name for name in names if before.inputs.get(name) != now.inputs.get(name))
+def _changed_inputs(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
+    names = dict.fromkeys((*expected.inputs, *actual.inputs))
+    return tuple(name for name in names if expected.inputs.get(name) != actual.inputs.get(name))
 
 
-def _change(what: str, before: str, now: str) -> list[str]:
-    return [f"{what} {before or 'none'} → {now or 'none'}"] if before != now else []
+def _change(what: str, expected: str, actual: str) -> list[str]:
+    return [f"{what} {expected or 'none'} → {actual or 'none'}"] if expected != actual else []
 
 
-def _options(before: Sequence[str], now: Sequence[str]) -> list[str]:
-    before, now = ([option for option in options if option not in _OF_EVERY_PROGRAM] for options in (before, now))
-    signed = [f"-({o})" for o in before if o not in now] + [f"+({o})" for o in now if o not in before]
+def _options(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
+    expected, actual = (
+        [option for option in options if option not in _OF_EVERY_PROGRAM] for options in (expected, actual)
+    )
+    signed = [f"-({o})" for o in expected if o not in actual] + [f"+({o})" for o in actual if o not in expected]
     if signed:
         return [f"compiler options: {' '.join(signed)}"]
-    return ["compiler options: another order"] if tuple(before) != tuple(now) else []
+    return ["compiler options: another order"] if tuple(expected) != tuple(actual) else []
 
 
-def _launches(before: Sequence[str], now: Sequence[str]) -> list[str]:
-    if tuple(before) == tuple(now):
+def _launches(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
+    if tuple(expected) == tuple(actual):
         return []
-    if len(before) != len(now):
-        return [f"launches: {len(before)} → {len(now)}"]
-    number, then, here = next((k, a, b) for k, (a, b) in enumerate(zip(before, now, strict=True), 1) if a != b)
-    return [f"launch {number}: {then} → {here}"]
+    if len(expected) != len(actual):
+        return [f"launches: {len(expected)} → {len(actual)}"]
+    number, e, a = next((k, e, a) for k, (e, a) in enumerate(zip(expected, actual, strict=True), 1) if e != a)
+    return [f"launch {number}: {e} → {a}"]
 
 
-def _resources(before: MadeOf, now: MadeOf) -> list[str]:
-    """Each kernel's registers, spills and the like that are not as they were, where the same assembler counted both."""
+def _resources(expected: MadeOf, actual: MadeOf) -> list[str]:
+    """List changed registers, spills and the like of each kernel, if the same assembler counted both."""
     lines = []
-    for kernel, then in before.resources.items():
-        here = now.resources.get(kernel, {})
-        if before.arch == now.arch and then.get("registers") and here.get("registers"):
-            lines += [
-                f"{kernel}: {what} {then[what]} → {here[what]}"
-                for what in then
-                if here.get(what) not in (then[what], None)
-            ]
+    for kernel, e in expected.resources.items():
+        a = actual.resources.get(kernel, {})
+        if expected.arch == actual.arch and e.get("registers") and a.get("registers"):
+            lines += [f"{kernel}: {what} {e[what]} → {a[what]}" for what in e if a.get(what) not in (e[what], None)]
     return lines
 
 
 def _over_limits(case: Case, outcome: Outcome) -> list[str]:
-    """What the job's `resources` do not allow; a device that counts no registers is not judged."""
+    """List kernels over the job's `resources`; a device that counts no registers is not judged."""
     limits, lines = case.settings.resources or ResourceLimits(), []
     for kernel, used in outcome.resources.items():
         for most, what, unit in (
@@ -360,9 +350,9 @@ def _exit_code(status: Status, outcome: Outcome) -> int:
 
 
 def _against(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:
-    """What the buffers were compared with, of baseline, reference and verify."""
-    found = {comparison.against for buffer in buffers for comparison in buffer.comparisons}
-    return tuple(name for name in _GOLD if name in found)
+    """The expected sides of all comparisons, of baseline, reference and verify."""
+    sides = {comparison.against for buffer in buffers for comparison in buffer.comparisons}
+    return tuple(name for name in _EXPECTED_SIDES if name in sides)
 
 
 def _first_line(text: str) -> str:
