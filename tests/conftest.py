@@ -22,6 +22,9 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+DEADLINE_S = 600
+"""Ten times what the slowest test takes on a busy machine."""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _default_signals() -> Iterator[None]:
@@ -42,6 +45,20 @@ def bench(tmp_path: Path) -> Bench:
     (tmp_path / "configs").mkdir()
     folders = {name: tmp_path / name for name in ("configs", "baselines", "runs")}
     return Bench(Project(tmp_path, **folders, settings=Settings(keep_runs=3)))
+
+
+@pytest.fixture(autouse=True)
+def _deadline() -> Iterator[None]:
+    """Fail a test that waits for ever, wherever it waits."""
+
+    def fail(_number: int, _frame: object) -> None:
+        pytest.fail(f"not over after {DEADLINE_S} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(DEADLINE_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(autouse=True)

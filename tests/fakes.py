@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from gpuregress.records import (
     Rule,
     Source,
 )
+from tests.waiting import wait_until
 
 _POINTER = Parameter(8, 8, "pointer")
 
@@ -177,6 +179,13 @@ def _sleep(device: FakeDevice, out: bytes, source: bytes) -> None:
     time.sleep(60)
 
 
+def _meet(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """Wait for as many processes in this kernel as `FAKE_MEETING` says behind the folder in which they sign."""
+    folder, count = os.environ["FAKE_MEETING"].split(":")
+    (Path(folder) / str(os.getpid())).touch()
+    wait_until(lambda: len(list(Path(folder).iterdir())) == int(count))
+
+
 def _stubborn(device: FakeDevice, out: bytes, source: bytes) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(60)
@@ -229,6 +238,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "status": _status,
     "fault": _fault,
     "sleep": _sleep,
+    "meet": _meet,
     "stubborn": _stubborn,
     "tardy": _tardy,
     "crash": _crash,

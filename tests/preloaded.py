@@ -29,6 +29,7 @@ from typing import IO, Any
 import pytest
 
 from gpuregress.workers import process
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
 _PR_SET_CHILD_SUBREAPER = 36
@@ -159,8 +160,7 @@ def _load_libraries() -> None:
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> str:
     """Turn this copy of the server into the process that was asked for."""
-    while os.getppid() != request["parent"]:  # the first child has not ended yet
-        time.sleep(0.001)
+    wait_until(lambda: os.getppid() == request["parent"])  # the first child has ended
     requests.send(str(os.getpid()).encode())
     requests.close()
     os.setsid()

@@ -15,6 +15,7 @@ from gpuregress.errors import BaselineError, RunLocked, StorageError
 from gpuregress.records import Fault, MadeOf, Outcome
 from gpuregress.storage import TEMPORARY_PREFIX, lock
 from tests.baselines.support import NAME, accept, make_case, make_outcome
+from tests.waiting import wait_until
 
 # Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -157,8 +158,7 @@ def test_somebody_else_is_accepting(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         finally:
             os._exit(0)
     try:
-        while not (tmp_path / "held").exists():
-            time.sleep(0.01)
+        wait_until((tmp_path / "held").exists)
         with pytest.raises(RunLocked, match=f"process {child} "):
             accept(store, tmp_path / "run", [1.0])
     finally:

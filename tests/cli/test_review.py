@@ -10,12 +10,11 @@ import select
 import subprocess
 import sys
 import termios
-import time
-from collections.abc import Callable
 
 import pytest
 
 from gpuregress.cli import context
+from tests.waiting import wait_until
 from tests.workshop import RUN, Workshop, idle, revisions, two_differ
 
 
@@ -91,14 +90,6 @@ def test_review_on_a_real_terminal(fake_shop: Workshop) -> None:
 def is_raw(terminal: int) -> bool:
     """Whether the program waits for a single key: what is typed before is thrown away when it begins to."""
     return not termios.tcgetattr(terminal)[3] & termios.ICANON
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("the terminal never got there")
 
 
 def test_review_refuses_what_was_never_written(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

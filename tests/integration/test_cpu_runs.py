@@ -8,9 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from tests.waiting import wait_until
 from tests.workshop import JOB, KERNEL, Workshop
 
 RUN = ("run", "--device", "cpu", "--jobs", "1")
@@ -60,9 +60,8 @@ def test_the_worker_killed_in_the_middle_of_a_launch(shop: Workshop) -> None:
     shop.write("kernels/scale.cu", LOOP)
     command = [sys.executable, "-m", "gpuregress", "-C", str(shop.root), *RUN]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        while not any("begin 1 " in log.read_text() for log in (shop.root / "runs").glob("2*/launch.log")):
-            assert run.poll() is None
-            time.sleep(0.05)
+        logs = shop.root / "runs"
+        wait_until(lambda: run.poll() or any("begin 1 " in log.read_text() for log in logs.glob("2*/launch.log")))
         (worker,) = children(run.pid)
         os.kill(worker, signal.SIGKILL)
         out, _ = run.communicate(timeout=60)

@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gpuregress import launchlog
+from tests.waiting import wait_until
 from tests.workshop import JOB, KERNEL, Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -27,13 +26,6 @@ def start(shop: Workshop, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def hanging(shop: Workshop) -> None:

@@ -99,9 +99,11 @@ def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exce
 
 def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) -> None:
     with Compilers(1, command=script(tmp_path, "time.sleep(600)\n"), limit_s=1.0) as crew:
-        found = results(crew, source(tmp_path, ""))
+        crew.submit("0", source(tmp_path, ""))
+        (compiler,) = crew._compilers
+        found = results(crew)
         assert "not compiled after 1 s" in str(found["0"])
-        assert not is_alive(int((tmp_path / "pid").read_text()))
+        assert not is_alive(compiler.process.pid)
 
 
 def test_an_interrupt_waits_for_no_compilation(tmp_path: Path) -> None:

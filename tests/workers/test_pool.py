@@ -23,7 +23,7 @@ from gpuregress.workers.pool import CaseStarted, Pool
 from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.task import Task
 from tests import fakes
-from tests.workers.waiting import is_running, wait_until
+from tests.waiting import is_running, wait_until
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
 
@@ -232,11 +232,15 @@ def test_a_worker_that_is_told_to_end_says_where_it_was(tmp_path: Path) -> None:
     assert any(line.endswith(" in run_case") for line in outcome.observations.details)
 
 
-def test_several_seats_work_at_the_same_time(tmp_path: Path) -> None:
-    cases = [fakes.case("sleep", name=f"fake/{number}", timeout=0.5) for number in range(3)]
+def test_several_slots_work_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No case ends before all of them have begun."""
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    monkeypatch.setenv("FAKE_MEETING", f"{meeting}:3")
+    cases = [fakes.case("meet", name=f"fake/{number}", timeout=60.0) for number in range(3)]
     with pool(tmp_path, slots=3) as made:
         events = list(made.run(tasks(tmp_path, cases)))
-    assert [type(event) for event in events[:3]] == [CaseStarted, CaseStarted, CaseStarted]
+    assert [event.state for event in events if isinstance(event, Outcome)] == ["done"] * 3
     assert {event.slot for event in events if isinstance(event, CaseStarted)} == {"fake:0", "fake:1", "fake:2"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuregress.workers.process import DeviceSlot, Worker, death_of
 from gpuregress.workers.watchdog import Phase
-from tests.workers.waiting import is_running, wait_until
+from tests.waiting import is_running, wait_until
 
 
 @pytest.mark.parametrize(
