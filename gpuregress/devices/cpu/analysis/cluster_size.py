@@ -1,4 +1,7 @@
-"""Cluster dimensions that a kernel's directives demand. PTX ISA manual, 11.7 "Cluster Dimension Directives"."""
+"""Cluster dimensions that a kernel's directives demand.
+
+PTX ISA manual, 11.7 "Cluster Dimension Directives".
+"""
 
 from __future__ import annotations
 

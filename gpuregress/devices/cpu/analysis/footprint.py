@@ -1,4 +1,4 @@
-"""Memory footprint of a kernel: all its accesses to global memory, as expressions of the launch's numbers.
+"""Memory footprint of a kernel: its accesses to global memory, as expressions of the launch.
 
 Blocks may run on several cores, with the same bytes as one after the other, where no block touches what another one
 writes: `parallel.partition` decides that for each launch. An access that cannot be expressed leaves the kernel without
@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.devices.cpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, Vector
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, elements
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
     Access,
@@ -146,7 +146,7 @@ class _Collector:
         if "a1d" in item.modifiers or "a2d" in item.modifiers:
             return None  # The layer comes first among the coordinates.
         position = address.coordinates
-        coordinates = position.elements if isinstance(position, Vector) else (position,)
+        coordinates = elements(position)
         bounds = next((word for word in item.modifiers if word in _BOUNDS), "trap")
         count = lanes(item) * size(type_of(item))
         return SurfaceWrite(count, handle, tuple(self._values.read(item, index) for item in coordinates), bounds, ())

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
 from gpuregress.devices.cpu.ptx.modifiers import type_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
     Constant,
@@ -310,6 +310,5 @@ def parameter_byte(item: Instruction, name: str, parameters: dict[str, int]) -> 
         return None
     if not isinstance(address.base, Symbol) or address.base.name not in parameters:
         return None
-    elements = target.elements if isinstance(target, Vector) else (target,)
-    position = [isinstance(element, Register) and element.name == name for element in elements].index(True)
+    position = [isinstance(element, Register) and element.name == name for element in elements(target)].index(True)
     return parameters[address.base.name] + address.offset + position * size(type_of(item))

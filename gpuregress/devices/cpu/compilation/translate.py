@@ -13,7 +13,7 @@ from gpuregress.devices.cpu.functions.device_function import build_device_functi
 from gpuregress.devices.cpu.functions.inline import inlined
 from gpuregress.devices.cpu.isa.memory.stack import with_stack
 from gpuregress.devices.cpu.isa.memory.variadic import with_addresses
-from gpuregress.devices.cpu.isa.warp.aligned_barriers import meeting
+from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Module
 from gpuregress.devices.cpu.runtime import engine
@@ -35,7 +35,7 @@ def translate(
         UnsupportedError: one of them needs an instruction that is not there; names it and its source line.
         DeviceError: there is no such kernel.
     """
-    unit = Unit(inlined(meeting(with_stack(with_addresses(tree)))), schedule)
+    unit = Unit(inlined(with_warp_barriers(with_stack(with_addresses(tree)))), schedule)
     facts: dict[str, KernelFacts] = {}
     for number, name in enumerate(kernels):
         function = unit.functions.get(name)

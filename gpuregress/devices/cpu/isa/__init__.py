@@ -1,1 +1,1 @@
-"""The instruction set: one module for each instruction family, and the table of opcodes."""
+"""Instruction set: one module for each family of instructions, and the dispatch to them."""

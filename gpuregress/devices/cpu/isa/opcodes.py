@@ -1,4 +1,7 @@
-"""Dispatch from an opcode to the function that lowers it: `TABLE` of the family that `ptx.opcodes` names."""
+"""Dispatch from an opcode to the function that lowers it.
+
+The function is in `TABLE` of the family that `ptx.opcodes` names.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Lowering = Callable[[Any, Instruction], None]
 
 @cache
 def family_table(family: str) -> dict[str, Lowering]:
-    """Opcode → lowering, of one family of instructions (`arithmetic.logic`)."""
+    """The functions of one family (`arithmetic.logic`), by opcode."""
     table: dict[str, Lowering] = import_module(f"{__package__}.{family}").TABLE
     return table
 

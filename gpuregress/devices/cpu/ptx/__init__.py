@@ -1,1 +1,1 @@
-"""PTX text to a syntax tree."""
+"""PTX: lexer, parser, syntax tree, and tables of its types, opcodes and target architectures."""

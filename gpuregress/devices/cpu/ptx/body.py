@@ -1,6 +1,11 @@
-"""A function's body: statements, scopes and what is declared inside. PTX ISA manual, chapters 4, 6 and 9."""
+"""Parser of function bodies: statements, scopes and local declarations.
+
+PTX ISA manual, chapters 4, 6 and 9.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
 from gpuregress.devices.cpu.ptx.cursor import Cursor
@@ -24,7 +29,7 @@ from gpuregress.devices.cpu.ptx.tree import (
 
 
 class BodyParser:
-    """Reads `{ … }`; the attributes hold what was found.
+    """Parser of `{ … }`; the attributes hold the parsed parts.
 
     Args:
         cursor: at the opening brace.
@@ -43,7 +48,7 @@ class BodyParser:
         self.statements: list[Statement] = []
 
     def read(self, parameters: tuple[Variable, ...]) -> None:
-        """Reads the whole body.
+        """Parse the whole body.
 
         Args:
             parameters: results and parameters: names that the body may use; those in registers are registers.
@@ -89,7 +94,7 @@ class BodyParser:
             linkage = cursor.take().text[1:] if token.text in declarations.LINKAGE else ""
             for variable in declarations.variable(cursor, linkage):
                 name = self._scopes.declare(variable.name, is_register=False)
-                self.variables.append(_renamed(variable, name))
+                self.variables.append(replace(variable, name=name))
         else:
             raise PtxError(f"{token.text!r} starts no statement", token.line)
         cursor.expect(";")
@@ -129,11 +134,11 @@ class BodyParser:
     def _prototype_list(self) -> tuple[Variable, ...]:
         cursor = self._cursor
         cursor.expect("(")
-        found: list[Variable] = []
+        variables: list[Variable] = []
         while not cursor.accept(")"):
-            found += declarations.variable(cursor)
+            variables += declarations.variable(cursor)
             cursor.accept(",")
-        return tuple(found)
+        return tuple(variables)
 
     def _instruction(self) -> None:
         cursor = self._cursor
@@ -187,16 +192,16 @@ class BodyParser:
     def _operand_list(self) -> tuple[Operand, ...]:
         cursor = self._cursor
         cursor.expect("(")
-        found: list[Operand] = []
+        operands: list[Operand] = []
         while not cursor.accept(")"):
-            found.append(self._operands.read())
+            operands.append(self._operands.read())
             cursor.accept(",")
-        return tuple(found)
+        return tuple(operands)
 
 
 def _labels_ahead(cursor: Cursor) -> set[str]:
-    """The labels of the scope that starts here, which may be used before they stand."""
-    found: set[str] = set()
+    """The labels of the scope that starts here; branches may use them before their definition."""
+    labels: set[str] = set()
     depth, step = 1, 0
     while depth:
         token = cursor.ahead(step)
@@ -204,13 +209,6 @@ def _labels_ahead(cursor: Cursor) -> set[str]:
             break
         depth += (token.text == "{") - (token.text == "}")
         if depth == 1 and token.kind == "word" and cursor.ahead(step + 1).text == ":":
-            found.add(token.text)
+            labels.add(token.text)
         step += 1
-    return found
-
-
-def _renamed(variable: Variable, name: str) -> Variable:
-    return Variable(
-        name, variable.space, variable.type, variable.count, variable.alignment,
-        variable.initializer, variable.linkage, variable.pointer,
-    )  # fmt: skip
+    return labels

@@ -1,4 +1,7 @@
-"""Numbers as PTX writes them. PTX ISA manual, 4.5 "Constants"."""
+"""Parser of numeric literals.
+
+PTX ISA manual, 4.5 "Constants".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from gpuregress.devices.cpu.ptx.tree import Float, Integer
 
 @functools.lru_cache(maxsize=4096)
 def number(text: str, *, negative: bool = False) -> Integer | Float:
-    """Reads one number token: `12`, `0x1FU`, `017`, `0b101`, `1.5`, `0f3F800000`, `0d3FF0000000000000`."""
+    """Parse one number: `12`, `0x1FU`, `017`, `0b101`, `1.5`, `0f3F800000`, `0d3FF0000000000000`."""
     lowered = text.lower()
     if lowered.startswith("0f"):
         return Float(int(text[2:], 16) ^ (0x8000_0000 if negative else 0), 32)  # noqa: FURB166 - 0f is no base that int knows

@@ -1,4 +1,4 @@
-"""A place in the tokens: what the parser's parts share."""
+"""Cursor into the tokens of a PTX text, shared by the parts of the parser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gpuregress.devices.cpu.ptx.lexer import PtxError, Token
 
 
 class Cursor:
-    """Reads tokens one after the other.
+    """Sequential reader of tokens.
 
     Args:
         items: the tokens, the last of kind `end`.
@@ -18,15 +18,15 @@ class Cursor:
 
     @property
     def here(self) -> Token:
-        """The next token, not yet taken."""
+        """The next token."""
         return self._items[self.position]
 
     def ahead(self, count: int = 1) -> Token:
-        """The token so many places after the next one."""
+        """The token `count` positions after the next one."""
         return self._items[min(self.position + count, len(self._items) - 1)]
 
     def take(self) -> Token:
-        """Takes the next token."""
+        """Consume the next token."""
         token = self._items[self.position]
         if token.kind == "end":
             raise PtxError("the text ends in the middle of a statement", token.line)
@@ -34,14 +34,14 @@ class Cursor:
         return token
 
     def accept(self, text: str) -> bool:
-        """Takes the next token if it reads so."""
+        """Consume the next token if it has this text."""
         if self._items[self.position].text != text:
             return False
         self.position += 1
         return True
 
     def expect(self, text: str) -> Token:
-        """Takes the next token, which must read so."""
+        """Consume the next token, which must have this text."""
         token = self.here
         if token.text != text:
             raise PtxError(f"expected {text!r}, found {token.text!r}", token.line)
@@ -49,7 +49,7 @@ class Cursor:
         return token
 
     def word(self, what: str) -> str:
-        """Takes a name."""
+        """Consume a name."""
         token = self.here
         if token.kind == "end":
             raise PtxError("the text ends in the middle of a statement", token.line)
@@ -59,7 +59,7 @@ class Cursor:
         return token.text
 
     def integer(self, what: str) -> int:
-        """Takes a plain integer, with an optional sign."""
+        """Consume an integer with an optional sign."""
         negative = self.accept("-")
         token = self.here
         if token.kind != "number":
@@ -72,7 +72,7 @@ class Cursor:
         return -value if negative else value
 
     def skip_braces(self) -> None:
-        """Skips `{ … }`, nested ones too."""
+        """Skip `{ … }` with nested braces."""
         self.expect("{")
         depth = 1
         while depth:

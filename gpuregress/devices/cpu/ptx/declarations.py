@@ -1,4 +1,7 @@
-"""Variables and parameters. PTX ISA manual, 5.4 "Variables"."""
+"""Parser of variable, parameter and register declarations.
+
+PTX ISA manual, 5.4 "Variables".
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,17 @@ def is_space(text: str) -> bool:
 
 
 def variable(cursor: Cursor, linkage: str = "") -> tuple[Variable, ...]:
-    """Reads `.shared .align 4 .b8 name[16] = {…}`; several names may follow, separated by commas."""
+    """Parse `.shared .align 4 .b8 name[16] = {…}`; several names may follow, separated by commas."""
     first = cursor.take()
     if not is_space(first.text):
         raise PtxError(f"expected a state space, found {first.text!r}", first.line)
     space: Space = first.text[1:]  # type: ignore[assignment]  # is_space has just checked it
     alignment, lanes, type_name, pointer = _attributes(cursor)
     natural = size(type_name) * lanes
-    found = [_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer)]
+    variables = [_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer)]
     while space != "param" and cursor.accept(","):
-        found.append(_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer))
-    return tuple(found)
+        variables.append(_named(cursor, space, type_name, lanes, alignment or natural, linkage, pointer))
+    return tuple(variables)
 
 
 def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
@@ -139,17 +142,17 @@ def _offset(cursor: Cursor) -> int:
 
 
 def registers(cursor: Cursor) -> tuple[RegisterDeclaration, ...]:
-    """Reads `.reg .b32 %r<6>, %x;` without the semicolon; `%r<6>` declares `%r0` to `%r5`."""
+    """Parse `.reg .b32 %r<6>, %x;` without the semicolon; `%r<6>` declares `%r0` to `%r5`."""
     cursor.expect(".reg")
     _, lanes, type_name, _ = _attributes(cursor)
-    found: list[RegisterDeclaration] = []
+    declared: list[RegisterDeclaration] = []
     while True:
         name = cursor.word("a register's name")
         if cursor.accept("<"):
             count = cursor.integer("a count of registers")
             cursor.expect(">")
-            found += [RegisterDeclaration(f"{name}{number_}", type_name, lanes) for number_ in range(count)]
+            declared += [RegisterDeclaration(f"{name}{number_}", type_name, lanes) for number_ in range(count)]
         else:
-            found.append(RegisterDeclaration(name, type_name, lanes))
+            declared.append(RegisterDeclaration(name, type_name, lanes))
         if not cursor.accept(","):
-            return tuple(found)
+            return tuple(declared)

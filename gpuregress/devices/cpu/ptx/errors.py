@@ -7,7 +7,7 @@ from gpuregress.errors import UnsupportedError
 
 
 def unsupported(instruction: Instruction, why: str = "") -> UnsupportedError:
-    """The error for an instruction, or a form of one, that is not there."""
+    """The error for an unsupported instruction, or form of one."""
     where = str(instruction.source) if instruction.source else f"PTX line {instruction.ptx_line}"
     reason = f": {why}" if why else ""
     return UnsupportedError(f"{instruction.mnemonic} at {where} is not supported by the cpu device{reason}")

@@ -1,4 +1,7 @@
-"""PTX text to tokens. Lexical rules: PTX ISA manual, chapter 4, "Syntax"."""
+"""Lexer of PTX.
+
+PTX ISA manual, chapter 4, "Syntax".
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from gpuregress.errors import CompileError
 
 
 class PtxError(CompileError):
-    """PTX text that does not follow the grammar.
+    """Syntax error in PTX text.
 
     Args:
-        message: what was expected and what stands there.
+        message: the expected and the actual token.
         line: the line of the PTX text, from 1.
     """
 
@@ -49,12 +52,12 @@ _TOKEN = re.compile(
 
 
 def tokens(text: str) -> list[Token]:
-    """Splits PTX text into tokens; the last one is of kind `end`.
+    """Split PTX text into tokens; the last one is of kind `end`.
 
     Raises:
         PtxError: a character that starts no token.
     """
-    found: list[Token] = []
+    items: list[Token] = []
     position, line = 0, 1
     match = _TOKEN.match
     while position < len(text):
@@ -68,6 +71,6 @@ def tokens(text: str) -> list[Token]:
         elif kind == "comment":
             line += item.group().count("\n")
         elif kind != "skip":
-            found.append(Token(kind, item.group(), line))
-    found.append(Token("end", "end of text", line))
-    return found
+            items.append(Token(kind, item.group(), line))
+    items.append(Token("end", "end of text", line))
+    return items

@@ -1,4 +1,4 @@
-"""Facts that an instruction's modifiers state: its type, state space, vector width, rounding and memory ordering."""
+"""Modifiers of an instruction: type, state space, vector width, rounding, memory ordering."""
 
 from __future__ import annotations
 

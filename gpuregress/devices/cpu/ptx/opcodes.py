@@ -1,7 +1,8 @@
-"""Table of PTX opcodes with the properties that compiler passes read. One row holds for opcodes with equal properties.
+"""Table of PTX opcodes with the properties that compiler passes read.
 
-A key may add modifiers to an opcode: the row of `bar.red` holds for each `bar` that has `.red`. Every opcode that `isa`
-lowers has a row. For any other opcode the passes assume the worst: see `UNKNOWN`.
+One row holds for opcodes with equal properties. A key may add modifiers to an opcode: the row of
+`bar.red` holds for each `bar` that has `.red`. Every opcode that `isa` lowers has a row. For any
+other opcode the passes assume the worst: see `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gpuregress.devices.cpu.ptx.tree import Instruction
 
 
 class ResultKind(Enum):
-    """What an instruction's result, its first operand, depends on."""
+    """Dependence of an instruction's result, its first operand."""
 
     NONE = auto()  # no result: the first operand is read
     PURE = auto()  # the operands alone: the same in all threads where the operands are
@@ -23,7 +24,7 @@ class ResultKind(Enum):
 
 
 class MemoryEffect(Enum):
-    """What an instruction does to memory."""
+    """Effect of an instruction on memory."""
 
     NONE = auto()
     READ = auto()
@@ -33,7 +34,7 @@ class MemoryEffect(Enum):
 
 
 class Control(Enum):
-    """Where control goes after an instruction."""
+    """Transfer of control by an instruction."""
 
     NEXT = auto()
     BRANCH = auto()  # to a label
@@ -43,7 +44,7 @@ class Control(Enum):
 
 
 class Wait(Enum):
-    """Which threads a thread may have to wait for."""
+    """Threads that an instruction may have to wait for."""
 
     NONE = auto()
     BLOCK = auto()
@@ -55,7 +56,7 @@ class Wait(Enum):
 
 
 class Exchange(Enum):
-    """What the lanes of a warp show each other."""
+    """Data that the lanes of a warp exchange."""
 
     NONE = auto()
     BALLOT = auto()  # a bit each
@@ -69,12 +70,12 @@ class OpcodeInfo:
 
     Attributes:
         family: the module of `isa` that lowers it; "" for an opcode that is rewritten before, or refused.
-        result: what its result depends on.
-        memory: what it does to memory; the address is its first operand that is one.
+        result: the dependence of its result.
+        memory: its effect on memory; the address is its first operand that is one.
         space: the only state space that it reaches, "" where its modifiers name one.
-        control: where control goes.
-        wait: whom a thread may have to wait for.
-        exchange: what lanes show each other.
+        control: the transfer of control.
+        wait: the threads to wait for.
+        exchange: the data that lanes exchange.
         is_aligned: whether all lanes of a warp execute it together, as the manual's `.aligned` demands.
         observes_threads: whether it sees what other threads write meanwhile; a load does so if it is ordered.
         crosses_blocks: whether other blocks may notice it, or be noticed, beyond what `memory` says.
@@ -241,12 +242,12 @@ _ROWS: dict[str, OpcodeInfo] = {
 
 
 def _by_opcode() -> dict[str, dict[frozenset[str], OpcodeInfo]]:
-    found: dict[str, dict[frozenset[str], OpcodeInfo]] = {}
+    opcodes: dict[str, dict[frozenset[str], OpcodeInfo]] = {}
     for names, row in _ROWS.items():
         for name in names.split():
             opcode, *modifiers = name.split(".")
-            found.setdefault(opcode, {})[frozenset(modifiers)] = row
-    return found
+            opcodes.setdefault(opcode, {})[frozenset(modifiers)] = row
+    return opcodes
 
 
 OPCODES = _by_opcode()

@@ -1,4 +1,7 @@
-"""One operand. PTX ISA manual, chapter 6, "Instruction Operands"."""
+"""Parser of operands.
+
+PTX ISA manual, chapter 6, "Instruction Operands".
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ from gpuregress.devices.cpu.ptx.tree import (
 
 
 class OperandParser:
-    """Reads operands where the cursor stands.
+    """Parser of the operands at a cursor.
 
     Args:
         cursor: shared with the body's parser.
-        scopes: what names mean.
+        scopes: the visible names.
     """
 
     def __init__(self, cursor: Cursor, scopes: Scopes) -> None:
@@ -35,7 +38,7 @@ class OperandParser:
         self._scopes = scopes
 
     def read(self) -> Operand:
-        """Reads one operand."""
+        """Parse one operand."""
         first = self._single()
         return Pair(first, self._single()) if self._cursor.accept("|") else first
 
@@ -88,11 +91,11 @@ class OperandParser:
         return -cursor.integer("an offset") if cursor.accept("-") else 0
 
     def _elements(self) -> tuple[Operand, ...]:
-        found = [self.read()]
+        operands = [self.read()]
         while self._cursor.accept(","):
-            found.append(self.read())
+            operands.append(self.read())
         self._cursor.expect("}")
-        return tuple(found)
+        return tuple(operands)
 
     def _address(self) -> Operand:
         cursor = self._cursor

@@ -1,6 +1,11 @@
-"""PTX text to a syntax tree: modules and functions. PTX ISA manual, chapters 5 and 11."""
+"""Parser of PTX modules and functions.
+
+PTX ISA manual, chapters 5 and 11.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
 from gpuregress.devices.cpu.ptx.body import BodyParser
@@ -11,7 +16,7 @@ from gpuregress.devices.cpu.ptx.tree import Function, Module, Variable
 
 
 def parse(text: str) -> Module:
-    """Reads a whole PTX text.
+    """Parse a whole PTX text.
 
     Raises:
         PtxError: the text does not follow the grammar; the message names the line.
@@ -35,13 +40,10 @@ class _ModuleParser:
         return Module(self._version, self._target, self._address_size, tuple(self._variables), functions)
 
     def _alias(self, name: str, target: str) -> Function:
-        found = next((item for item in self._functions if item.name == target and item.body is not None), None)
-        if found is None:
+        function = next((item for item in self._functions if item.name == target and item.body is not None), None)
+        if function is None:
             raise PtxError(f".alias {name}: there is no function {target}", self._cursor.here.line)
-        return Function(
-            name, found.is_entry, found.results, found.parameters, found.registers, found.variables,
-            found.prototypes, found.branch_targets, found.body, found.directives, found.linkage, found.ptx_line,
-        )  # fmt: skip
+        return replace(function, name=name)
 
     def _item(self) -> None:
         cursor = self._cursor
@@ -141,30 +143,30 @@ class _ModuleParser:
         )
 
     def _function_attributes(self) -> dict[str, tuple[int, ...]]:
-        found: dict[str, tuple[int, ...]] = {}
+        attributes: dict[str, tuple[int, ...]] = {}
         while self._cursor.here.kind == "directive":
-            found[self._cursor.take().text[1:]] = ()
+            attributes[self._cursor.take().text[1:]] = ()
             if self._cursor.accept("("):
                 while not self._cursor.accept(")"):
                     self._cursor.take()
-        return found
+        return attributes
 
     def _parameter_list(self) -> tuple[Variable, ...]:
         cursor = self._cursor
         cursor.expect("(")
-        found: list[Variable] = []
+        parameters: list[Variable] = []
         while not cursor.accept(")"):
             if cursor.here.text == ".reg":
                 declared = declarations.registers(cursor)
-                found += [Variable(item.name, "reg", item.type) for item in declared]
+                parameters += [Variable(item.name, "reg", item.type) for item in declared]
             else:
-                found += declarations.variable(cursor)
+                parameters += declarations.variable(cursor)
             cursor.accept(",")
-        return tuple(found)
+        return tuple(parameters)
 
     def _performance_directives(self) -> dict[str, tuple[int, ...]]:
         cursor = self._cursor
-        found: dict[str, tuple[int, ...]] = {}
+        directives: dict[str, tuple[int, ...]] = {}
         while cursor.here.kind == "directive":
             name = cursor.take().text[1:]
             if name == "pragma":
@@ -175,5 +177,5 @@ class _ModuleParser:
             while cursor.here.kind == "number":
                 numbers.append(cursor.integer("a number"))
                 cursor.accept(",")
-            found[name] = tuple(numbers)
-        return found
+            directives[name] = tuple(numbers)
+        return directives

@@ -1,4 +1,7 @@
-"""What a name means inside nested `{ }`. PTX ISA manual, 4.2 and 6: a block hides names of the one around it."""
+"""Lexical scopes of names in nested `{ }`.
+
+PTX ISA manual, 4.2 and 6: a block hides names of the one around it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class _Scope:
 
 
 class Scopes:
-    """Gives every register, variable and label a name that is unique within its function."""
+    """Names of registers, variables and labels, made unique within their function."""
 
     def __init__(self) -> None:
         self._stack = [_Scope()]
@@ -20,15 +23,15 @@ class Scopes:
         self._registers: set[str] = set()
 
     def enter(self, labels: set[str]) -> None:
-        """Starts a block that holds these labels."""
+        """Open a scope with these labels."""
         self._stack.append(_Scope(labels={name: self._unique(name) for name in sorted(labels)}))
 
     def leave(self) -> None:
-        """Ends the innermost block."""
+        """Close the innermost scope."""
         self._stack.pop()
 
     def declare(self, name: str, *, is_register: bool) -> str:
-        """Declares a name in the innermost block; gives the unique one."""
+        """Declare a name in the innermost scope; return the unique name."""
         unique = self._unique(name)
         self._stack[-1].names[name] = unique
         if is_register:
@@ -36,7 +39,7 @@ class Scopes:
         return unique
 
     def resolve(self, name: str) -> str:
-        """The unique name that a name stands for here; names of the module stay as they are."""
+        """The unique name of a visible name; names of the module are unique already."""
         for scope in reversed(self._stack):
             if name in scope.names:
                 return scope.names[name]

@@ -1,4 +1,7 @@
-"""`.file` and `.loc`: which CUDA source line an instruction came from. PTX ISA manual, 11.5 "Debugging Directives"."""
+"""Source locations of instructions, from `.file` and `.loc`.
+
+PTX ISA manual, 11.5 "Debugging Directives".
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.tree import SourceLine
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
-_Place = tuple[int, int, int]
+_Location = tuple[int, int, int]
 
 
 class Locations:
-    """Follows `.loc` directives in the order of the text; `.file` may stand anywhere, so the text is searched first.
+    """Current source line while `.loc` directives are read in order; `.file` is searched in the whole text first.
 
     Args:
         text: the whole PTX text.
@@ -21,36 +24,36 @@ class Locations:
 
     def __init__(self, text: str) -> None:
         self._files = {int(index): PurePath(path).name for index, path in _FILE.findall(text)}
-        self._callers: dict[_Place, _Place] = {}
+        self._callers: dict[_Location, _Location] = {}
         self.current: SourceLine | None = None
 
     def read(self, cursor: Cursor) -> None:
-        """Reads one `.loc 1 12 3, function_name $L__info_string0, inlined_at 1 20 5`, and makes it current."""
+        """Parse one `.loc 1 12 3, function_name $L__info_string0, inlined_at 1 20 5`, and make it current."""
         line = cursor.expect(".loc").line
-        place = self._place(cursor)
-        caller: _Place | None = None
+        location = self._location(cursor)
+        caller: _Location | None = None
         while cursor.here.text == "," and cursor.here.line == line:
             cursor.take()
             if cursor.word("function_name or inlined_at") == "inlined_at":
-                caller = self._place(cursor)
+                caller = self._location(cursor)
             else:
                 cursor.take()
                 if cursor.accept("+"):
                     cursor.take()
         if caller is not None:
-            self._callers[place] = caller
-        elif place in self._callers:
-            del self._callers[place]
-        self._make_current(place)
+            self._callers[location] = caller
+        elif location in self._callers:
+            del self._callers[location]
+        self._make_current(location)
 
-    def _place(self, cursor: Cursor) -> _Place:
+    def _location(self, cursor: Cursor) -> _Location:
         return (cursor.integer("a file's number"), cursor.integer("a line"), cursor.integer("a column"))
 
-    def _make_current(self, place: _Place) -> None:
-        seen = {place}
-        while place in self._callers and self._callers[place] not in seen:
-            place = self._callers[place]
-            seen.add(place)
+    def _make_current(self, location: _Location) -> None:
+        seen = {location}
+        while location in self._callers and self._callers[location] not in seen:
+            location = self._callers[location]
+            seen.add(location)
         # Line 0 marks code that the compiler made up: the line before it is the better guess.
-        if place[1] > 0 and place[0] in self._files:
-            self.current = SourceLine(self._files[place[0]], place[1])
+        if location[1] > 0 and location[0] in self._files:
+            self.current = SourceLine(self._files[location[0]], location[1])

@@ -1,7 +1,9 @@
-"""Table of the architectures that forms of PTX instructions need. PTX ISA manual, "Target ISA Notes".
+"""Table of the architectures that forms of PTX instructions need.
 
 Opcodes that no older architecture has are marked in `opcodes`; here are modifiers, types and special registers. The
 rules were compared with nvJitLink 13.5 for every form of the conformance catalog.
+
+PTX ISA manual, "Target ISA Notes".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The syntax tree of a PTX module. Knows neither LLVM nor devices.
+"""Syntax tree of a PTX module.
 
 Names follow the PTX ISA manual. A register's scope is already resolved: inside `{ }` the parser renames a redeclared
 register, so that a name is unique within its function.
@@ -14,7 +14,7 @@ Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A place in the CUDA source, from `.loc` and `.file`: the outermost frame where the code was inlined."""
+    """A line of the CUDA source, from `.loc` and `.file`; of inlined code that of the outermost call."""
 
     file: str
     line: int
@@ -89,12 +89,12 @@ class Negated:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """`_`: a result that nobody wants."""
+    """`_`: a discarded result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Some bytes or a half of a register, as video instructions take them: `%r1.b0`, `%r2.h1`, `%r3.b3210`."""
+    """Selected bytes or a half of a register, in video instructions: `%r1.b0`, `%r2.h1`, `%r3.b3210`."""
 
     register: Register
     part: str
@@ -120,6 +120,11 @@ Operand: TypeAlias = (
 )
 
 
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector, or the one operand."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
@@ -141,7 +146,7 @@ class Instruction:
         operands: in order, results first.
         guard: its predicate.
         ptx_line: its line in the PTX text, from 1.
-        source: the CUDA source line, if `.loc` told.
+        source: the CUDA source line, if a `.loc` precedes.
     """
 
     opcode: str
@@ -218,7 +223,7 @@ class Variable:
 
     Attributes:
         name: as written.
-        space: where it lives.
+        space: its state space.
         type: the element's type: `b8`, `f32`, `u64`.
         count: elements; None for `[]`, the dynamic shared memory.
         alignment: bytes.

@@ -1,4 +1,7 @@
-"""Table of PTX types and their sizes. PTX ISA manual, 5.2; a packed type (`f16x2`) has its whole width."""
+"""Table of PTX types and their sizes.
+
+PTX ISA manual, 5.2; a packed type (`f16x2`) has its whole width.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Instructions that compute: integers, floats, conversions, the special-function unit."""
+"""Arithmetic instructions: integers, floats, conversions, the special-function unit."""

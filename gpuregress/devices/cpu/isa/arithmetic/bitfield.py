@@ -1,4 +1,4 @@
-"""Bits counted, found, moved and extracted: popc clz bfind fns brev bfe bfi bmsk szext."""
+"""Bit counting, bit search and bit fields: popc clz bfind fns brev bfe bfi bmsk szext."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def _bfind(emit: Emit, instruction: Instruction) -> None:
     if is_signed(type_name):
         a = builder.xor(a, builder.ashr(a, a.type(a.type.width - 1)))
     zeros = _leading_zeros(emit, a)
-    found = zeros
+    position = zeros
     if "shiftamt" not in instruction.modifiers:
-        found = builder.sub(I32(a.type.width - 1), zeros)
+        position = builder.sub(I32(a.type.width - 1), zeros)
     nothing = builder.icmp_unsigned("==", a, a.type(0))
-    emit.write(instruction.operands[0], builder.select(nothing, I32(-1), found), "u32")
+    emit.write(instruction.operands[0], builder.select(nothing, I32(-1), position), "u32")
 
 
 def _brev(emit: Emit, instruction: Instruction) -> None:
@@ -63,7 +63,7 @@ def _shifted_left(emit: Emit, value: ir.Value, count: ir.Value) -> ir.Value:
 
 
 def _byte_counts(emit: Emit, instruction: Instruction, start: int, kind: ir.IntType) -> tuple[ir.Value, ir.Value]:
-    """Position and length of a field, in the field's width: of 32-bit forms the low 8 bits, of 64-bit ones all.
+    """Position and length of a bit field: 8 bits of each in the 32-bit forms, all bits in the 64-bit forms.
 
     The manual says 8 bits for both; ptxas (CUDA 13.0, sm_90) writes the 64-bit forms out in shifts, which see all.
     """

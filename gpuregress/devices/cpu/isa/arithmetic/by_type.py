@@ -1,4 +1,4 @@
-"""Dispatch by type of the opcodes that several families share: integers, single and double precision, halves, carries.
+"""Dispatch of an opcode by the type of its operands.
 
 `add` and `min` mean different instructions for `.s32`, `.f32` and `.f16x2`; with `.cc` they set the carry flag.
 """
@@ -20,7 +20,7 @@ def _by_type(emit: Emit, instruction: Instruction) -> None:
 
 
 def _family(instruction: Instruction) -> dict[str, Lowering]:
-    """The table that has the instruction.
+    """The table that contains the instruction.
 
     Raises:
         UnsupportedError: there is none: newer forms look like older ones (`add.f32x2`, `add.f32.bf16`, `min` of three),

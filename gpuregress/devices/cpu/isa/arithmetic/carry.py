@@ -1,8 +1,8 @@
 """Extended-precision arithmetic through the thread's carry flag: add.cc addc sub.cc subc mad.cc madc.
 
 The flag is the carry out of the adder, also after a subtraction, which adds the complement: set where nothing was
-borrowed. The PTX manual speaks of a borrow, which is the same within a chain of subtractions; an `addc` after a
-`sub.cc`, as NVRTC's division of 128 bits has it, tells them apart.
+borrowed. The PTX manual calls it a borrow, which is the same within a chain of subtractions; an `addc` after a
+`sub.cc`, as in NVRTC's 128-bit division, shows the difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.ptx.types import is_signed
 
 
 def _finish(emit: Emit, instruction: Instruction, wide: ir.Value, *, borrows: bool = False) -> None:
-    """Writes the low bits of a sum or difference computed one bit wider, and under `.cc` the flag."""
+    """Write the low bits of a sum or difference computed one bit wider, and with `.cc` the carry flag."""
     builder, type_name = emit.builder, type_of(instruction)
     narrow = ir.IntType(wide.type.width - 1)
     if "cc" in instruction.modifiers:

@@ -1,4 +1,4 @@
-"""Comparison and selection: setp set selp slct, for integers, floats, halves and pairs of halves."""
+"""Comparison and selection: setp set selp slct, of integers, floats, and single or packed halves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _integer_order(emit: Emit, order: str, a: ir.Value, b: ir.Value, *, signed: 
 
 
 def _compared(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.Value]:
-    """The comparison's outcome: one i1, or two for a packed type, the lower half's first."""
+    """The result of the comparison: one i1, or two for a packed type, the lower half first."""
     order, flushed = instruction.modifiers[0], "ftz" in instruction.modifiers
     a, b = (emit.read(operand, type_name) for operand in instruction.operands[1:3])
     if type_name in HALVES:
@@ -59,14 +59,14 @@ def _compared(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.V
 
 
 def _joined(emit: Emit, instruction: Instruction, outcome: ir.Value) -> ir.Value:
-    """The outcome under the instruction's `.and`, `.or`, `.xor` with its predicate operand, if it has one."""
+    """The result combined with the predicate operand, if there is one, by `.and`, `.or` or `.xor`."""
     if len(instruction.operands) < 4:
         return outcome
     return combine(emit, instruction, outcome, emit.read(instruction.operands[3], "pred"))
 
 
 def _setp(emit: Emit, instruction: Instruction) -> None:
-    """A second predicate gets the complement of the comparison, or, of a packed one, the upper half's outcome."""
+    """Set one or two predicates: the second is the complement, or the upper half's result of a packed comparison."""
     outcomes = _compared(emit, instruction, type_of(instruction))
     destination = instruction.operands[0]
     targets: tuple[Operand, ...] = (
@@ -80,7 +80,7 @@ def _setp(emit: Emit, instruction: Instruction) -> None:
 
 
 def _set(emit: Emit, instruction: Instruction) -> None:
-    """True is all ones in an integer, 1.0 in a float."""
+    """Set a register to true or false: all ones or 0 of an integer, 1.0 or 0.0 of a float."""
     builder = emit.builder
     target, source = instruction.modifiers[-2:]
     outcomes = [_joined(emit, instruction, outcome) for outcome in _compared(emit, instruction, source)]
@@ -106,7 +106,7 @@ def _selp(emit: Emit, instruction: Instruction) -> None:
 
 
 def _slct(emit: Emit, instruction: Instruction) -> None:
-    """The first operand where the third is not negative; -0 is not negative, a NaN is neither."""
+    """Select the first operand if the third is at least 0; -0 counts as 0, a NaN does not."""
     builder = emit.builder
     type_name, selector = instruction.modifiers[-2:]
     a, b = (emit.read(operand, type_name) for operand in instruction.operands[1:3])

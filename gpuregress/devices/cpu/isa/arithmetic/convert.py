@@ -1,8 +1,8 @@
-"""cvt between all types: integers, f16 bf16 f32 f64, tf32, pairs, eight-bit floats; and cvt.pack.
+"""Type conversions: cvt of integers, f16 bf16 f32 f64, tf32, packed and 8-bit floats; and cvt.pack.
 
-A float becomes an integer saturating. A NaN becomes 0, but the integer with only the top bit set where the source is
-f64 or the target has 64 bits. Between f64 and narrower floats a NaN keeps its sign and what fits of its payload, and is
-made quiet; other NaN results are the canonical ones. All this as measured on an H200.
+Conversion of a float to an integer saturates. A NaN becomes 0, or the integer with only the top bit set if the source
+is f64 or the target has 64 bits. Between f64 and narrower floats a NaN keeps its sign and the top of its payload, and
+is made quiet; other NaN results are canonical. All this was measured on an H200.
 """
 
 from __future__ import annotations

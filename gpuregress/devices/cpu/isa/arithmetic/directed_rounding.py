@@ -1,8 +1,8 @@
-"""Double precision in a given rounding direction: the instruction itself, under the processor's rounding mode.
+"""Directed rounding of double precision, by the rounding mode of the host's processor.
 
-There is no wider type to go through, and the processor does all of it at once: overflow, subnormals, signed zeros.
-The operation sits in a function of its own that is never inlined, between two changes of the mode, and is one of
-LLVM's constrained intrinsics, which the optimizer neither moves across them nor folds under another mode.
+There is no wider type to compute in, and the processor handles overflow, subnormals and signed zeros as well. The
+operation has a function of its own that is never inlined, between two changes of the mode. It is one of LLVM's
+constrained intrinsics, which the optimizer neither moves across the changes nor folds in another mode.
 """
 
 from __future__ import annotations

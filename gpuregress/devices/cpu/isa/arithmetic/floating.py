@@ -1,6 +1,6 @@
-"""Single and double precision: add sub mul fma mad div rcp sqrt abs neg min max copysign testp.
+"""Arithmetic of f32 and f64: add sub mul fma mad div rcp sqrt abs neg min max copysign testp.
 
-Division, reciprocal and square root here are the IEEE ones (`.rn` and its kin, and f64); `.approx` and `.full` are in
+Division, reciprocal and square root are IEEE operations (with a rounding modifier); `.approx` and `.full` are in
 special_function_unit.py.
 """
 
@@ -44,7 +44,7 @@ _Exact = Callable[[Emit, list[ir.Value]], ir.Value]
 
 
 def _finish(emit: Emit, instruction: Instruction, value: ir.Value) -> None:
-    """Writes an f32 result under `.sat`, its NaN made canonical."""
+    """Write an f32 result with its NaN made canonical, saturated with `.sat`."""
     result = saturate(emit, value) if "sat" in instruction.modifiers else canonical(emit, value)
     emit.write(instruction.operands[0], result, "f32")
 
@@ -59,7 +59,7 @@ def _widen(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:
 
 
 def _through_double(emit: Emit, instruction: Instruction, values: list[ir.Value], exact_of: _Exact) -> ir.Value:
-    """An f32 result rounded, and flushed under `.ftz`, from what `exact_of` makes of the operands as f64."""
+    """An f32 result, computed by `exact_of` in f64 and rounded; flushed with `.ftz`."""
     wide = _widen(emit, values)
     exact = exact_of(emit, wide)
     rounding = rounding_of(instruction)
@@ -68,7 +68,7 @@ def _through_double(emit: Emit, instruction: Instruction, values: list[ir.Value]
 
 
 def _simple(instruction: Instruction) -> bool:
-    """Whether one plain f32 operation gives the result: round to nearest, nothing flushed."""
+    """Whether one f32 operation gives the result: round to nearest, no flushing."""
     return rounding_of(instruction) == "rn" and "ftz" not in instruction.modifiers
 
 
@@ -225,7 +225,7 @@ def _sqrt(emit: Emit, instruction: Instruction) -> None:
 
 
 def _signed_as(emit: Emit, size: ir.Value, a: ir.Value) -> ir.Value:
-    """A number of no sign yet, with the sign of another."""
+    """A nonnegative number with the sign of another."""
     bits = bits_of(emit, a)
     sign = emit.builder.and_(bits, sign_bit(bits.type))
     return float_of(emit, emit.builder.or_(bits_of(emit, size), sign))
@@ -300,7 +300,7 @@ def pick_extreme(emit: Emit, a: ir.Value, b: ir.Value, order: str) -> ir.Value:
 
 
 def _testp(emit: Emit, instruction: Instruction) -> None:
-    """A predicate: is the number `.finite`, `.infinite`, `.number`, `.notanumber`, `.normal` or `.subnormal`?"""
+    """Test for a class of numbers: `.finite`, `.infinite`, `.number`, `.notanumber`, `.normal` or `.subnormal`."""
     builder = emit.builder
     (value,) = read_all(emit, instruction, type_of(instruction))
     kind, size = value.type, magnitude(emit, value)

@@ -1,4 +1,4 @@
-"""Half precision, f16 and bf16, alone and in pairs: add sub mul fma neg abs min max ex2 tanh.
+"""Arithmetic of f16 and bf16, single and packed: add sub mul fma neg abs min max ex2 tanh.
 
 A result is computed in a wider format and rounded once: f32 holds enough of f16's sums and products (2 * 11 + 2 bits),
 f64 of bf16's, and for fma f64 rounded to odd. Every NaN result is 0x7fff.
@@ -38,7 +38,7 @@ def format_of(type_name: str) -> Format:
 
 
 def _each(emit: Emit, instruction: Instruction, operation: _Scalar) -> None:
-    """Applies a 16-bit operation to the operands, or to both of their halves."""
+    """Apply a 16-bit operation to the operands, or to both of their halves."""
     type_name = type_of(instruction)
     operands = read_all(emit, instruction, type_name)
     if "ftz" in instruction.modifiers and instruction.opcode != "ex2":
@@ -61,7 +61,7 @@ def _flushed(emit: Emit, operands: list[ir.Value], type_name: str) -> list[ir.Va
 
 
 def _rounded(emit: Emit, instruction: Instruction, exact: ir.Value) -> ir.Value:
-    """The bits of a result computed wider, under `.sat`, `.relu` and `.ftz`."""
+    """Round a result from a wider format to its bits, with `.sat`, `.relu` and `.ftz`."""
     builder, form, kind = emit.builder, format_of(type_of(instruction)), exact.type
     if "sat" in instruction.modifiers:
         exact = saturate(emit, exact)

@@ -1,12 +1,12 @@
-"""What every floating-point family needs of f32 and f64: NaNs, zeros, limits, and rounding in a given direction.
+"""IEEE 754 building blocks for f32 and f64: NaNs, signed zeros, flushing, and directed rounding.
 
-NaNs as an H200 has them: every f32 result that is a NaN is 0x7fffffff. An f64 NaN operand goes through, made quiet; of
-two the second, of fma's three the second, then the third, but of a division's the first. A new one is
+NaNs are those of an H200. Each f32 result that is a NaN is 0x7fffffff. An f64 NaN operand is propagated and made quiet:
+the second of two; of fma's three the second, else the third; of a division's the first. A new NaN is
 0xfff8000000000000.
 
-Rounding f32 in a direction goes through f64: the exact result, or, where f64 cannot hold that, the f64 neighbour with
-an odd last bit. That neighbour lies on the same side of every f32 number, and of every middle between two, as the
-exact result (S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums", IEEE TC 57, 2008).
+Directed rounding of f32 goes through f64: the exact result or, where f64 cannot hold it, the f64 neighbour with an odd
+last bit (round to odd). It lies on the same side of every f32 number, and of every midpoint of two, as the exact
+result (S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums", IEEE TC 57, 2008).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def canonical(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def propagate(emit: Emit, result: ir.Value, *operands: ir.Value) -> ir.Value:
-    """An f64 result whose NaN, if it is one, comes from the first NaN of the operands given, or is the new one."""
+    """An f64 result; if it is a NaN, the first NaN among the given operands, or a new one."""
     builder = emit.builder
     nan: ir.Value = constant_f64(NAN_F64)
     for operand in reversed(operands):
@@ -86,9 +86,9 @@ def flush(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def is_tiny(emit: Emit, exact: ir.Value, rounding: str, smallest: float, precision: int) -> ir.Value:
-    """Whether a number is below the normal range after it is rounded to `precision` bits of any exponent.
+    """Tininess after rounding: whether a number, rounded to `precision` bits, is below the normal range.
 
-    So the card judges (conformance recording): what rounds up to the smallest normal number is not flushed.
+    As on the card (conformance recording): what rounds up to the smallest normal number is not flushed.
 
     Args:
         emit: the builder's services.
@@ -110,7 +110,7 @@ def is_tiny(emit: Emit, exact: ir.Value, rounding: str, smallest: float, precisi
 
 
 def flush_by(emit: Emit, value: ir.Value, exact: ir.Value, rounding: str = "rn") -> ir.Value:
-    """A rounded f32 made zero where the f64 it was rounded from is tiny."""
+    """A rounded f32, made zero if the f64 that it was rounded from is tiny."""
     builder = emit.builder
     tiny = is_tiny(emit, exact, rounding, SMALLEST_NORMAL_F32, 24)
     zero = float_of(emit, builder.and_(bits_of(emit, value), sign_bit(I32)))

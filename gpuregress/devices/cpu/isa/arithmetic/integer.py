@@ -1,7 +1,7 @@
 """Integer arithmetic: add sub mul mad mul24 mad24 sad div rem abs neg min max dp4a dp2a.
 
-Division by zero and INT_MIN / -1 do not trap: the quotient and the remainder of a division by zero have all bits set
-(measured for 32 bits on an H200; the 16-bit routine ends the same way), INT_MIN / -1 is INT_MIN and leaves 0.
+Division by zero does not trap: quotient and remainder have all bits set (measured for 32 bits on an H200; the 16-bit
+routine ends the same way). INT_MIN / -1 does not trap either: it is INT_MIN, remainder 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _sum(emit: Emit, instruction: Instruction, operation: str) -> None:
 
 
 def _by_halves(emit: Emit, a: ir.Value, b: ir.Value, operation: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
-    """Applies a 16-bit operation to the two halves of 32-bit operands."""
+    """Apply a 16-bit operation to the two halves of 32-bit operands."""
     (a_low, a_high), (b_low, b_high) = halves(emit, a), halves(emit, b)
     return pack(emit, operation(a_low, b_low), operation(a_high, b_high))
 
@@ -75,7 +75,7 @@ def _mad(emit: Emit, instruction: Instruction) -> None:
 
 
 def _accumulate(emit: Emit, instruction: Instruction, product: ir.Value, result_type: str) -> None:
-    """Adds the third operand, saturating under `.sat`."""
+    """Add the third operand, saturating with `.sat`."""
     c = emit.read(instruction.operands[3], result_type)
     if "sat" in instruction.modifiers:
         result = emit.intrinsic(f"llvm.sadd.sat.{c.type}", c.type, product, c)
@@ -143,7 +143,7 @@ def _abs(emit: Emit, instruction: Instruction) -> None:
     type_name = type_of(instruction)
     (a,) = read_all(emit, instruction, type_name)
     magnitude = larger(emit, a, emit.builder.neg(a), signed=True)
-    # Of the lowest number the negative is itself, and so is the larger of both: as the hardware has it.
+    # The negative of the lowest number is itself, as on the hardware.
     emit.write(instruction.operands[0], magnitude, type_name)
 
 
@@ -182,7 +182,7 @@ def _part(emit: Emit, value: ir.Value, bit: int, bits: int, *, signed: bool) -> 
 
 
 def _dot(emit: Emit, instruction: Instruction, pairs: list[tuple[int, int]], a_bits: int) -> None:
-    """Adds products of fields of a (`a_bits` wide) and bytes of b, given by their first bits, to c."""
+    """Add to c the products of fields of a (`a_bits` wide) and bytes of b; `pairs` holds their first bits."""
     a_type, b_type = instruction.modifiers[-2:]
     a, b, c = read_all(emit, instruction, "b32")
     for a_bit, b_bit in pairs:

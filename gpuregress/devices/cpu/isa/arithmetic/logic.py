@@ -1,4 +1,4 @@
-"""Logic, shifts and byte permutation: and or xor not cnot lop3 shl shr shf prmt."""
+"""Bitwise logic, shifts and byte permutation: and or xor not cnot lop3 shl shr shf prmt."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _constant(instruction: Instruction, position: int) -> int:
 
 
 def _lop3(emit: Emit, instruction: Instruction) -> None:
-    """Any function of three bits: bit 4a+2b+c of the truth table is its value."""
+    """Any logic function of three operands: bit 4a+2b+c of the truth table is its value."""
     destination, *sources = instruction.operands
     a, b, c = (emit.read(operand, "b32") for operand in sources[:3])
     builder, truth = emit.builder, _constant(instruction, 4)
@@ -81,7 +81,7 @@ def _shr(emit: Emit, instruction: Instruction) -> None:
 
 
 def _shift(emit: Emit, instruction: Instruction, shift: Callable[[ir.Value, ir.Value], ir.Value]) -> None:
-    """A shift by a u32 count; from the width on everything is shifted out (LLVM would leave that undefined)."""
+    """A shift by a u32 count; counts of the width or more shift all bits out, which LLVM leaves undefined."""
     builder, type_name = emit.builder, type_of(instruction)
     a, count = emit.read(instruction.operands[1], type_name), emit.read(instruction.operands[2], "u32")
     bits = a.type.width
@@ -113,36 +113,36 @@ def _shf(emit: Emit, instruction: Instruction) -> None:
 
 
 _PERMUTATIONS: dict[str, Callable[[Emit, ir.Value, int], ir.Value]] = {
-    "f4e": lambda emit, select, place: emit.builder.add(select, I32(place)),
-    "b4e": lambda emit, select, place: emit.builder.and_(emit.builder.sub(select, I32(place)), I32(7)),
-    "rc8": lambda emit, select, place: select,  # noqa: ARG005 - every place gets the same byte
-    "ecl": lambda emit, select, place: larger(emit, select, I32(place), signed=False),
-    "ecr": lambda emit, select, place: smaller(emit, select, I32(place), signed=False),
-    "rc16": lambda emit, select, place: emit.builder.or_(
-        emit.builder.shl(emit.builder.and_(select, I32(1)), I32(1)), I32(place & 1)
+    "f4e": lambda emit, select, position: emit.builder.add(select, I32(position)),
+    "b4e": lambda emit, select, position: emit.builder.and_(emit.builder.sub(select, I32(position)), I32(7)),
+    "rc8": lambda emit, select, position: select,  # noqa: ARG005 - every position gets the same byte
+    "ecl": lambda emit, select, position: larger(emit, select, I32(position), signed=False),
+    "ecr": lambda emit, select, position: smaller(emit, select, I32(position), signed=False),
+    "rc16": lambda emit, select, position: emit.builder.or_(
+        emit.builder.shl(emit.builder.and_(select, I32(1)), I32(1)), I32(position & 1)
     ),
 }
 
 
 def _prmt(emit: Emit, instruction: Instruction) -> None:
-    """Four bytes picked out of the eight of b:a."""
+    """Select four of the eight bytes of b:a."""
     builder = emit.builder
     a, b, control = read_all(emit, instruction, "b32")
     both = builder.or_(builder.shl(builder.zext(b, I64), I64(32)), builder.zext(a, I64))
     mode = _PERMUTATIONS.get(instruction.modifiers[-1])
     select = builder.and_(control, I32(3))
     result: ir.Value = I32(0)
-    for place in range(4):
+    for position in range(4):
         if mode:
-            byte = _byte(builder, both, mode(emit, select, place))
+            byte = _byte(builder, both, mode(emit, select, position))
         else:
-            nibble = builder.lshr(control, I32(4 * place))
+            nibble = builder.lshr(control, I32(4 * position))
             byte = _byte(builder, both, builder.and_(nibble, I32(7)))
             sign = builder.icmp_unsigned("!=", builder.and_(byte, I32(0x80)), I32(0))
             replicated = builder.select(sign, I32(0xFF), I32(0))
             wanted = builder.icmp_unsigned("!=", builder.and_(nibble, I32(8)), I32(0))
             byte = builder.select(wanted, replicated, byte)
-        result = builder.or_(result, builder.shl(byte, I32(8 * place)))
+        result = builder.or_(result, builder.shl(byte, I32(8 * position)))
     emit.write(instruction.operands[0], result, "b32")
 
 

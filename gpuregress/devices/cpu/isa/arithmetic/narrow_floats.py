@@ -1,7 +1,7 @@
-"""Formats narrower than f32 (f16, bf16, tf32, e4m3, e5m2): rounded to and widened from by integer arithmetic.
+"""Rounding to, and widening from, the formats narrower than f32: f16, bf16, tf32, e4m3, e5m2.
 
-LLVM's own conversions of `half` and `bfloat` call library functions where the processor has no instruction for them;
-those functions are in no library that is sure to be loaded.
+All by integer arithmetic: LLVM's own conversions of `half` and `bfloat` call library functions where the processor has
+no instruction for them, and no loaded library is sure to have those functions.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def round_to(emit: Emit, value: ir.Value, form: Format, rounding: str, *, finite
 def _rounds_up(
     builder: ir.IRBuilder, rounding: str, negative: ir.Value, kept: ir.Value, rest: ir.Value, half: ir.Value
 ) -> ir.Value:
-    """Whether the magnitude `kept` goes one up for the dropped `rest`."""
+    """Whether the magnitude `kept` is rounded up, given the dropped bits `rest`."""
     kind = kept.type
     inexact = builder.icmp_unsigned("!=", rest, kind(0))
     if rounding == "rn":
@@ -114,7 +114,7 @@ def _rounds_up(
 def _overflowed(
     builder: ir.IRBuilder, code: ir.Value, form: Format, rounding: str, negative: ir.Value, *, finite: bool
 ) -> ir.Value:
-    """What a magnitude over the largest finite one becomes: infinity, or, rounded toward zero, that largest."""
+    """The result of an overflow: infinity, or the largest finite number when rounding toward zero."""
     kind = code.type
     over = builder.icmp_unsigned(">", code, kind(form.largest))
     largest = kind(form.largest)
@@ -143,7 +143,7 @@ def widen(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
 
 
 def widen_to_double(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
-    """The same as an f64, its NaN of no certain payload."""
+    """A number in a narrow format, given by its bits, as an f64; the payload of a NaN is unspecified."""
     return emit.builder.fpext(widen(emit, bits, form), F64)
 
 
@@ -156,7 +156,7 @@ def flush_bits(emit: Emit, bits: ir.Value, form: Format) -> ir.Value:
 
 
 def sticky_double(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
-    """An i64 as an f64 rounded to odd: fit to be rounded once more, to a narrower format."""
+    """An i64 as an f64, rounded to odd so that a second rounding to a narrower format is correct."""
     builder = emit.builder
     if signed:
         negative = builder.icmp_signed("<", value, I64(0))

@@ -1,7 +1,7 @@
-"""The special-function unit: ex2 lg2 rcp rsqrt sqrt sin cos tanh with `.approx`, and the divisions made of rcp.
+"""Special-function unit: ex2 lg2 rcp rsqrt sqrt sin cos tanh with `.approx`, div by way of rcp.
 
-Tables and rules were measured on an H200 over all inputs (../data/sm_90). A table holds the result for every
-mantissa at one exponent; the functions here bring an operand there and scale the result back.
+Tables and rules were measured on an H200 over all inputs (../data/sm_90). A table holds the result for every mantissa
+at one exponent; the functions here scale an operand to that exponent and scale the result back.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _MANTISSA = 0x7FFFFF
 
 
 def _look_up(emit: Emit, table: str, index: ir.Value) -> ir.Value:
-    """Entry `index` (i32) of a table: the bits of an f32."""
+    """Load entry `index` (i32) of a table: the bits of an f32."""
     builder = emit.builder
-    place = builder.gep(emit.table(table), [builder.zext(index, I64)], source_etype=I32)
-    return builder.load(place, typ=I32)
+    pointer = builder.gep(emit.table(table), [builder.zext(index, I64)], source_etype=I32)
+    return builder.load(pointer, typ=I32)
 
 
 def _scale(emit: Emit, bits: ir.Value, power: ir.Value) -> ir.Value:
@@ -62,7 +62,7 @@ def _choose(emit: Emit, otherwise: ir.Value, *cases: tuple[ir.Value, ir.Value]) 
 
 
 class _Number:
-    """An f32's fields, and the questions every rule asks of it."""
+    """Sign, exponent and mantissa of an f32, and predicates on it."""
 
     def __init__(self, emit: Emit, value: ir.Value) -> None:
         builder = emit.builder
@@ -118,12 +118,12 @@ def _rcp(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def _by_parity(emit: Emit, x: _Number, name: str, parity: ir.Value) -> ir.Value:
-    """The entry of `NAME_0` or `NAME_1`; the choice is among addresses, so that only one is read."""
+    """Load from table `NAME_0` or `NAME_1` by the exponent's parity; the address is selected, so only one is read."""
     builder = emit.builder
     even = builder.icmp_signed("==", parity, I32(0))
     base = builder.select(even, emit.table(f"{name}_0"), emit.table(f"{name}_1"))
-    place = builder.gep(base, [builder.zext(x.mantissa, I64)], source_etype=I32)
-    return builder.load(place, typ=I32)
+    pointer = builder.gep(base, [builder.zext(x.mantissa, I64)], source_etype=I32)
+    return builder.load(pointer, typ=I32)
 
 
 def _rsqrt(emit: Emit, value: ir.Value) -> ir.Value:
@@ -148,8 +148,8 @@ def _lg2(emit: Emit, value: ir.Value) -> ir.Value:
     builder, x = emit.builder, _Number(emit, value)
     above = builder.icmp_signed(">=", x.exponent, I32(0))
     base = builder.select(above, emit.table("lg2_e0"), emit.table("lg2_e-1"))
-    place = builder.gep(base, [builder.zext(x.mantissa, I64)], source_etype=I32)
-    entry = float_of(emit, builder.load(place, typ=I32))
+    pointer = builder.gep(base, [builder.zext(x.mantissa, I64)], source_etype=I32)
+    entry = float_of(emit, builder.load(pointer, typ=I32))
     added = builder.select(above, x.exponent, builder.add(x.exponent, I32(1)))
     total = builder.fadd(builder.sitofp(added, F64), builder.fpext(entry, F64))
     alone = builder.icmp_signed("==", added, I32(0))  # -0 would not survive the sum
@@ -160,7 +160,7 @@ def _lg2(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def _quadrant(emit: Emit, value: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Quarter turns (0 to 3) in |x| / 2π, and the 23 bits of the fraction of a quarter."""
+    """Reduce |x| / 2π to its quadrant (0 to 3) and the 23 bits of the fraction of a quadrant."""
     builder = emit.builder
     # The product is exact in f64; rounding it toward zero is part of the unit.
     wide = builder.fmul(builder.fpext(magnitude(emit, value), F64), F64(_ONE_TURN))

@@ -1,7 +1,7 @@
-"""SIMD video instructions on the two halves or four bytes of registers: vadd vsub vavrg vabsdiff vmin vmax vset.
+"""SIMD video instructions on halves or bytes: vadd vsub vavrg vabsdiff vmin vmax vset.
 
-CUDA's `__vabsdiffu4`, `__vsadu4` and their kin compile to these. Masks and lane selectors are refused: the third
-operand then only takes part in `.add`.
+CUDA's `__vabsdiffu4`, `__vsadu4` and similar functions compile to these. Masks and lane selectors are refused: the
+third operand is used by `.add` only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _lanes(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> list[ir.V
 
 
 def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """One lane's result before it is saturated or cut off; both operands fit an i32 with room to spare."""
+    """One lane's result before saturation or truncation; both operands fit in an i32 without overflow."""
     builder = emit.builder
     if operation == "vadd":
         return builder.add(a, b)
@@ -75,7 +75,7 @@ def _set(emit: Emit, instruction: Instruction) -> None:
 
 
 def _store(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: int) -> None:
-    """Writes the lanes side by side, or under `.add` the sum of all of each lane's bits and the third operand."""
+    """Write the lanes side by side, or with `.add` the sum of the lanes and the third operand."""
     builder, kind = emit.builder, ir.IntType(bits)
     if "add" in instruction.modifiers:
         # An H200 adds the lanes before they are cut off: 0x7fff + 0x10020 of vadd2 carries on.
@@ -85,8 +85,8 @@ def _store(emit: Emit, instruction: Instruction, lanes: list[ir.Value], bits: in
     else:
         cut = [builder.trunc(lane, kind) for lane in lanes]
         result = I32(0)
-        for place, lane in enumerate(cut):
-            result = builder.or_(result, builder.shl(builder.zext(lane, I32), I32(place * bits)))
+        for index, lane in enumerate(cut):
+            result = builder.or_(result, builder.shl(builder.zext(lane, I32), I32(index * bits)))
     emit.write(instruction.operands[0], result, "b32")
 
 

@@ -1,9 +1,11 @@
-"""Scalar video instructions: vadd vsub vabsdiff vmin vmax vshl vshr vmad vset. PTX ISA manual, "Scalar Video".
+"""Scalar video instructions: vadd vsub vabsdiff vmin vmax vshl vshr vmad vset.
 
-Each takes a byte, a half or all of two registers, works on them in 64 bits, saturates if it is told to, and combines
-the result with a third operand or puts it into a part of that. Current GPUs have no such instructions: the assembler
-writes ordinary ones for them, which stray from the manual where a result leaves 32 bits and in how parts are saturated
-and placed. What an H200 stores is done here; tests/conformance/README.md lists where it is not the manual.
+Each takes a byte, a half or all of two registers, computes in 64 bits, saturates with `.sat`, and combines the result
+with a third operand or inserts it into a part of that operand. Current GPUs lack these instructions: the assembler
+replaces them by ordinary ones, which differ from the manual when a result exceeds 32 bits and in how parts are
+saturated and inserted. The results here are those of an H200; tests/conformance/README.md lists the differences.
+
+PTX ISA manual, "Scalar Video".
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ def _part(instruction: Instruction, operand: Operand) -> tuple[int, int]:
     return _PARTS[operand.part]
 
 
-def _read(emit: Emit, instruction: Instruction, place: int, kind: str) -> ir.Value:
-    """A source operand's part, widened by its type; a minus before it is the caller's affair."""
-    operand = instruction.operands[place]
+def _read(emit: Emit, instruction: Instruction, index: int, kind: str) -> ir.Value:
+    """The selected part of a source operand, widened by its type; the caller negates."""
+    operand = instruction.operands[index]
     if isinstance(operand, Minus):
         operand = operand.operand
     first, bits = _part(instruction, operand)
@@ -47,13 +49,13 @@ def _read(emit: Emit, instruction: Instruction, place: int, kind: str) -> ir.Val
 
 
 def _clamped(emit: Emit, value: ir.Value, *, signed: bool) -> ir.Value:
-    """The nearest number of 32 bits."""
+    """The number clamped to the range of 32 bits."""
     lowest, highest = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
     return smaller(emit, larger(emit, value, _WIDE(lowest), signed=True), _WIDE(highest), signed=True)
 
 
 def _saturated(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> ir.Value:
-    """A sum, difference or choice under `.sat`; `bits` are the target's."""
+    """A result saturated to `bits` bits with `.sat`."""
     if bits < 32:
         # Compared as if it were unsigned: what lies below the lowest number becomes the highest.
         return smaller(emit, value, _WIDE((1 << (bits - signed)) - 1), signed=False)
@@ -146,7 +148,7 @@ def _multiply_add(emit: Emit, instruction: Instruction) -> None:
     signed = is_signed(a_type) or is_signed(b_type) or product_negated or minus[3]
     # Factors and sum are taken with their sign whatever their types; these only decide how it is shifted and saturated.
     factors = (
-        _sign_extended(emit, _read(emit, instruction, place, instruction.modifiers[place]), 32) for place in (1, 2)
+        _sign_extended(emit, _read(emit, instruction, index, instruction.modifiers[index]), 32) for index in (1, 2)
     )
     product, addend = builder.mul(*factors), _read(emit, instruction, 3, "s32")
     if product_negated:

@@ -1,1 +1,1 @@
-"""Branches, calls and special registers."""
+"""Branches, calls, moves and special registers."""

@@ -1,4 +1,7 @@
-"""Branches, returns and exits. PTX ISA manual, 9.7.12 "Control Flow Instructions"."""
+"""Branches, returns, exits and traps.
+
+PTX ISA manual, 9.7.12 "Control Flow Instructions".
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def _trap(emitter: Services, instruction: Instruction) -> None:
 
 
 def _nothing(emitter: Services, instruction: Instruction) -> None:
-    """Hints to the hardware."""
+    """Hints to the hardware: no code."""
 
 
 TABLE = {

@@ -1,7 +1,7 @@
-"""Calls: to device functions, through pointers, and to what the device itself offers.
+"""Calls of device functions, directly and through pointers, and of system calls (vprintf, malloc).
 
 A device function is `i32 f(machine, thread, results…, parameters…)`, each result and parameter a pointer to its bytes.
-It answers RETURNED, EXITED or FAULTED; the caller passes the last two on.
+It returns RETURNED, EXITED or FAULTED; the caller passes the last two on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_CALLS = 2000
 
 
 def lower_call(emitter: Services, call: Call) -> None:
-    """Lowers one call.
+    """Lower one call.
 
     Raises:
         UnsupportedError: the function is not there.
@@ -47,8 +47,8 @@ def _memory(emitter: Services, operand: Operand, call: Call) -> ir.Value:
 
 
 def _arguments(emitter: Services, call: Call) -> list[ir.Value]:
-    places = [_memory(emitter, item, call) for item in (*call.results, *call.arguments)]
-    return [emitter.view.machine, emitter.thread.handle, *places]
+    pointers = [_memory(emitter, item, call) for item in (*call.results, *call.arguments)]
+    return [emitter.view.machine, emitter.thread.handle, *pointers]
 
 
 def _call_function(emitter: Services, call: Call, name: str) -> None:
@@ -57,7 +57,7 @@ def _call_function(emitter: Services, call: Call, name: str) -> None:
 
 
 def _go_on(emitter: Services, status: ir.Value) -> None:
-    """Goes on behind a call that returned; leaves with one that did not."""
+    """Continue after a call that returned; otherwise leave the caller with its status."""
     b = emitter.builder
     after, left, exited = (b.append_basic_block(name) for name in ("returned", "left", "exited"))
     b.cbranch(b.icmp_unsigned("==", status, i32(RETURNED)), after, left).set_weights([1000, 1])
@@ -93,7 +93,7 @@ def _call_pointer(emitter: Services, call: Call) -> None:
 
 
 def _candidates(unit: Unit, call: Call) -> list[str]:
-    """The functions whose address is taken and that have as many results and parameters."""
+    """The functions whose address is taken and whose counts of results and parameters match."""
     return [
         name
         for name in unit.address_taken
@@ -103,13 +103,13 @@ def _candidates(unit: Unit, call: Call) -> list[str]:
 
 
 def _call_system(emitter: Services, call: Call, number: int) -> None:
-    """Hands the arguments, eight bytes each, to Python."""
+    """Pass the arguments, eight bytes each, to Python."""
     b, machine = emitter.builder, emitter.view.machine
     slots = entry_alloca(b.function, ir.ArrayType(I64, max(1, len(call.arguments))), align=8)
-    for place, operand in enumerate(call.arguments):
+    for index, operand in enumerate(call.arguments):
         variable = emitter.frame.variable(operand.name) if isinstance(operand, Symbol) else None
         value = _argument(b, variable, _memory(emitter, operand, call))
-        b.store(value, at(b, slots, 8 * place))
+        b.store(value, at(b, slots, 8 * index))
     set_field(b, machine, "fault_site", i64(emitter.unit.site(call)))
     # llvmlite asks the callee's pointer for the function's type, and writes `ptr` all the same.
     type_ = ir.FunctionType(I64, (I64, POINTER, POINTER)).as_pointer()

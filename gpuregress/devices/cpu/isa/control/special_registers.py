@@ -1,4 +1,7 @@
-"""Special registers and moves. PTX ISA manual, chapter 10 and 9.7.9.3 "mov"."""
+"""Special registers, moves and address conversion: mov cvta isspacep createpolicy.
+
+PTX ISA manual, chapter 10 and 9.7.9.3 "mov".
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def special_register(emitter: Services, name: str) -> ir.Value:
     """The value of a special register, i32 or i64.
 
     Raises:
-        UnsupportedError: there is no such register here.
+        UnsupportedError: the register is not supported.
     """
     builder, view, thread = emitter.builder, emitter.view, emitter.thread
     if name in _COORDINATES:
@@ -82,7 +85,7 @@ def _lane_mask(builder: ir.IRBuilder, which: str, number: ir.Value) -> ir.Value:
 
 
 def _clock(emitter: Services, name: str) -> ir.Value:
-    # A counter of reads: it only goes up, and is the same on every run.
+    # A counter of reads: monotonic, and the same in every run.
     builder, machine = emitter.builder, emitter.view.machine
     ticks = builder.add(field(builder, machine, "clock"), i64(32))
     set_field(builder, machine, "clock", ticks)
@@ -108,9 +111,9 @@ def _pack(emitter: Services, source: Vector, type_name: str) -> ir.Value:
     part = total // len(source.elements)
     whole, part_type = ir.IntType(total), ir.IntType(part)
     value: ir.Value = ir.Constant(whole, 0)
-    for place, element in enumerate(source.elements):
+    for index, element in enumerate(source.elements):
         bits = builder.zext(convert(builder, emitter.read(element, f"b{part}"), part_type), whole)
-        value = builder.or_(value, builder.shl(bits, ir.Constant(whole, part * place)))
+        value = builder.or_(value, builder.shl(bits, ir.Constant(whole, part * index)))
     return value
 
 
@@ -120,8 +123,8 @@ def _unpack(emitter: Services, target: Vector, source: object, type_name: str) -
     part = total // len(target.elements)
     whole = ir.IntType(total)
     value = convert(builder, emitter.read(source, f"b{total}"), whole)  # type: ignore[arg-type]  # any operand
-    for place, element in enumerate(target.elements):
-        bits = builder.lshr(value, ir.Constant(whole, part * place))
+    for index, element in enumerate(target.elements):
+        bits = builder.lshr(value, ir.Constant(whole, part * index))
         emitter.write(element, builder.trunc(bits, ir.IntType(part)), f"b{part}")
 
 
@@ -140,30 +143,30 @@ def _isspacep(emitter: Services, instruction: Instruction) -> None:
     address = emitter.read(source, "u64")
     space = instruction.modifiers[0].partition("::")[0]
     if space in ("global", *WINDOWS):
-        found = in_space(builder, address, space)
+        inside = in_space(builder, address, space)
     elif space == "const":
-        found = _is_constant(emitter, address)
+        inside = _is_constant(emitter, address)
     else:
         raise unsupported(instruction, "only global, shared, local, const and param can be asked for")
     if space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers:
         own = builder.icmp_unsigned("==", clusters.rank_of(builder, address), emitter.view.field("cluster_rank"))
-        found = builder.and_(found, own)
-    emitter.write(target, found, "pred")
+        inside = builder.and_(inside, own)
+    emitter.write(target, inside, "pred")
 
 
 def _is_constant(emitter: Services, address: ir.Value) -> ir.Value:
     """Whether an address lies in one of the module's `__constant__` variables."""
     builder, unit = emitter.builder, emitter.unit
-    found: ir.Value = ir.IntType(1)(0)
+    inside: ir.Value = ir.IntType(1)(0)
     for name in unit.symbols:
         if unit.variables[name].space == "const":
             offset = builder.sub(address, emitter.view.symbol(name)[0])
-            found = builder.or_(found, builder.icmp_unsigned("<", offset, i64(byte_size(unit.variables[name]))))
-    return found
+            inside = builder.or_(inside, builder.icmp_unsigned("<", offset, i64(byte_size(unit.variables[name]))))
+    return inside
 
 
 def _createpolicy(emitter: Services, instruction: Instruction) -> None:
-    """A cache policy: a hint, whose bits mean nothing to anyone but the cache."""
+    """Create a cache policy: a hint, here 0."""
     emitter.write(instruction.operands[0], i64(0), "b64")
 
 

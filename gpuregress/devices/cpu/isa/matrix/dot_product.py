@@ -1,8 +1,8 @@
-"""The arithmetic of mma and wmma: elements widened, products summed one after the other, the sum rounded once.
+"""Dot products of mma and wmma: elements are widened, products summed in order, the sum rounded once.
 
-Integers are exact, and so are sums of f16, bf16 and tf32 that a double can hold. What a tensor core rounds in between,
-and in which order it adds, is documented nowhere: other sums are right within a tolerance and no more. f64 is a chain
-of fma in the order of the inner index, NaNs as fma's (`ieee.py`); an H200 gives the same bits.
+Integers are exact, and so are sums of f16, bf16 and tf32 that fit in a double. The order of additions and the
+intermediate rounding of a tensor core are not documented: other sums agree within a tolerance. f64 is a chain of fma in
+the order of the inner index, with fma's NaNs (`ieee754`); an H200 gives the same bits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The type of a matrix's elements.
+    """Element type of a matrix.
 
     Attributes:
         name: `f16`, `s8` …
@@ -49,20 +49,20 @@ class Element:
         return self.register // self.bits
 
     def load(self, emit: Emit, shown: ir.Value, register: ir.Value, part: ir.Value) -> ir.Value:
-        """Part `part` (i32) of register `register` (i32) of those that stand one after the other: f64 or i64."""
+        """Load part `part` (i32) of register `register` (i32) from an array of registers: f64 or i64."""
         b = emit.builder
-        place = b.add(b.mul(register, i32(self.parts)), part)
-        return self.widened(emit, self.load_bits(emit, shown, place))
+        index = b.add(b.mul(register, i32(self.parts)), part)
+        return self.widened(emit, self.load_bits(emit, shown, index))
 
-    def load_bits(self, emit: Emit, shown: ir.Value, place: ir.Value) -> ir.Value:
-        """Element `place` (i32) of those that stand one after the other, as it stands there."""
+    def load_bits(self, emit: Emit, shown: ir.Value, index: ir.Value) -> ir.Value:
+        """Load the bits of element `index` (i32) of an array."""
         b = emit.builder
-        offset = b.lshr(b.mul(b.zext(place, I64), i64(self.bits)), i64(3))
+        offset = b.lshr(b.mul(b.zext(index, I64), i64(self.bits)), i64(3))
         type_ = ir.IntType(max(8, self.bits))
         bits = b.load(at(b, shown, offset), typ=type_, align=type_.width // 8)
         if self.bits >= 8:
             return bits
-        high = b.trunc(b.and_(place, i32(1)), ir.IntType(1))
+        high = b.trunc(b.and_(index, i32(1)), ir.IntType(1))
         return b.trunc(b.select(high, b.lshr(bits, ir.Constant(I8, 4)), bits), ir.IntType(4))
 
     def widened(self, emit: Emit, bits: ir.Value) -> ir.Value:
@@ -80,7 +80,7 @@ class Element:
 
 
 def element_of(name: str) -> Element:
-    """An element type by its name in PTX."""
+    """The element type with a PTX name."""
     bits = BITS[name]
     return Element(name, bits, max(32, bits))
 
@@ -88,7 +88,7 @@ def element_of(name: str) -> Element:
 def unpacked(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:
     """The f16 numbers, as bits, in registers of two."""
     b, half = emit.builder, ir.IntType(16)
-    return [b.trunc(b.lshr(value, i32(16 * place)), half) for value in values for place in (0, 1)]
+    return [b.trunc(b.lshr(value, i32(16 * index)), half) for value in values for index in (0, 1)]
 
 
 def packed(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:
@@ -99,7 +99,7 @@ def packed(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:
 
 
 def started(emit: Emit, result: str, addend: ir.Value) -> ir.Value:
-    """The first value of a sum: C as f64 or i64."""
+    """The initial value of a sum: C as f64 or i64."""
     if result == "s32":
         return emit.builder.sext(addend, I64)
     if result == "f16":
@@ -108,7 +108,7 @@ def started(emit: Emit, result: str, addend: ir.Value) -> ir.Value:
 
 
 def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
-    """The sum with one more product: `total + x * y`."""
+    """One step of a sum: `total + x * y`."""
     b = emit.builder
     if result == "s32":
         return b.add(total, b.mul(x, y))
@@ -127,7 +127,7 @@ def dot(
     *,
     limited: bool,
 ) -> ir.Value:
-    """An element of D, by a subroutine: kernels hold thousands of mma, and each has eight elements for a lane.
+    """An element of D, computed by a subroutine: kernels hold thousands of mma with eight elements a lane.
 
     Args:
         emitter: the function that wants it.
@@ -140,7 +140,7 @@ def dot(
     """
 
     def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        # Stack slots go into the first block, the code into the next: what is put before a builder's place moves it.
+        # Stack slots go into the first block, the code into the next: an insertion moves a builder behind it.
         body = builder.append_basic_block("body")
         builder.branch(body)
         builder.position_at_end(body)
@@ -158,7 +158,7 @@ def dot(
 
 
 def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:
-    """The sum as the result's type; `limited`: where it does not fit it stops at the ends of the range."""
+    """The sum in the result's type; saturated if `limited`."""
     b = emit.builder
     if result == "f32":
         return canonical(emit, b.fptrunc(total, _F32))

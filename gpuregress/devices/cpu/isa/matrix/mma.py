@@ -1,7 +1,9 @@
-"""Matrices spread over the lanes of a warp: ldmatrix, stmatrix, movmatrix, mma. PTX ISA manual, 9.7.14.
+"""Matrix instructions on fragments of fixed layout: ldmatrix, stmatrix, movmatrix, mma.
 
-Every lane shows its registers in the warp's area of the block's context and waits for the others; then it works out its
-own part of the result from what all of them showed. `aligned` keeps lanes from going on before all have read.
+Each lane writes its registers to the warp's area of the block's context and waits for the others; then it computes its
+part of the result from the area. The barriers of `aligned_barriers` keep the area until all lanes have read it.
+
+PTX ISA manual, 9.7.14.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from gpuregress.devices.cpu.isa.matrix.dot_product import Element, Term, dot, el
 from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
 from gpuregress.devices.cpu.runtime.context import AREA
 
 _ALL_LANES = 0xFFFF_FFFF
@@ -41,33 +43,28 @@ def own_lane(emitter: Services) -> ir.Value:
 
 
 def show(emitter: Services, start: int, values: list[ir.Value]) -> int:
-    """Puts values (of one integer type) into the warp's area, lane by lane from byte `start`; where they end."""
+    """Write values (of one integer type) to the warp's area, lane by lane from byte `start`; return where they end."""
     b = emitter.builder
     step: int = values[0].type.width // 8
     stride = step * len(values)
-    place = b.add(b.mul(b.zext(own_lane(emitter), I64), i64(stride)), i64(start))
-    own = at(b, area(emitter), place)
+    offset = b.add(b.mul(b.zext(own_lane(emitter), I64), i64(stride)), i64(start))
+    own = at(b, area(emitter), offset)
     for number, value in enumerate(values):
         b.store(value, at(b, own, step * number), align=step)
     return start + 32 * stride
 
 
 def meet(emitter: Services, operation: int) -> None:
-    """Waits until all lanes of the warp have shown what they hold."""
+    """Wait until all lanes of the warp have written their registers to the area."""
     post(emitter, operation, i32(_ALL_LANES), i64(0))
     emitter.wait(WARP)
-
-
-def elements(operand: Operand) -> tuple[Operand, ...]:
-    """A vector's elements, or the one register."""
-    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 # --- ldmatrix, stmatrix, movmatrix ------------------------------------------------------------------------------------
 
 
 def _rows(emitter: Services, instruction: Instruction, operand: Operand, operation: int) -> ir.Value:
-    """Shows the address of the row that this lane names; gives the area, in which all lanes' addresses stand."""
+    """Write this lane's row address to the area; return the area, which holds the addresses of all lanes."""
     if "m8n8" not in instruction.modifiers or "b16" not in instruction.modifiers:
         raise unsupported(instruction, "only m8n8 matrices of b16 are there")
     if not isinstance(operand, Address):
@@ -80,7 +77,7 @@ def _rows(emitter: Services, instruction: Instruction, operand: Operand, operati
 def _row_pointer(
     emitter: Services, instruction: Instruction, addresses: ir.Value, number: ir.Value, action: str
 ) -> ir.Value:
-    """A checked pointer to the 16 bytes that lane `number` named."""
+    """A checked pointer to the 16-byte row whose address lane `number` supplied."""
     b = emitter.builder
     register = emitter.temporary("u64")
     slot = at(b, addresses, b.shl(b.zext(number, I64), i64(3)))
@@ -88,8 +85,8 @@ def _row_pointer(
     return host_pointer(emitter, instruction, Address(register, 0), "", 16, action)
 
 
-def _place(emitter: Services) -> tuple[ir.Value, ir.Value]:
-    """Row and first column (counted in b16) of the lane's part of an 8 by 8 matrix."""
+def _part_position(emitter: Services) -> tuple[ir.Value, ir.Value]:
+    """Row and first column (in units of b16) of the lane's part of an 8 by 8 matrix."""
     b, own = emitter.builder, own_lane(emitter)
     return b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
 
@@ -99,15 +96,15 @@ def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
     addresses = _rows(emitter, instruction, source, _LOAD)
     for number, register in enumerate(elements(target)):
         b = emitter.builder
-        row, column = _place(emitter)
+        row, column = _part_position(emitter)
         if "trans" in instruction.modifiers:
             value: ir.Value = i32(0)
             for half in (0, 1):
                 named = b.add(column, i32(8 * number + half))
                 pointer = _row_pointer(emitter, instruction, addresses, named, "read")
                 b = emitter.builder
-                found = b.load(at(b, pointer, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
-                value = b.or_(value, b.shl(b.zext(found, I32), i32(16 * half)))
+                half_bits = b.load(at(b, pointer, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
+                value = b.or_(value, b.shl(b.zext(half_bits, I32), i32(16 * half)))
         else:
             pointer = _row_pointer(emitter, instruction, addresses, b.add(row, i32(8 * number)), "read")
             b = emitter.builder
@@ -121,16 +118,16 @@ def _stmatrix(emitter: Services, instruction: Instruction) -> None:
     addresses = _rows(emitter, instruction, target, _STORE)
     for number, register in enumerate(elements(source)):
         b = emitter.builder
-        row, column = _place(emitter)
+        row, column = _part_position(emitter)
         value = emitter.read(register, "b32")
         for half in (0, 1):
             part = b.trunc(b.lshr(value, i32(16 * half)), ir.IntType(16))
             across = "trans" in instruction.modifiers
             named = b.add(column if across else row, i32(8 * number + (half if across else 0)))
-            place = row if across else b.add(column, i32(half))
+            position = row if across else b.add(column, i32(half))
             pointer = _row_pointer(emitter, instruction, addresses, named, "write")
             b = emitter.builder
-            b.store(part, at(b, pointer, b.shl(b.zext(place, I64), i64(1))), align=2)
+            b.store(part, at(b, pointer, b.shl(b.zext(position, I64), i64(1))), align=2)
     emitter.forget_pointers()
 
 
@@ -139,13 +136,13 @@ def _movmatrix(emitter: Services, instruction: Instruction) -> None:
     show(emitter, 0, [emitter.read(source, "b32")])
     meet(emitter, _MOVE)
     b, shown = emitter.builder, area(emitter)
-    row, column = _place(emitter)
+    row, column = _part_position(emitter)
     value: ir.Value = i32(0)
     for half in (0, 1):
         # Row `column + half`, column `row` of the source: two bytes each, eight of them in a row.
-        place = b.add(b.shl(b.add(column, i32(half)), i32(4)), b.shl(row, i32(1)))
-        found = b.load(at(b, shown, b.zext(place, I64)), typ=ir.IntType(16), align=2)
-        value = b.or_(value, b.shl(b.zext(found, I32), i32(16 * half)))
+        offset = b.add(b.shl(b.add(column, i32(half)), i32(4)), b.shl(row, i32(1)))
+        half_bits = b.load(at(b, shown, b.zext(offset, I64)), typ=ir.IntType(16), align=2)
+        value = b.or_(value, b.shl(b.zext(half_bits, I32), i32(16 * half)))
     emitter.write(target, value, "b32")
 
 
@@ -154,7 +151,7 @@ def _movmatrix(emitter: Services, instruction: Instruction) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """An mma: its shape and types, and how many registers of a lane hold A and B."""
+    """Shape and types of an mma, and the numbers of registers of a lane that hold A and B."""
 
     rows: int
     depth: int
@@ -200,10 +197,10 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
             form.depth,
             (form.result, form.result),
             term,
-            (start, shown, second, lane, i32(place)),
+            (start, shown, second, lane, i32(index)),
             limited=limited,
         )
-        for place, start in enumerate(read_sums(emitter, form.result, addend))
+        for index, start in enumerate(read_sums(emitter, form.result, addend))
     ]
     write_sums(emitter, form.result, target, results)
 
@@ -216,28 +213,28 @@ def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
 
 
 def write_sums(emitter: Services, kind: str, operand: Operand, values: list[ir.Value]) -> None:
-    """Sets a lane's elements of D."""
+    """Write a lane's elements of D."""
     registers, type_name = elements(operand), "b32" if kind == "f16" else kind
-    found = packed(emitter, values) if kind == "f16" else values
-    for register, value in zip(registers, found, strict=True):
+    contents = packed(emitter, values) if kind == "f16" else values
+    for register, value in zip(registers, contents, strict=True):
         emitter.write(register, value, type_name)
 
 
 def _term(emitter: Services, form: _Form) -> Term:
-    """The factors of a step of element `place` of a lane: from a row of A and a column of B."""
+    """The factors of one product of a lane's element `index`: from a row of A and a column of B."""
 
-    def term(step: ir.Value, a: ir.Value, b: ir.Value, lane: ir.Value, place: ir.Value) -> tuple[ir.Value, ir.Value]:
+    def term(step: ir.Value, a: ir.Value, b: ir.Value, lane: ir.Value, index: ir.Value) -> tuple[ir.Value, ir.Value]:
         builder = emitter.builder
         group, inner = builder.lshr(lane, i32(2)), builder.and_(lane, i32(3))
-        row = builder.add(group, builder.shl(builder.lshr(place, i32(1)), i32(3)))
-        column = builder.add(builder.shl(inner, i32(1)), builder.and_(place, i32(1)))
+        row = builder.add(group, builder.shl(builder.lshr(index, i32(1)), i32(3)))
+        column = builder.add(builder.shl(inner, i32(1)), builder.and_(index, i32(1)))
         return _of_a(emitter, form, a, row, step), _of_b(emitter, form, b, step, column)
 
     return term
 
 
 def _of_a(emitter: Services, form: _Form, shown: ir.Value, row: ir.Value, step: ir.Value) -> ir.Value:
-    """A[row][step]: a register holds some neighbours of a row; its lane's next one eight rows below, if there are."""
+    """A[row][step]: a register holds neighbours of a row; the lane's next register those eight rows below, if any."""
     b, parts = emitter.builder, form.a.parts
     span = i32(4 * parts)
     owner = b.add(b.shl(b.and_(row, i32(7)), i32(2)), b.udiv(b.urem(step, span), i32(parts)))

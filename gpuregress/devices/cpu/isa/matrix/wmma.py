@@ -1,7 +1,9 @@
-"""wmma: matrices in fragments whose layout is the device's own affair. PTX ISA manual, 9.7.14.4.
+"""Matrix instructions on fragments of unspecified layout: wmma.
 
-Here a lane holds the elements that follow each other row by row: with n of them, lane 0 the first n, and so on. Where a
-fragment has room for more than the matrix, as of f16, further lanes hold it once more.
+Here lane 0 holds the first n elements in row-major order, lane 1 the next n, and so on. Where a fragment has room for
+more than the matrix, as for f16, further lanes hold it again.
+
+PTX ISA manual, 9.7.14.4.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from gpuregress.devices.cpu.isa.matrix.dot_product import Element, Term, dot, el
 from gpuregress.devices.cpu.isa.matrix.mma import (
     MULTIPLY,
     area,
-    elements,
     meet,
     own_lane,
     read_sums,
@@ -34,7 +35,7 @@ from gpuregress.devices.cpu.isa.memory.load_store import (
 )
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
 
 _TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32")
 
@@ -62,27 +63,27 @@ def _shape(instruction: Instruction) -> _Shape:
 
 
 def _types(instruction: Instruction) -> list[str]:
-    found = [word for word in instruction.modifiers if word in _TYPES]
-    if not found or "popc" in instruction.modifiers:
+    types = [word for word in instruction.modifiers if word in _TYPES]
+    if not types or "popc" in instruction.modifiers:
         raise unsupported(instruction, "elements of fewer than eight bits are not there")
-    return found
+    return types
 
 
 def _positions(emitter: Services, count: int, shape: tuple[int, int]) -> list[tuple[ir.Value, ir.Value]]:
     """Row and column (i32) of each of the `count` elements that this lane holds of a matrix."""
     b = emitter.builder
     first = b.mul(own_lane(emitter), i32(count))
-    return [_place(b, b.add(first, i32(place)), shape) for place in range(count)]
+    return [_position(b, b.add(first, i32(index)), shape) for index in range(count)]
 
 
-def _place(b: ir.IRBuilder, linear: ir.Value, shape: tuple[int, int]) -> tuple[ir.Value, ir.Value]:
-    """Row and column of an element by its number, which starts again behind the last one."""
+def _position(b: ir.IRBuilder, linear: ir.Value, shape: tuple[int, int]) -> tuple[ir.Value, ir.Value]:
+    """Row and column of an element by its row-major number, modulo the number of elements."""
     within = b.urem(linear, i32(shape[0] * shape[1]))
     return b.udiv(within, i32(shape[1])), b.urem(within, i32(shape[1]))
 
 
 def _pointers(emitter: Services, instruction: Instruction, operands: tuple[Operand, ...], count: int) -> list[Address]:
-    """The address of each element that this lane holds, in memory that is laid out as the instruction says."""
+    """The address of each element that this lane holds, by the layout and stride of the instruction."""
     address, *rest = operands
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
@@ -92,18 +93,18 @@ def _pointers(emitter: Services, instruction: Instruction, operands: tuple[Opera
     b = emitter.builder
     stride = emitter.read(rest[0], "u32") if rest else i32(shape[1] if by_rows else shape[0])
     start = convert(b, address_value(emitter, address), I64)
-    found = []
+    addresses = []
     for row, column in _positions(emitter, count, shape):
         along, across = (column, row) if by_rows else (row, column)
         offset = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
         register = emitter.temporary("u64")
         emitter.write(register, b.add(start, b.mul(offset, i64(size))), "u64")
-        found.append(Address(register, 0))
-    return found
+        addresses.append(Address(register, 0))
+    return addresses
 
 
 def _load(emitter: Services, instruction: Instruction) -> None:
-    """By a subroutine that looks each element up in memory: kernels hold thousands of these, and mma takes longer."""
+    """Lower a load of a fragment, by a subroutine: kernels hold thousands of them."""
     target, address, *rest = instruction.operands
     if not isinstance(address, Address):
         raise unsupported(instruction, "not an address")
@@ -133,7 +134,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the elements of a fragment lie in memory.
+    """Memory layout of a fragment.
 
     Attributes:
         shape: rows and columns of the matrix.
@@ -155,19 +156,19 @@ class _Layout:
 
     @property
     def tight_stride(self) -> int:
-        """Elements from one row (or column) to the next where nothing lies between."""
+        """Elements from one row (or column) to the next without padding."""
         return self.shape[1] if self.by_rows else self.shape[0]
 
     def offset(self, b: ir.IRBuilder, linear: ir.Value, stride: ir.Value) -> ir.Value:
         """Bytes (i64) from the matrix's start to its element `linear`."""
-        row, column = _place(b, linear, self.shape)
+        row, column = _position(b, linear, self.shape)
         along, across = (column, row) if self.by_rows else (row, column)
         elements = b.add(b.mul(b.zext(across, I64), b.zext(stride, I64)), b.zext(along, I64))
         return b.mul(elements, i64(self.bits // 8))
 
 
 def _fetching(layout: _Layout, resolve: ir.Function) -> Build:
-    """Builds `fetch(machine, local, start, stride, lane, site, out) → whether all elements are there`."""
+    """Build `fetch(machine, local, start, stride, lane, site, out) → whether all accesses are valid`."""
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         machine, local, start, stride, lane, site, out = given
@@ -181,8 +182,8 @@ def _fetching(layout: _Layout, resolve: ir.Function) -> Build:
             pointer = b.call(resolve, (machine, local, address, i64(size), site))
             with b.if_then(b.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), likely=False):
                 b.ret(ir.Constant(I1, 0))
-            place = b.mul(b.zext(number, I64), i64(size))
-            b.store(b.load(pointer, typ=type_, align=size), at(b, out, place), align=size)
+            offset = b.mul(b.zext(number, I64), i64(size))
+            b.store(b.load(pointer, typ=type_, align=size), at(b, out, offset), align=size)
         return ir.Constant(I1, 1)
 
     return build
@@ -215,8 +216,8 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
     second, first = at(emitter.builder, shown, middle), emitter.builder.mul(own_lane(emitter), i32(len(values)))
     name = f"wmma.m{shape.m}n{shape.n}k{shape.k}.{x.name}.{y.name}"
     limited = "satfinite" in instruction.modifiers
-    for place, start in enumerate(values):
-        linear = emitter.builder.add(first, i32(place))
+    for index, start in enumerate(values):
+        linear = emitter.builder.add(first, i32(index))
         arguments = (start, shown, second, linear)
         term = _term(emitter, (x, y), shape)
         results.append(dot(emitter, name, shape.k, (result, types[-1]), term, arguments, limited=limited))
@@ -224,12 +225,12 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
 
 
 def _term(emitter: Services, kinds: tuple[Element, Element], shape: _Shape) -> Term:
-    """The factors of a step of an element of D: from a row of A and a column of B."""
+    """The factors of one product of an element of D: from a row of A and a column of B."""
     left, right = kinds
 
     def term(step: ir.Value, a: ir.Value, b: ir.Value, linear: ir.Value) -> tuple[ir.Value, ir.Value]:
         builder = emitter.builder
-        row, column = _place(builder, linear, (shape.m, shape.n))
+        row, column = _position(builder, linear, (shape.m, shape.n))
         x = left.load_bits(emitter, a, builder.add(builder.mul(row, i32(shape.k)), step))
         y = right.load_bits(emitter, b, builder.add(builder.mul(step, i32(shape.n)), column))
         return left.widened(emitter, x), right.widened(emitter, y)

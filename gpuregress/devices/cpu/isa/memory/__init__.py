@@ -1,1 +1,1 @@
-"""Instructions that reach memory: loads, stores, atomics, fences, asynchronous copies."""
+"""Memory instructions: loads, stores, atomics, fences, asynchronous copies."""

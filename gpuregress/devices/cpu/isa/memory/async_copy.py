@@ -1,6 +1,7 @@
-"""Fences and asynchronous copies. Threads take turns on one core, so each sees what the ones before it wrote.
+"""Asynchronous copies and stores, and fences: cp.async, cp.async.bulk, st.async, red.async.
 
-A copy happens at once; what it would tell a barrier object when it is done, it tells at once, too.
+A copy is done at once, and signals its mbarrier at once. The threads of a block run on one core in turn, so that each
+sees the writes of those before it: fences need no code.
 PTX ISA manual, 9.7.9.25 "Data Movement and Conversion Instructions: Asynchronous copy".
 """
 
@@ -39,7 +40,7 @@ def _cp(emitter: Services, instruction: Instruction) -> None:
     if words[1] == "bulk":
         _bulk(emitter, instruction)
     elif words[1] == "mbarrier":
-        # Without .noinc the arrival that the copies' end means was announced by the instruction itself.
+        # Without .noinc the instruction itself adds the arrival to the pending count: no net effect.
         if "noinc" in words:
             arrive_once(emitter, instruction, instruction.operands[0])
     elif words[1] not in ("commit_group", "wait_group", "wait_all"):
@@ -61,32 +62,32 @@ def _copy(emitter: Services, instruction: Instruction) -> None:
 
 
 def _is_policy(instruction: Instruction, operand: Operand) -> bool:
-    """Whether an operand is the cache policy, which comes last and changes no value."""
+    """Whether an operand is the cache policy, which is the last one and has no effect."""
     return "L2::cache_hint" in instruction.modifiers and operand is instruction.operands[-1]
 
 
 def _copy_some(
     emitter: Services, instruction: Instruction, source: tuple[Address, Operand], target: ir.Value, count: int
 ) -> None:
-    """Copies the first bytes, as many as the fourth operand says (none if it is a true predicate), then zeros."""
+    """Copy a prefix of the bytes and fill with zeros: the fourth operand is its length, or a predicate to copy none."""
     b = emitter.builder
     address, limit = source
     if isinstance(limit, Register) and emitter.home(limit.name)[1] == ir.IntType(1):
         wanted = b.select(emitter.read(limit, "pred"), i32(0), i32(count))
     else:
         wanted = emitter.read(limit, "u32")
-    for place in range(count):
-        b.store(ir.Constant(I8, 0), at(b, target, place))
+    for offset in range(count):
+        b.store(ir.Constant(I8, 0), at(b, target, offset))
     some, after = b.append_basic_block("some"), b.append_basic_block("after")
     b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), some, after)
     b.position_at_end(some)
     origin = host_pointer(emitter, instruction, address, "global", count, "read")
     emitter.forget_pointers()
-    for place in range(count):
-        keep = emitter.builder.icmp_unsigned("<", i32(place), wanted)
-        byte = emitter.builder.load(at(emitter.builder, origin, place), typ=I8)
+    for offset in range(count):
+        keep = emitter.builder.icmp_unsigned("<", i32(offset), wanted)
+        byte = emitter.builder.load(at(emitter.builder, origin, offset), typ=I8)
         zero = ir.Constant(I8, 0)
-        emitter.builder.store(emitter.builder.select(keep, byte, zero), at(emitter.builder, target, place))
+        emitter.builder.store(emitter.builder.select(keep, byte, zero), at(emitter.builder, target, offset))
     emitter.builder.branch(after)
     emitter.builder.position_at_end(after)
 
@@ -114,17 +115,17 @@ def _bulk(emitter: Services, instruction: Instruction) -> None:
 def _multicast(
     emitter: Services, instruction: Instruction, ends: tuple[Address, Address], size: ir.Value, rest: list[Operand]
 ) -> None:
-    """The copy to the same place in each block that a mask names, told to the barrier object there."""
+    """Copy to the same offset in each block of a mask, and signal the mbarrier of each."""
     b, (to, source) = emitter.builder, ends
     gate, mask = rest[:2]
     if not isinstance(gate, Address):
         raise unsupported(instruction, "operands")
     wanted = b.zext(emitter.read(mask, "u16"), I32)
-    places = [(emitter.temporary("u32"), address_value(emitter, item)) for item in (to, gate)]
+    starts = [(emitter.temporary("u32"), address_value(emitter, item)) for item in (to, gate)]
     with counted(b, i32(_RANKS)) as rank, b.if_then(b.trunc(b.lshr(wanted, rank), I1)):
-        for register, address in places:
+        for register, address in starts:
             emitter.write(register, moved_to(b, convert(b, address, I32), rank), "u32")
-        (target, _), (bar, _) = places
+        (target, _), (bar, _) = starts
         _copy_chunks(emitter, instruction, (Address(target), "shared"), (source, "global"), size)
         complete_bytes(emitter, instruction, Address(bar), size)
         emitter.forget_pointers()
@@ -133,7 +134,7 @@ def _multicast(
 def _copy_chunks(
     emitter: Services, instruction: Instruction, to: tuple[Address, str], source: tuple[Address, str], size: ir.Value
 ) -> None:
-    """Each chunk is checked like any other access of its size."""
+    """Copy in chunks, each checked like any other access of its size."""
     b = emitter.builder
     here = _moving(emitter, source[0])
     there = _moving(emitter, to[0])
@@ -147,7 +148,7 @@ def _copy_chunks(
 
 
 def _moving(emitter: Services, address: Address) -> Callable[[ir.Value], Address]:
-    """Addresses so many bytes behind another."""
+    """A function from an offset in bytes to the address there."""
     register = emitter.temporary("u64")
     start = emitter.read(address.base, "u64")
 
@@ -172,7 +173,7 @@ def _reduce(emitter: Services, instruction: Instruction) -> None:
 
 
 def _complete(emitter: Services, instruction: Instruction) -> None:
-    """What an asynchronous store tells the barrier object that is its last operand: its bytes."""
+    """Signal the bytes of an asynchronous store to the mbarrier that is its last operand."""
     if "async" not in instruction.modifiers:
         return
     if "mbarrier::complete_tx::bytes" not in instruction.modifiers:

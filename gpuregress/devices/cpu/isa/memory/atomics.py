@@ -1,4 +1,9 @@
-"""Atomics: threads take turns on one core, so a plain read, change and write is atomic. PTX ISA manual, 9.7.13.5."""
+"""Atomic operations: atom and red.
+
+The threads of a block run on one core in turn, so that a load, an operation and a store are atomic together.
+
+PTX ISA manual, 9.7.13.5.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from gpuregress.devices.cpu.isa.memory.packed import half_operation
 from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Vector
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
 from gpuregress.devices.cpu.ptx.types import HALVES, is_signed, size
 from gpuregress.devices.cpu.runtime.layout import REGION_SHIFT, SHARED_WINDOW
 
@@ -33,7 +38,7 @@ def _atom(emitter: Services, instruction: Instruction) -> None:
 
 
 def reduce(emitter: Services, instruction: Instruction) -> None:
-    """An atomic without a result; `fences` has what is told to a barrier object afterwards."""
+    """Lower `red`, an atomic operation without a result; `async_copy` signals the mbarrier of `red.async`."""
     _update(emitter, instruction, None, instruction.operands[0], instruction.operands[1:2])
 
 
@@ -49,13 +54,11 @@ def _update(
     type_name, count = type_of(instruction), lanes(instruction)
     space = space_of(instruction)
     pointer = host_pointer(emitter, instruction, address, space, size(type_name) * count, "atomic access")
-    targets = target.elements if isinstance(target, Vector) else (target,) * count
+    targets = (target,) * count if target is None else elements(target)
     in_global = _is_global(emitter, address, space) if type_name in ("f32", "f64") else None
-    for place in range(count):
-        values = [
-            emitter.read(item.elements[place] if isinstance(item, Vector) else item, type_name) for item in sources
-        ]
-        where = at(emitter.builder, pointer, size(type_name) * place)
+    for index in range(count):
+        values = [emitter.read(elements(item)[index], type_name) for item in sources]
+        where = at(emitter.builder, pointer, size(type_name) * index)
         old = emitter.builder.load(where, typ=llvm_type(type_name), align=size(type_name))
         new = _new_value(emitter, instruction, type_name, old, values, in_global)
         if (
@@ -65,15 +68,15 @@ def _update(
             and _operation(instruction) == "add"
         ):
             whole = emitter.builder.add(old, values[0])
-            new = emitter.builder.select(_is_another_block_s(emitter, address, space), whole, new)
+            new = emitter.builder.select(_is_in_another_block(emitter, address, space), whole, new)
         emitter.builder.store(new, where, align=size(type_name))
-        destination = targets[place]
+        destination = targets[index]
         if destination is not None:
             emitter.write(destination, old, type_name)
 
 
 def _is_global(emitter: Services, address: Address, space: str) -> ir.Value:
-    """Whether the sum is made in global memory, whose unit has rules of its own, and not in shared memory."""
+    """Whether an address is in global memory, whose atomic unit rounds by other rules than shared memory."""
     b = emitter.builder
     if space:
         return ir.Constant(ir.IntType(1), int(space == "global"))
@@ -81,10 +84,10 @@ def _is_global(emitter: Services, address: Address, space: str) -> ir.Value:
     return b.icmp_unsigned("!=", number, i64(SHARED_WINDOW >> REGION_SHIFT))
 
 
-def _is_another_block_s(emitter: Services, address: Address, space: str) -> ir.Value:
+def _is_in_another_block(emitter: Services, address: Address, space: str) -> ir.Value:
     """Whether an address is in the shared memory of another block of the cluster.
 
-    There an H200 adds a pair of halves as one whole number, against the manual (tests/conformance, clusters/packed).
+    There an H200 adds a packed pair of halves as one integer, against the manual (tests/conformance, clusters/packed).
     """
     b, generic = emitter.builder, generic_address(emitter, address, space)
     in_shared = b.icmp_unsigned("==", b.lshr(generic, i64(REGION_SHIFT)), i64(SHARED_WINDOW >> REGION_SHIFT))
@@ -130,7 +133,7 @@ def _wrap(b: ir.IRBuilder, operation: str, old: ir.Value, limit: ir.Value) -> ir
 def _add_float(
     emitter: Services, type_name: str, old: ir.Value, value: ir.Value, in_global: ir.Value | None
 ) -> ir.Value:
-    """In global memory f32 flushes subnormal numbers (the manual says so), and f64 leaves a NaN as it is (an H200)."""
+    """Add floats: in global memory f32 flushes subnormals (PTX manual), and f64 keeps a NaN as it is (H200)."""
     b = emitter.builder
     assert in_global is not None
     if type_name == "f64":

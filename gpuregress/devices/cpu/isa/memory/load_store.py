@@ -1,7 +1,9 @@
-"""Loads and stores in every state space, each checked. PTX ISA manual, 9.7.9 "Data Movement".
+"""Loads and stores in every state space, with checks of bounds and alignment.
 
-The check is one subtraction, one rotation and one comparison: with the offset rotated right by the access's width, an
-offset that is not a multiple of it becomes huge, so that one comparison finds what is outside and what is misaligned.
+A check is one subtraction, one rotation and one comparison: the offset into the region is rotated right by the log2 of
+the access's bytes, so that a misaligned offset becomes huge and one comparison detects both faults.
+
+PTX ISA manual, 9.7.9 "Data Movement".
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, conv
 from gpuregress.devices.cpu.builder.unit import byte_size
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, Vector
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, SHARED_WINDOW
 
@@ -29,11 +31,11 @@ _LIKELY, _UNLIKELY = 4000, 1
 def host_pointer(
     emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> ir.Value:
-    """A checked pointer to `count` bytes (a power of two, also the alignment); the thread leaves with a fault if not.
+    """A checked host pointer to `count` bytes (a power of two, also the alignment); a failed check ends in a fault.
 
     Args:
         emitter: the function.
-        instruction: for the message.
+        instruction: named in the fault.
         address: `[base + offset]`.
         space: "" for a generic address.
         count: bytes.
@@ -65,7 +67,7 @@ def _check(
 
     if region is not None and region.base.type == value.type:
         return _checked(emitter, value, region, count, resolve)
-    # No guess, or a 32-bit address and one that cannot be right. Only arrays of global memory are in the table.
+    # No usable region. Only arrays of global memory are in the table.
     if space in _WINDOWS:
         return _resolved(emitter, resolve)
     value = _generic(emitter.builder, value, space)
@@ -75,12 +77,12 @@ def _check(
 def access_site(
     emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> int:
-    """The number of an access's site, by which a fault says what was done where."""
+    """The number of an access's site, by which a fault names the instruction."""
     return emitter.unit.site(instruction, action, space, count, _origin_text(emitter.provenance.of(address.base)))
 
 
 def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
-    """The function that looks an address up in its space; `ld.shared` reaches the own block's shared memory only."""
+    """The function that looks an address up in all regions of its state space."""
     own = space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers
     return emitter.unit.resolve_own if own else emitter.unit.resolve_in(space)
 
@@ -88,7 +90,7 @@ def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.
 def _checked(
     emitter: Services, value: ir.Value, region: RegionBounds, count: int, resolve: Callable[[ir.IRBuilder], ir.Value]
 ) -> ir.Value:
-    """The check itself, with the slow way behind it; see the module's docstring."""
+    """The check against one region, with a look-up in all regions if it fails."""
     builder = emitter.builder
     offset = builder.sub(value, region.base)
     shift = ir.Constant(value.type, count.bit_length() - 1)
@@ -113,12 +115,15 @@ def _checked(
 
 
 def _resolved(emitter: Services, resolve: Callable[[ir.IRBuilder], ir.Value]) -> ir.Value:
-    """The slow way alone."""
+    """The look-up in all regions alone."""
     builder = emitter.builder
     pointer = resolve(builder)
-    lost, found = builder.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)), builder.append_basic_block("found")
-    builder.cbranch(lost, emitter.fault_block, found).set_weights([_UNLIKELY, _LIKELY])
-    builder.position_at_end(found)
+    lost, resolved = (
+        builder.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)),
+        builder.append_basic_block("found"),
+    )
+    builder.cbranch(lost, emitter.fault_block, resolved).set_weights([_UNLIKELY, _LIKELY])
+    builder.position_at_end(resolved)
     return pointer
 
 
@@ -130,7 +135,7 @@ def _limit(emitter: Services, region: RegionBounds, count: int, type_: ir.Type) 
 
 
 def address_value(emitter: Services, address: Address) -> ir.Value:
-    """The address as computed, i32 or i64, in its own space."""
+    """The address in its own state space, i32 or i64."""
     base = address.base
     if isinstance(base, Integer):
         return i64(base.value + address.offset)
@@ -159,7 +164,7 @@ def _origin_text(origin: Provenance | None) -> str:
 
 
 def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> RegionBounds | None:
-    """The region that an address most likely points into; None where there is no guess."""
+    """The region that an address most likely points into; None where its provenance is unknown."""
     unit, view, origin = emitter.unit, emitter.view, emitter.provenance.of(address.base)
     if origin is None:
         return _only_shared(emitter, type_) if space == "shared" else None
@@ -191,7 +196,7 @@ def _local(emitter: Services, name: str, type_: ir.Type, *, generic: bool) -> Re
 
 
 def _param_pointer(emitter: Services, instruction: Instruction, address: Address, count: int) -> ir.Value | None:
-    """Parameters by name need no check: the assembler's own bounds hold."""
+    """A pointer to a named parameter, whose bounds are checked at compile time."""
     if not isinstance(address.base, Symbol):
         return None
     memory = emitter.frame.param_memory(address.base.name)
@@ -211,9 +216,9 @@ def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, 
     count = lanes(instruction) * size(type_of(instruction))
     space = space_of(instruction)
     if space == "param":
-        found = _param_pointer(emitter, instruction, address, count)
-        if found is not None:
-            return found
+        pointer = _param_pointer(emitter, instruction, address, count)
+        if pointer is not None:
+            return pointer
         space = ""
     return host_pointer(emitter, instruction, address, space, count, action)
 
@@ -237,29 +242,27 @@ def _load(emitter: Services, instruction: Instruction) -> None:
     step, total = size(type_name), lanes(instruction)
     # A kernel's parameters never change: loaded once, in the first block.
     builder = emitter.view.entry if constant else emitter.builder
-    targets = target.elements if isinstance(target, Vector) else (target,)
     values = []
-    for place in range(total):
-        value = builder.load(at(builder, pointer, step * place), typ=memory_type, align=step)
+    for index in range(total):
+        value = builder.load(at(builder, pointer, step * index), typ=memory_type, align=step)
         values.append(value)
-    for item, value in zip(targets, values, strict=True):
+    for item, value in zip(elements(target), values, strict=True):
         emitter.write(item, value, type_name)
 
 
 def store(emitter: Services, instruction: Instruction) -> None:
-    """Stores registers; `fences` has what is told to a barrier object afterwards."""
+    """Store registers; `async_copy` signals the mbarrier of an asynchronous store."""
     address, source = instruction.operands[:2]
     type_name = type_of(instruction)
     pointer = _pointer_for(emitter, instruction, address, "write")
-    sources = source.elements if isinstance(source, Vector) else (source,)
-    values = [emitter.read(item, type_name) for item in sources]
-    for place, value in enumerate(values):
-        where = at(emitter.builder, pointer, size(type_name) * place)
+    values = [emitter.read(item, type_name) for item in elements(source)]
+    for index, value in enumerate(values):
+        where = at(emitter.builder, pointer, size(type_name) * index)
         emitter.builder.store(value, where, align=size(type_name))
 
 
 def _nothing(emitter: Services, instruction: Instruction) -> None:
-    """Prefetches and cache hints change no value."""
+    """Prefetches and cache hints: no code."""
 
 
 TABLE = {

@@ -1,7 +1,9 @@
-"""mbarrier objects in shared memory. PTX ISA manual, 9.7.13.15 "mbarrier".
+"""mbarrier objects in shared memory.
 
-The manual leaves an object's 64 bits open. Here: bits 0-19 arrivals still missing in this phase, 20-39 arrivals that
-each phase needs, 40-62 bytes still missing in this phase, 63 the phase's parity. A state token is the object's bits.
+The manual does not define an object's 64 bits. Here: bits 0-19 pending arrivals of this phase, 20-39 expected arrivals
+of each phase, 40-62 pending bytes of this phase, 63 the phase's parity. A state token is the object's bits.
+
+PTX ISA manual, 9.7.13.15 "mbarrier".
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def _init(emitter: Services, instruction: Instruction) -> None:
 
 
 def _complete(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """The next phase's bits where this one has all its arrivals and bytes."""
+    """The object's bits; those of the next phase if this one is complete."""
     done = b.and_(
         b.icmp_unsigned("==", _bits(b, value, 0, _COUNT), i64(0)),
         b.icmp_unsigned("==", _bits(b, value, 40, _BYTES), i64(0)),
@@ -76,7 +78,7 @@ def _arrive(emitter: Services, instruction: Instruction) -> None:
 
 
 def arrive_once(emitter: Services, instruction: Instruction, address: Operand) -> None:
-    """One arrival, whose token nobody wants."""
+    """Lower one arrival without a token."""
     pointer = _object(emitter, instruction, address)
     b = emitter.builder
     value = b.load(pointer, typ=I64, align=8)
@@ -85,7 +87,7 @@ def arrive_once(emitter: Services, instruction: Instruction, address: Operand) -
 
 
 def complete_bytes(emitter: Services, instruction: Instruction, address: Operand, count: ir.Value) -> None:
-    """So many bytes (i64) of those that the phase waits for have come."""
+    """Subtract `count` (i64) from the pending bytes of the phase."""
     pointer = _object(emitter, instruction, address)
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
@@ -94,7 +96,7 @@ def complete_bytes(emitter: Services, instruction: Instruction, address: Operand
 
 
 def _transaction(emitter: Services, instruction: Instruction) -> None:
-    """`expect_tx` adds bytes that the phase waits for, `complete_tx` takes them away."""
+    """Add pending bytes (`expect_tx`) or subtract them (`complete_tx`)."""
     pointer = _object(emitter, instruction, instruction.operands[0])
     b = emitter.builder
     old = b.load(pointer, typ=I64, align=8)
@@ -105,7 +107,7 @@ def _transaction(emitter: Services, instruction: Instruction) -> None:
 
 
 def _wait(emitter: Services, instruction: Instruction) -> None:
-    """Asks whether a phase is over; the loop around it gives other threads a turn."""
+    """Test whether a phase is complete; the loop around it yields to other threads."""
     target, address, phase = instruction.operands[:3]
     pointer = _object(emitter, instruction, address)
     b = emitter.builder

@@ -1,7 +1,9 @@
-"""Memory taken while a function runs: alloca, stacksave, stackrestore. PTX ISA manual, "Stack Manipulation".
+"""Stack allocation at run time: alloca, stacksave, stackrestore.
 
-What `alloca` hands out is a local variable of the function, and how much of it is taken a register: declared here, in
-the syntax tree, so that both are kept over waits and renamed by inlining like any other.
+`alloca` allocates from a local variable of the function; a register holds the bytes in use. Both are declared in the
+syntax tree, so that they survive waits and are renamed by inlining like any other.
+
+PTX ISA manual, "Stack Manipulation".
 """
 
 from __future__ import annotations
@@ -26,16 +28,16 @@ from gpuregress.devices.cpu.ptx.tree import (
 from gpuregress.devices.cpu.runtime.layout import FAULT_STACK
 
 STACK_BYTES = 8192
-"""What the `alloca`s of one call of a function may take together; a card has 1,024 bytes for all unless told more."""
+"""Bytes that the `alloca`s of one call may take together; a card has 1,024 for all by default."""
 _STACK = "%stack"
 _TOP = Register("%stack_top")
 _TAKEN = Register("%stack_taken")
 OPCODES = ("alloca", "stacksave", "stackrestore")
-"""The instructions that only the functions here know: `with_stack` leaves `alloca` alone of them."""
+"""Stack instructions: `with_stack` replaces all but `alloca`."""
 
 
 def with_stack(tree: Module) -> Module:
-    """The module with that memory declared where a function uses it; itself, where none does."""
+    """The module with stack memory declared in the functions that use it."""
     functions = tuple(_with_stack(item) for item in tree.functions)
     return tree if functions == tree.functions else replace(tree, functions=functions)
 
@@ -55,7 +57,7 @@ def _with_stack(function: Function) -> Function:
 
 
 def _expanded(item: Statement) -> Iterator[Statement]:
-    """`alloca` as three instructions, of which the first rounds up and checks; the others as copies of the top."""
+    """Expand an `alloca` to three instructions, the first of which aligns and checks; the others to moves."""
     if not isinstance(item, Instruction) or item.opcode not in OPCODES:
         yield item
         return
@@ -72,7 +74,7 @@ def _expanded(item: Statement) -> Iterator[Statement]:
 
 
 def _alloca(emitter: Services, instruction: Instruction) -> None:
-    """The next aligned address, if what is asked for fits behind it."""
+    """Compute the next aligned address; a fault if the allocation does not fit."""
     target, top, amount, alignment, area = instruction.operands
     b = emitter.builder
     size = convert(b, emitter.read(amount, instruction.modifiers[-1]), llvm_type("u64"))

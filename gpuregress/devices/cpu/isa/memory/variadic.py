@@ -1,7 +1,9 @@
-"""Functions with `...`: their last parameter, `.param .b8 %VAParam[]`, has no size and an address in local memory.
+"""Variadic functions, rewritten to take the address of their arguments.
 
-A caller stores the arguments into it one by one; the function takes its address and reads on from there. Rewritten in
-the syntax tree: the arguments are a local variable of the caller, and what is passed is its address.
+Their last parameter, `.param .b8 %VAParam[]`, has no size and an address in local memory. A caller
+stores the arguments into it one by one; the function takes its address and reads from there. The
+syntax tree is rewritten: the arguments become a local variable of the caller, and its address is
+passed.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ from gpuregress.devices.cpu.ptx.tree import (
 
 _ADDRESS = Register("%variadic")
 _NONE = Symbol("variadic.none")
-"""What a call without any such argument passes."""
+"""The argument of a call without variadic arguments."""
 
 
 def with_addresses(tree: Module) -> Module:
-    """The module with its variadic functions taking addresses; itself, where there are none."""
+    """The module with its variadic functions rewritten to take an address."""
     variadic = {item.name: len(item.parameters) for item in tree.functions if not item.is_entry and _is_variadic(item)}
     if not variadic:
         return tree

@@ -1,8 +1,9 @@
-"""How a texture is sampled: subroutines that a module builds on first use, in words of a texture's row.
+"""Texture sampling: addressing, filtering and conversion of texels.
 
-CUDA programming guide, "Texture Fetching". Coordinates are calculated in float64, in which the product of a float32
-coordinate and an extent is exact. Weights of linear filtering have 8 bits of fraction, as there; the sum of the
-weighted texels is rounded once, which the guide leaves open: linear filtering is promised within a tolerance only.
+Each operation is a subroutine of the module, built on first use. It reads the texture's row in the machine's table.
+Coordinates are computed in float64, where the product of a float32 coordinate and an extent is exact. Weights of linear
+filtering have 8 fractional bits; the weighted sum is rounded once, which the guide does not define: linear filtering
+agrees with a GPU within a tolerance. CUDA programming guide, "Texture Fetching".
 """
 
 from __future__ import annotations
@@ -35,23 +36,25 @@ def _flag(b: ir.IRBuilder, row: ir.Value, bit: int) -> ir.Value:
 
 
 def sample(emitter: Services, axes: int) -> ir.Function:
-    """`(row, x, y, z: double, texel) → 0`: the texel at a place, filtered as the texture says."""
+    """`(row, x, y, z: double, texel) → 0`: sample at normalized or texel coordinates, with the texture's filter."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *places, out = arguments
-        _filter(emitter, b, row, _scaled(emitter, b, row, places[:axes]), out)
+        row, *coordinates, out = arguments
+        _filter(emitter, b, row, _scaled(emitter, b, row, coordinates[:axes]), out)
         return i32(0)
 
     return emitter.subroutine(f"texture.sample.{axes}", I32, (POINTER, F64, F64, F64, POINTER), build)
 
 
 def sample_layer(emitter: Services, axes: int) -> ir.Function:
-    """`(row, x, y: double, layer: i32, texel) → 0`: the same in one of the layers; in the last, if there is none."""
+    """`(row, x, y: double, layer: i32, texel) → 0`: the same in a layer; the last one, if the index is too large."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *places, layer, out = arguments
+        row, *coordinates, layer, out = arguments
         last = b.sub(word(b, row, "depth"), i64(1))
-        _filter(emitter, b, row, _scaled(emitter, b, row, places[:axes]), out, _at_most(b, b.zext(layer, I64), last))
+        _filter(
+            emitter, b, row, _scaled(emitter, b, row, coordinates[:axes]), out, _at_most(b, b.zext(layer, I64), last)
+        )
         return i32(0)
 
     return emitter.subroutine(f"texture.sample_layer.{axes}", I32, (POINTER, F64, F64, I32, POINTER), build)
@@ -69,15 +72,15 @@ def sample_cube(emitter: Services) -> ir.Function:
         face, s, t, m = _face(emitter, b, x, y, z)
         extent = b.uitofp(word(b, row, "width"), F64)
         nowhere = b.fcmp_ordered("==", m, F64(0.0))
-        places = []
-        for place in (s, t):
-            along = b.select(nowhere, F64(0.0), b.fdiv(place, m))
+        coordinates = []
+        for coordinate in (s, t):
+            along = b.select(nowhere, F64(0.0), b.fdiv(coordinate, m))
             share = b.fmul(b.fadd(along, F64(1.0)), F64(0.5))
             share = b.select(b.fcmp_unordered("uno", share, share), F64(0.0), share)
-            places.append(b.fmul(share, extent))
+            coordinates.append(b.fmul(share, extent))
         last = b.sub(b.udiv(word(b, row, "depth"), i64(_FACES)), i64(1))
         number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
-        _filter(emitter, b, row, places, out, number)
+        _filter(emitter, b, row, coordinates, out, number)
         return i32(0)
 
     return emitter.subroutine("texture.sample_cube", I32, (POINTER, F64, F64, F64, I32, POINTER), build)
@@ -85,9 +88,9 @@ def sample_cube(emitter: Services) -> ir.Function:
 
 def _face(emitter: Services, b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> _Values:
     """The face's number, and the guide's s, t and m."""
-    sizes = [_call(emitter, b, "llvm.fabs.f64", place) for place in (x, y, z)]
-    back = [b.fcmp_ordered("<", place, F64(0.0)) for place in (x, y, z)]
-    turned = [b.fneg(place) for place in (x, y, z)]
+    sizes = [_call(emitter, b, "llvm.fabs.f64", coordinate) for coordinate in (x, y, z)]
+    back = [b.fcmp_ordered("<", coordinate, F64(0.0)) for coordinate in (x, y, z)]
+    turned = [b.fneg(coordinate) for coordinate in (x, y, z)]
     along_z = b.and_(b.fcmp_ordered(">=", sizes[2], sizes[0]), b.fcmp_ordered(">=", sizes[2], sizes[1]))
     along_y = b.fcmp_ordered(">=", sizes[1], sizes[0])
 
@@ -112,28 +115,28 @@ def _filter(
     out: ir.Value,
     layer: ir.Value | None = None,
 ) -> None:
-    """The texel at a place in elements, or its neighbours mixed, as the texture says."""
+    """The texel at coordinates in texels: the nearest one, or its neighbours interpolated."""
     with b.if_else(_flag(b, row, LINEAR_FILTER)) as (linear, point):
         with linear:
             _mix(emitter, b, row, scaled, out, layer)
         with point:
-            _take(emitter, b, row, [_floor(emitter, b, place) for place in scaled], out, layer)
+            _take(emitter, b, row, [_floor(emitter, b, coordinate) for coordinate in scaled], out, layer)
 
 
 def gather(emitter: Services, channel: int) -> ir.Function:
-    """`(row, x, y: double, texel) → 0`: one channel of the four texels around a place (PTX ISA, tld4)."""
+    """`(row, x, y: double, texel) → 0`: one channel of the four texels around a point (PTX ISA, tld4)."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, out = arguments
-        # The builder stands in the first block: a slot made there by another one would move its place.
-        found = b.alloca(TEXEL)
-        found.type = POINTER
+        # The builder stands in the first block: a slot made there by another one would move its position.
+        texel = b.alloca(TEXEL)
+        texel.type = POINTER
         scaled = _scaled(emitter, b, row, [x, y])
-        first = [_floor(emitter, b, b.fsub(place, F64(0.5))) for place in scaled]
-        for place, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
+        first = [_floor(emitter, b, b.fsub(coordinate, F64(0.5))) for coordinate in scaled]
+        for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
             corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            _take(emitter, b, row, corner, found)
-            b.store(b.load(at(b, found, 4 * channel), typ=I32), at(b, out, 4 * place))
+            _take(emitter, b, row, corner, texel)
+            b.store(b.load(at(b, texel, 4 * channel), typ=I32), at(b, out, 4 * index))
         return i32(0)
 
     return emitter.subroutine(f"texture.gather.{channel}", I32, (POINTER, F64, F64, POINTER), build)
@@ -144,8 +147,8 @@ def fetch(emitter: Services) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, z, out = arguments
-        for place in range(4):
-            b.store(i32(0), at(b, out, 4 * place))
+        for channel in range(4):
+            b.store(i32(0), at(b, out, 4 * channel))
         inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
         with b.if_then(inside):
             line = b.add(b.mul(z, word(b, row, "height")), y)
@@ -157,20 +160,20 @@ def fetch(emitter: Services) -> ir.Function:
     return emitter.subroutine("texture.fetch", I32, (POINTER, I64, I64, I64, POINTER), build)
 
 
-# --- places -----------------------------------------------------------------------------------------------------------
+# --- coordinates ------------------------------------------------------------------------------------------------------
 
 
-def _scaled(emitter: Services, b: ir.IRBuilder, row: ir.Value, places: list[ir.Value]) -> list[ir.Value]:
-    """Coordinates in elements; what is no number is 0, and what is very far away is not quite so far."""
+def _scaled(emitter: Services, b: ir.IRBuilder, row: ir.Value, coordinates: list[ir.Value]) -> list[ir.Value]:
+    """Coordinates in texels; a NaN becomes 0, and very large ones are clamped."""
     normalized = _flag(b, row, NORMALIZED_COORDINATES)
-    found = []
-    for place, extent in zip(places, _EXTENTS, strict=False):
+    scaled = []
+    for coordinate, extent in zip(coordinates, _EXTENTS, strict=False):
         times = b.select(normalized, b.uitofp(word(b, row, extent), F64), F64(1.0))
-        value = b.fmul(place, times)
+        value = b.fmul(coordinate, times)
         value = b.select(b.fcmp_unordered("uno", value, value), F64(0.0), value)
         value = _call(emitter, b, "llvm.minnum.f64", value, F64(_FARTHEST))
-        found.append(_call(emitter, b, "llvm.maxnum.f64", value, F64(-_FARTHEST)))
-    return found
+        scaled.append(_call(emitter, b, "llvm.maxnum.f64", value, F64(-_FARTHEST)))
+    return scaled
 
 
 def _call(emitter: Services, b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
@@ -189,20 +192,20 @@ def _take(
     out: ir.Value,
     layer: ir.Value | None = None,
 ) -> None:
-    """The texel at whole indices, after the address modes."""
+    """The texel at integer indices, after the address modes are applied."""
     address = _address(emitter)
     kept = [
         b.call(address, (word(b, row, f"mode{axis}"), index, word(b, row, _EXTENTS[axis])))
         for axis, index in enumerate(indices)
     ]
-    places = [*kept, *[i64(0)] * (3 - len(kept))]
+    coordinates = [*kept, *[i64(0)] * (3 - len(kept))]
     if layer is not None:
-        places[2] = layer
-    b.call(fetch(emitter), (row, *places, out))
+        coordinates[2] = layer
+    b.call(fetch(emitter), (row, *coordinates, out))
 
 
 def _address(emitter: Services) -> ir.Function:
-    """`(mode, index, extent) → index`: what an index outside stands for; -1: the border."""
+    """`(mode, index, extent) → index`: apply an address mode; -1 stands for the border."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         mode, index, extent = arguments
@@ -215,10 +218,10 @@ def _address(emitter: Services) -> ir.Function:
         back = b.sub(b.sub(twice, i64(1)), turned)
         mirror = b.select(b.icmp_signed("<", turned, extent), turned, back)
         border = b.select(b.icmp_unsigned("<", index, extent), index, i64(-1))
-        found = clamp
+        wrapped = clamp
         for name, value in (("wrap", wrap), ("mirror", mirror), ("border", border)):
-            found = b.select(b.icmp_unsigned("==", mode, i64(MODES.index(name))), value, found)
-        return found
+            wrapped = b.select(b.icmp_unsigned("==", mode, i64(MODES.index(name))), value, wrapped)
+        return wrapped
 
     return emitter.subroutine("texture.address", I64, (I64, I64, I64), build)
 
@@ -236,49 +239,49 @@ def _mix(
     out: ir.Value,
     layer: ir.Value | None = None,
 ) -> None:
-    """Linear filtering: the 2, 4 or 8 texels around a place, weighted; one of weight 0 is not looked at."""
+    """Linear filtering of the 2, 4 or 8 texels around a point; texels of weight 0 are not read."""
     first, weights = [], []
-    for place in scaled:
-        shifted = b.fsub(place, F64(0.5))
+    for coordinate in scaled:
+        shifted = b.fsub(coordinate, F64(0.5))
         low = _call(emitter, b, "llvm.floor.f64", shifted)
         steps = b.fadd(b.fmul(b.fsub(shifted, low), F64(256.0)), F64(0.5))
         high = b.fmul(_call(emitter, b, "llvm.floor.f64", steps), F64(1 / 256))
         first.append(b.fptosi(low, I64))
         weights.append((b.fsub(F64(1.0), high), high))
     sums = [Cell(b, F64(0.0)) for _ in range(4)]
-    found = entry_alloca(b.function, TEXEL)
+    texel = entry_alloca(b.function, TEXEL)
     for steps in product((0, 1), repeat=len(scaled)):
         weight = F64(1.0)
         for axis, step in enumerate(steps):
             weight = b.fmul(weight, weights[axis][step])
         with b.if_then(b.fcmp_unordered("!=", weight, F64(0.0))):
             corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            _take(emitter, b, row, corner, found, layer)
-            for place, total in enumerate(sums):
-                value = b.fpext(b.load(at(b, found, 4 * place), typ=F32), F64)
+            _take(emitter, b, row, corner, texel, layer)
+            for channel, total in enumerate(sums):
+                value = b.fpext(b.load(at(b, texel, 4 * channel), typ=F32), F64)
                 total.set(b.fadd(total.get(), b.fmul(weight, value)))
-    for place, total in enumerate(sums):
-        b.store(b.fptrunc(total.get(), F32), at(b, out, 4 * place))
+    for channel, total in enumerate(sums):
+        b.store(b.fptrunc(total.get(), F32), at(b, out, 4 * channel))
 
 
 # --- texels -----------------------------------------------------------------------------------------------------------
 
 
 def _channels(emitter: Services, b: ir.IRBuilder, row: ir.Value, host: ir.Value, out: ir.Value) -> None:
-    """Reads an element; channels that it has not are 0, the fourth 1."""
+    """Read a texel; missing channels are 0, the fourth 1."""
     count, format_ = word(b, row, "channels"), word(b, row, "format")
     normalized = _flag(b, row, NORMALIZED_READ)
     step = b.udiv(word(b, row, "element"), count)
     floats = b.or_(normalized, b.icmp_unsigned(">=", format_, i64(FORMATS.index("float16"))))
     b.store(b.select(floats, i32(0x3F800000), i32(1)), at(b, out, 12))
-    for place in range(4):
-        with b.if_then(b.icmp_unsigned("<", i64(place), count)):
-            pointer = at(b, host, b.mul(step, i64(place)))
-            b.store(b.call(_channel(emitter), (pointer, format_, normalized)), at(b, out, 4 * place))
+    for channel in range(4):
+        with b.if_then(b.icmp_unsigned("<", i64(channel), count)):
+            pointer = at(b, host, b.mul(step, i64(channel)))
+            b.store(b.call(_channel(emitter), (pointer, format_, normalized)), at(b, out, 4 * channel))
 
 
 def _channel(emitter: Services) -> ir.Function:
-    """`(pointer, format, normalized) → bits`: one number as a register gets it."""
+    """`(pointer, format, normalized) → bits`: read and convert one channel."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         pointer, format_, normalized = arguments
@@ -292,10 +295,10 @@ def _channel(emitter: Services) -> ir.Function:
             incoming.append((_number(b, pointer, name, normalized), b.block))
             b.branch(done)
         b.position_at_end(done)
-        found = b.phi(I32)
+        bits = b.phi(I32)
         for value, block in incoming:
-            found.add_incoming(value, block)
-        return found
+            bits.add_incoming(value, block)
+        return bits
 
     return emitter.subroutine("texture.channel", I32, (POINTER, I64, I1), build)
 

@@ -1,7 +1,9 @@
-"""Textures and surfaces: tex, tld4, txq, suld, sust, suq through 64-bit handles. PTX ISA manual, 9.7.10 and 9.7.11.
+"""Textures and surfaces: tex, tld4, txq, suld, sust, suq through 64-bit handles.
 
-A handle is looked up in the machine's table at each instruction; one that is not there, or is no texture of the
-instruction's kind, is a fault. Mipmaps and integer coordinates in two and three axes are refused.
+A handle is looked up in the machine's table at each instruction; an unknown handle, or one of another kind of texture,
+is a fault. Mipmaps and integer coordinates in two and three axes are refused.
+
+PTX ISA manual, 9.7.10 and 9.7.11.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ from gpuregress.devices.cpu.builder.types import F64, I32, I64, POINTER, convert
 from gpuregress.devices.cpu.isa.texture import sampling
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, type_of
-from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, Register, Sink, TextureAddress, Vector
+from gpuregress.devices.cpu.ptx.tree import (
+    Address,
+    Instruction,
+    Operand,
+    Register,
+    Sink,
+    TextureAddress,
+    elements,
+)
 from gpuregress.devices.cpu.ptx.types import is_type, size
 from gpuregress.devices.cpu.runtime.layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
 from gpuregress.devices.cpu.runtime.textures import SURFACE_KEY, key
@@ -34,14 +44,14 @@ _Values = tuple[ir.Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Geometry:
-    """What an instruction's coordinates are in: axes of an image, or of a face; layers, or cubes, to be named first."""
+    """Dimensions of an instruction's image: its axes, and whether it is layered or a cube map."""
 
     axes: int
     layered: bool
     cube: bool
 
     def key(self, *, surface: bool = False) -> int:
-        """What the object must be."""
+        """The kind that the object must have."""
         return key(self.axes, surface=surface, layered=self.layered, cube=self.cube)
 
 
@@ -49,37 +59,36 @@ def _geometry(instruction: Instruction) -> _Geometry:
     for word in instruction.modifiers:
         if word in _NOT_THERE:
             raise unsupported(instruction, f".{word} is not there")
-    found = next((word for word in instruction.modifiers if word in _AXES), None)
-    if found is None:
+    axes = next((word for word in instruction.modifiers if word in _AXES), None)
+    if axes is None:
         raise unsupported(instruction, "only 1d, 2d, 3d, layers and cubes are there")
-    return _Geometry(_AXES[found], found in _LAYERED, found in _CUBES)
+    return _Geometry(_AXES[axes], axes in _LAYERED, axes in _CUBES)
 
 
 def _axes(instruction: Instruction) -> int:
     """The axes of a plain image."""
-    found = _geometry(instruction)
-    if found.layered or found.cube:
+    geometry = _geometry(instruction)
+    if geometry.layered or geometry.cube:
         raise unsupported(instruction, "only 1d, 2d and 3d are there")
-    return found.axes
+    return geometry.axes
 
 
 def _parts(instruction: Instruction, operand: Operand) -> tuple[Register, tuple[Operand, ...]]:
     """The handle's register and the coordinates."""
     if not isinstance(operand, TextureAddress) or not isinstance(operand.base, Register):
         raise unsupported(instruction, "only texture and surface objects, through a handle, are there")
-    places = operand.coordinates
-    return operand.base, places.elements if isinstance(places, Vector) else (places,)
+    return operand.base, elements(operand.coordinates)
 
 
 def _targets(instruction: Instruction, operand: Operand, count: int) -> tuple[Operand, ...]:
-    found = operand.elements if isinstance(operand, Vector) else (operand,)
-    if len(found) != count or not all(isinstance(item, Register | Sink) for item in found):
+    targets = elements(operand)
+    if len(targets) != count or not all(isinstance(item, Register | Sink) for item in targets):
         raise unsupported(instruction, f"{count} registers are needed")
-    return found
+    return targets
 
 
 def _row(emitter: Services, instruction: Instruction, handle: Operand, mask: int, wanted: int) -> ir.Value:
-    """The row of a handle's texture; the thread leaves with a fault if it is not one of the wanted kind."""
+    """The row of a handle's texture; a fault if it is not of the required kind."""
     b = emitter.builder
     value = emitter.read(handle, "u64")
     site = i64(emitter.unit.site(instruction))
@@ -95,7 +104,7 @@ def _leave_if(emitter: Services, lost: ir.Value) -> None:
 
 
 def _find(emitter: Services) -> ir.Function:
-    """`(machine, handle, mask, wanted, site) → row or null`, a fault recorded."""
+    """`(machine, handle, mask, wanted, site) → row`; null, and a fault is recorded, if there is none."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         machine, handle, mask, wanted, site = arguments
@@ -122,21 +131,23 @@ def _tex(emitter: Services, instruction: Instruction) -> None:
     if len(instruction.operands) != 2 + ("level" in instruction.modifiers) + 2 * ("grad" in instruction.modifiers):
         raise unsupported(instruction, "offsets and depth comparison are not there")
     result, coordinate = _types(instruction)
-    handle, places = _parts(instruction, instruction.operands[1])
+    handle, coordinates = _parts(instruction, instruction.operands[1])
     out = entry_alloca(emitter.view.entry.function, sampling.TEXEL)
     if coordinate == "f32":
         row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key())
-        _sample(emitter, geometry, row, places, out)
+        _sample(emitter, geometry, row, coordinates, out)
     else:
-        _fetch_linear(emitter, instruction, _axes(instruction), handle, places[0], out)
+        _fetch_linear(emitter, instruction, _axes(instruction), handle, coordinates[0], out)
     _deliver(emitter, instruction, out, result)
 
 
-def _sample(emitter: Services, geometry: _Geometry, row: ir.Value, places: tuple[Operand, ...], out: ir.Value) -> None:
-    layer = emitter.read(places[0], "u32") if geometry.layered else i32(0)
+def _sample(
+    emitter: Services, geometry: _Geometry, row: ir.Value, coordinates: tuple[Operand, ...], out: ir.Value
+) -> None:
+    layer = emitter.read(coordinates[0], "u32") if geometry.layered else i32(0)
     count = 3 if geometry.cube else geometry.axes
     b = emitter.builder
-    given = [b.fpext(emitter.read(item, "f32"), F64) for item in places[geometry.layered :][:count]]
+    given = [b.fpext(emitter.read(item, "f32"), F64) for item in coordinates[geometry.layered :][:count]]
     if geometry.cube:
         b.call(sampling.sample_cube(emitter), (row, *given, layer, out))
     elif geometry.layered:
@@ -147,16 +158,16 @@ def _sample(emitter: Services, geometry: _Geometry, row: ir.Value, places: tuple
 
 def _types(instruction: Instruction) -> tuple[str, str]:
     """The result's type and the coordinates'."""
-    found = [word for word in instruction.modifiers if is_type(word)]
-    if "v4" not in instruction.modifiers or len(found) != 2 or found[0] not in ("f32", "s32", "u32"):
+    types = [word for word in instruction.modifiers if is_type(word)]
+    if "v4" not in instruction.modifiers or len(types) != 2 or types[0] not in ("f32", "s32", "u32"):
         raise unsupported(instruction, "only .v4.f32, .v4.s32 and .v4.u32 are there")
-    return found[0], found[1]
+    return types[0], types[1]
 
 
 def _fetch_linear(
     emitter: Services, instruction: Instruction, axes: int, handle: Operand, index: Operand, out: ir.Value
 ) -> None:
-    """tex1Dfetch: an element of linear memory by its number; zeros outside."""
+    """Fetch an element of linear memory by its index (tex1Dfetch); zeros outside."""
     if axes != 1:
         raise unsupported(instruction, "integer coordinates are there in one axis only")
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(1, linear_memory=True))
@@ -171,23 +182,23 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
     channel = next((word for word in instruction.modifiers if word in ("r", "g", "b", "a")), "")
     if _axes(instruction) != 2 or not channel or coordinate != "f32" or len(instruction.operands) != 2:
         raise unsupported(instruction, "only 2d, without offsets, is there")
-    handle, places = _parts(instruction, instruction.operands[1])
+    handle, coordinates = _parts(instruction, instruction.operands[1])
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(2))
     out, b = entry_alloca(emitter.view.entry.function, sampling.TEXEL), emitter.builder
-    x, y = (b.fpext(emitter.read(item, "f32"), F64) for item in places[:2])
+    x, y = (b.fpext(emitter.read(item, "f32"), F64) for item in coordinates[:2])
     b.call(sampling.gather(emitter, "rgba".index(channel)), (row, x, y, out))
     _deliver(emitter, instruction, out, result)
 
 
 def _deliver(emitter: Services, instruction: Instruction, out: ir.Value, type_name: str) -> None:
     b = emitter.builder
-    values = [b.load(at(b, out, 4 * place), typ=I32) for place in range(4)]
+    values = [b.load(at(b, out, 4 * index), typ=I32) for index in range(4)]
     for target, value in zip(_targets(instruction, instruction.operands[0], 4), values, strict=True):
         emitter.write(target, convert(b, value, llvm_type(type_name)), type_name)
 
 
 def _query(emitter: Services, instruction: Instruction) -> None:
-    """An extent, by txq or suq."""
+    """Lower a query of an extent: txq, suq."""
     asked = [word for word in instruction.modifiers if word in _QUERIES]
     source = instruction.operands[1]
     if instruction.modifiers != (*asked, "b32") or not isinstance(source, Address) or source.offset:
@@ -209,54 +220,53 @@ def _suld(emitter: Services, instruction: Instruction) -> None:
     pointer = _surface(emitter, instruction, instruction.operands[1], "surface read")
     b, type_ = emitter.builder, llvm_type(type_name)
     there = b.icmp_unsigned("!=", pointer, _NULL)
-    found = entry_alloca(emitter.view.entry.function, ir.ArrayType(I64, 4))
-    for place in range(4):
-        b.store(i64(0), at(b, found, 8 * place))
-    safe = b.select(there, pointer, found)
-    for place, target in enumerate(targets):
-        value = b.load(at(b, safe, size(type_name) * place), typ=type_, align=size(type_name))
+    zeros = entry_alloca(emitter.view.entry.function, ir.ArrayType(I64, 4))
+    for index in range(4):
+        b.store(i64(0), at(b, zeros, 8 * index))
+    safe = b.select(there, pointer, zeros)
+    for index, target in enumerate(targets):
+        value = b.load(at(b, safe, size(type_name) * index), typ=type_, align=size(type_name))
         emitter.write(target, value, type_name)
 
 
 def _sust(emitter: Services, instruction: Instruction) -> None:
     type_name, count = type_of(instruction), lanes(instruction)
-    source = instruction.operands[1]
-    sources = source.elements if isinstance(source, Vector) else (source,)
+    sources = elements(instruction.operands[1])
     if len(sources) != count:
         raise unsupported(instruction, f"{count} values are needed")
     pointer = _surface(emitter, instruction, instruction.operands[0], "surface write")
     values = [emitter.read(item, type_name) for item in sources]
     b = emitter.builder
     with b.if_then(b.icmp_unsigned("!=", pointer, _NULL)):
-        for place, value in enumerate(values):
-            b.store(value, at(b, pointer, size(type_name) * place), align=size(type_name))
+        for index, value in enumerate(values):
+            b.store(value, at(b, pointer, size(type_name) * index), align=size(type_name))
 
 
 def _surface(emitter: Services, instruction: Instruction, operand: Operand, action: str) -> ir.Value:
-    """A pointer to the bytes; null where a read or write outside is to be dropped (`.zero`)."""
+    """A pointer to the bytes; null where an access outside is ignored (`.zero`)."""
     geometry = _geometry(instruction)
     if geometry.cube:
         raise unsupported(instruction, "a cube's faces are the layers of a surface")
     bounds = next((word for word in instruction.modifiers if word in _BOUNDS), "trap")
     if "b" not in instruction.modifiers:
         raise unsupported(instruction, "only the .b form is there")
-    handle, places = _parts(instruction, operand)
+    handle, coordinates = _parts(instruction, operand)
     row = _row(emitter, instruction, handle, _WHOLE_KEY, geometry.key(surface=True))
     count = size(type_of(instruction)) * lanes(instruction)
     site = i64(emitter.unit.site(instruction, action, "surface", count))
     b = emitter.builder
-    inside = places[geometry.layered :][: geometry.axes]
+    inside = coordinates[geometry.layered :][: geometry.axes]
     given = [b.sext(emitter.read(item, "s32"), I64) for item in inside] + [i64(0)] * (3 - geometry.axes)
     if geometry.layered:
-        given[2] = b.zext(emitter.read(places[0], "u32"), I64)
-    place = _place(emitter, bounds)
-    pointer = b.call(place, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), site))
+        given[2] = b.zext(emitter.read(coordinates[0], "u32"), I64)
+    index = _surface_address(emitter, bounds)
+    pointer = b.call(index, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), site))
     if bounds == "trap":
         _leave_if(emitter, b.icmp_unsigned("==", pointer, _NULL))
     return pointer
 
 
-def _place(emitter: Services, bounds: str) -> ir.Function:
+def _surface_address(emitter: Services, bounds: str) -> ir.Function:
     """`(machine, handle, row, x in bytes, y, z, bytes, site) → pointer or null`; `.trap`: a fault recorded, then.
 
     An x that is no multiple of the access's bytes traps, or is rounded down: the device's choice (PTX ISA, "suld").
@@ -268,12 +278,12 @@ def _place(emitter: Services, bounds: str) -> ir.Function:
         extents = [sampling.word(b, row, name) for name in ("width", "height", "depth")]
         extents[0] = b.mul(extents[0], sampling.word(b, row, "element"))
         lasts = [b.sub(extents[0], count), b.sub(extents[1], i64(1)), b.sub(extents[2], i64(1))]
-        places = [x, y, z]
+        coordinates = [x, y, z]
         down = b.sub(i64(0), count)
         if bounds == "clamp":
-            places = [_clamped(b, value, last) for value, last in zip(places, lasts, strict=True)]
+            coordinates = [_clamped(b, value, last) for value, last in zip(coordinates, lasts, strict=True)]
         good = b.icmp_signed(">=", lasts[0], i64(0))
-        for value, last in zip(places, lasts, strict=True):
+        for value, last in zip(coordinates, lasts, strict=True):
             # As unsigned numbers negative ones are too large; a negative last is caught by the line above.
             good = b.and_(good, b.icmp_unsigned("<=", value, last))
         if bounds == "trap":
@@ -283,14 +293,14 @@ def _place(emitter: Services, bounds: str) -> ir.Function:
                 set_field(b, machine, "fault_kind", i64(FAULT_SURFACE))
                 set_field(b, machine, "fault_site", site)
                 set_field(b, machine, "fault_address", handle)
-                for name, value in zip("xyz", places, strict=True):
+                for name, value in zip("xyz", coordinates, strict=True):
                     set_field(b, machine, f"fault_{name}", value)
-        line = b.add(b.mul(places[2], extents[1]), places[1])
-        offset = b.add(b.mul(line, extents[0]), b.and_(places[0], down))
+        line = b.add(b.mul(coordinates[2], extents[1]), coordinates[1])
+        offset = b.add(b.mul(line, extents[0]), b.and_(coordinates[0], down))
         return b.select(good, at(b, sampling.word(b, row, "host", POINTER), offset), _NULL)
 
     parameters = (POINTER, I64, POINTER, I64, I64, I64, I64, I64)
-    return emitter.subroutine(f"surface.place.{bounds}", POINTER, parameters, build)
+    return emitter.subroutine(f"surface.index.{bounds}", POINTER, parameters, build)
 
 
 def _clamped(b: ir.IRBuilder, value: ir.Value, last: ir.Value) -> ir.Value:

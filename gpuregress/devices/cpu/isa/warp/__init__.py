@@ -1,1 +1,1 @@
-"""Instructions of a warp, a block or a cluster: shuffles, votes, barriers."""
+"""Communication in a warp, a block or a cluster: shuffles, votes, barriers."""

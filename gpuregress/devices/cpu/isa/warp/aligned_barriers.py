@@ -1,7 +1,7 @@
-"""Instructions that a whole warp executes as one get a meeting of the warp behind them.
+"""Warp barriers after `.aligned` instructions, which a whole warp executes as one.
 
-The lanes of a warp read what the others showed (`matrix`), or memory, one after the other. On a GPU no lane goes on
-before all have read; here one could, and overwrite what the next is about to read.
+Here the lanes of a warp execute them one after the other. On a GPU no lane continues before all have read their
+operands; without a barrier a lane could overwrite the operands of the next.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from dataclasses import replace
 from gpuregress.devices.cpu.ptx.opcodes import info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Statement
 
-_EVERYONE = Integer(0xFFFF_FFFF)
+_ALL_LANES = Integer(0xFFFF_FFFF)
 
 
-def meeting(tree: Module) -> Module:
-    """The module with a `bar.warp.sync` behind each `.aligned` exchange."""
+def with_warp_barriers(tree: Module) -> Module:
+    """The module with a `bar.warp.sync` after each `.aligned` matrix instruction."""
     return replace(tree, functions=tuple(_function(item) for item in tree.functions))
 
 
 def _function(function: Function) -> Function:
-    if not any(_needs_meeting(item) for item in function.body or ()):
+    if not any(_needs_barrier(item) for item in function.body or ()):
         return function
     body: list[Statement] = []
     for statement in function.body or ():
         body.append(statement)
-        if isinstance(statement, Instruction) and _needs_meeting(statement):
-            operands = (_EVERYONE,)
+        if isinstance(statement, Instruction) and _needs_barrier(statement):
+            operands = (_ALL_LANES,)
             body.append(replace(statement, opcode="bar", modifiers=("warp", "sync"), operands=operands))
     return replace(function, body=tuple(body))
 
 
-def _needs_meeting(statement: Statement) -> bool:
+def _needs_barrier(statement: Statement) -> bool:
     return isinstance(statement, Instruction) and info(statement).is_aligned

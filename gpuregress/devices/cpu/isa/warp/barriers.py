@@ -1,4 +1,7 @@
-"""Barriers of the block. PTX ISA manual, 9.7.13.1 "bar, barrier"."""
+"""Barriers of a block, a warp and a cluster: bar and barrier.
+
+PTX ISA manual, 9.7.13.1.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from gpuregress.devices.cpu.runtime.layout import BARRIERS, FAULT_BARRIER
 from gpuregress.records import SM_90
 
 WARP_BARRIER = 1
-"""The operation's number in a warp operation's key: see `exchange`."""
+"""The operation's number in a warp operation's key: see `lane_mailbox`."""
 
 
 def _barrier(emitter: Services, instruction: Instruction) -> None:
@@ -30,7 +33,7 @@ def _barrier(emitter: Services, instruction: Instruction) -> None:
     elif "red" in words:
         _reduction(emitter, instruction)
     elif "arrive" in words:
-        _say(emitter, instruction, instruction.operands[0], instruction.operands[1], i64(0))
+        _arrive(emitter, instruction, instruction.operands[0], instruction.operands[1], i64(0))
         emitter.wait(ARRIVE)
     elif "sync" in words:
         _sync(emitter, instruction)
@@ -44,7 +47,7 @@ def _sync(emitter: Services, instruction: Instruction) -> None:
     if count is None and isinstance(number, Integer):
         emitter.wait(PLAIN_BARRIER + number.value)
         return
-    _say(emitter, instruction, number, count, i64(0))
+    _arrive(emitter, instruction, number, count, i64(0))
     emitter.wait(BARRIER)
 
 
@@ -56,7 +59,9 @@ def _cluster(emitter: Services, instruction: Instruction) -> None:
         emitter.wait(PLAIN_BARRIER + BARRIERS - 1)
 
 
-def _say(emitter: Services, instruction: Instruction, number: Operand, count: Operand | None, vote: ir.Value) -> None:
+def _arrive(
+    emitter: Services, instruction: Instruction, number: Operand, count: Operand | None, vote: ir.Value
+) -> None:
     b = emitter.builder
     which = b.zext(emitter.read(number, "u32"), I64)
     many = i64(0) if count is None else b.zext(emitter.read(count, "u32"), I64)
@@ -75,7 +80,7 @@ def _reduction(emitter: Services, instruction: Instruction) -> None:
     b = emitter.builder
     target, number, *rest = instruction.operands
     count = rest[0] if len(rest) == 2 else None
-    _say(emitter, instruction, number, count, b.zext(emitter.read(rest[-1], "pred"), I64))
+    _arrive(emitter, instruction, number, count, b.zext(emitter.read(rest[-1], "pred"), I64))
     emitter.wait(BARRIER)
     b = emitter.builder
     votes, all_ = received(emitter, "ballot"), received(emitter, "group")

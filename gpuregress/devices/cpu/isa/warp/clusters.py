@@ -1,7 +1,7 @@
-"""Blocks in clusters: who they are, each other's shared memory, and their barrier.
+"""Clusters of blocks: special registers, distributed shared memory, cluster barrier.
 
-In the window of shared memory the blocks of a cluster lie side by side, each 2^26 bytes from the one before, so that an
-address says whose memory it is. PTX ISA manual, 9.7.9.23 "mapa", 9.7.9.24 "getctarank", 9.7.13.4 "barrier.cluster".
+In the window of shared memory the blocks of a cluster lie side by side, 2^26 bytes apart, so that an address
+determines its block. PTX ISA manual, 9.7.9.23 "mapa", 9.7.9.24 "getctarank", 9.7.13.4 "barrier.cluster".
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _is_explicit(emitter: Services) -> bool:
 
 
 def _side(emitter: Services, axis: str) -> ir.Value:
-    """Blocks of a cluster along an axis; a called function may serve several kernels, and asks the machine."""
+    """Blocks of a cluster along an axis; a called function, which may serve several kernels, loads it at run time."""
     if emitter.function.is_entry or not emitter.view.clustered:
         return i32(cluster_size(emitter.function)["xyz".index(axis)])
     return dimension(emitter.view, f"cluster_{axis}")
@@ -76,13 +76,13 @@ def own_rank(emitter: Services) -> ir.Value:
 
 
 def rank_of(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
-    """The rank of the block whose shared memory an address is in: of the address's own type."""
+    """The rank of the block whose shared memory holds an address, in the address's type."""
     number = b.lshr(address, ir.Constant(address.type, layout.CLUSTER_SHIFT))
     return b.and_(number, ir.Constant(address.type, _RANK_BITS))
 
 
 def _mapa(emitter: Services, instruction: Instruction) -> None:
-    """The same place in another block's memory; where there is no such block the first access says so."""
+    """Map an address to another block's shared memory; an access faults if there is no such block."""
     target, source, rank = instruction.operands
     type_name = instruction.modifiers[-1]
     address = emitter.read(source, type_name)
@@ -90,7 +90,7 @@ def _mapa(emitter: Services, instruction: Instruction) -> None:
 
 
 def moved_to(b: ir.IRBuilder, address: ir.Value, rank: ir.Value) -> ir.Value:
-    """The same place in the shared memory of the block of a rank (i32): of the address's own type."""
+    """An address mapped to the shared memory of the block with a rank (i32), in the address's type."""
     type_, most = address.type, i32(_RANK_BITS)
     rank = b.select(b.icmp_unsigned("<", rank, most), rank, most)
     moved = b.shl(rank if type_ == I32 else b.zext(rank, type_), ir.Constant(type_, layout.CLUSTER_SHIFT))
@@ -108,13 +108,13 @@ def _getctarank(emitter: Services, instruction: Instruction) -> None:
 
 
 def arrive(emitter: Services, instruction: Instruction) -> None:
-    """Says that the thread has come; it must not have said so since it waited."""
+    """Lower an arrival at the cluster barrier; a second one before a wait is a fault."""
     _check(emitter, instruction, emitter.exits.fetch(emitter, "cluster"), expected=0)
     _step(emitter)
 
 
 def wait(emitter: Services, instruction: Instruction) -> None:
-    """Waits until all threads of the cluster have come; the thread itself must have said so."""
+    """Lower a wait for all threads of the cluster; a wait without an arrival is a fault."""
     _check(emitter, instruction, emitter.exits.fetch(emitter, "cluster"), expected=1)
     emitter.wait(CLUSTER)
     _step(emitter)

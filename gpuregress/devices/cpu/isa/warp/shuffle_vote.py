@@ -1,7 +1,9 @@
-"""Warp operations: shfl, vote, match, redux, activemask, elect. PTX ISA manual, 9.7.9.6 and 9.7.13.
+"""Warp shuffles, votes and reductions: shfl, vote, match, redux, activemask, elect.
 
-A lane posts its value and waits; the scheduler lets a group of lanes go on together; each then works out its own result
-from what the group posted. Lanes that have exited are not waited for, as the manual says of each of these operations.
+A lane posts its value and waits; the scheduler releases a group of lanes together; each then computes its own result
+from the posted values. Lanes that have exited are not waited for, as the manual defines.
+
+PTX ISA manual, 9.7.9.6 and 9.7.13.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def _shfl(emitter: Services, instruction: Instruction) -> None:
 
 
 def _source_lane(emitter: Services, mode: str, by: ir.Value, clamp: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The lane to read, and whether it is in range: the manual's pseudocode for shfl."""
+    """The source lane of a shuffle and whether it is in range, by the manual's pseudocode."""
     b = emitter.builder
     own = lane(b, emitter.view, emitter.thread)
     bound, segment = b.and_(clamp, i32(31)), b.and_(b.lshr(clamp, i32(8)), i32(31))
@@ -69,7 +71,7 @@ def _source_lane(emitter: Services, mode: str, by: ir.Value, clamp: ir.Value) ->
 
 
 def _count_inactive(emitter: Services, source: ir.Value) -> None:
-    """Counts reads of lanes that take no part: hardware leaves the value open."""
+    """Count reads of inactive lanes, whose value is undefined on hardware."""
     b = emitter.builder
     group = received(emitter, "group")
     missing = b.xor(b.and_(b.lshr(group, source), i32(1)), i32(1))
@@ -121,13 +123,13 @@ def _equal_lanes(emitter: Services) -> ir.Value:
     b = emitter.builder
     group = received(emitter, "group")
     own = from_lane(emitter, lane(b, emitter.view, emitter.thread))
-    found = Cell(b, i32(0))
+    equal = Cell(b, i32(0))
     with counted(b, i32(32)) as other:
         inside = b.trunc(b.lshr(group, other), I1)
         with b.if_then(inside):
             same = b.icmp_unsigned("==", from_lane(emitter, other), own)
-            found.set_bits(b.select(same, b.shl(i32(1), other), i32(0)))
-    return found.get()
+            equal.set_bits(b.select(same, b.shl(i32(1), other), i32(0)))
+    return equal.get()
 
 
 def _redux(emitter: Services, instruction: Instruction) -> None:
