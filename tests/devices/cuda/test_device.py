@@ -2,100 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpuregress import toolchain
-from gpuregress.devices.cuda import canary, card, cooperative, driver, hold, nvml, redzone
+from gpuregress.devices.cuda import canary, cooperative, hold, redzone
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, KernelFault
-from gpuregress.records import Entry, Parameter, Program
-from tests.devices.cuda.fake_api import Error, FakeApi, Fault, pointer
-
-POINTER = Parameter(8, 8, "pointer")
-
-
-def _write(offset: int, count: int) -> object:
-    def kernel(api: FakeApi, packed: bytes) -> None:
-        start = pointer(packed) + offset
-        api.memory[start : start + count] = 255
-
-    return kernel
-
-
-def _illegal(api: FakeApi, packed: bytes) -> None:
-    raise Fault("an illegal memory access was encountered")
-
-
-def _assert(api: FakeApi, packed: bytes) -> None:
-    os.write(2, b"k.cu:7: void k(int*): block: [0,0,0], thread: [3,0,0] Assertion `x` failed.\nmore\n")
-    raise Fault("device-side assert triggered")
-
-
-def _refused(api: FakeApi, packed: bytes) -> None:
-    raise Error("cuLaunchKernel failed: too many resources requested for launch")
-
-
-def _canary(api: FakeApi, packed: bytes) -> None:
-    api.memcpy_htod(pointer(packed), canary.expected())
-
-
-def _speak(api: FakeApi, packed: bytes) -> None:
-    os.write(1, b"spoken\n")
-
-
-KERNELS = {
-    "fill": _write(0, 400),
-    "past": _write(400, 4),
-    "before": _write(-8, 3),
-    "illegal": _illegal,
-    "asserts": _assert,
-    "refused": _refused,
-    "speak": _speak,
-    canary.KERNEL: _canary,
-    hold.KERNEL: lambda _api, _packed: None,
-}
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
-    fake = FakeApi(KERNELS)  # type: ignore[arg-type] # functions of the right shape
-    monkeypatch.setattr(driver, "api", lambda: fake)
-    monkeypatch.setattr(card, "_release", lambda: "")  # a host with a GPU has its own
-    monkeypatch.setattr(nvml, "cards", lambda _bus: ({"uuid": "GPU-1", "driver": "580.1"},))
-    monkeypatch.setattr(toolchain, "resources", lambda _program: {"fill": {"spill": 12}})
-    return fake
-
-
-@pytest.fixture
-def device(api: FakeApi) -> Iterator[CudaDevice]:
-    with CudaDevice(0) as opened:
-        yield opened
-
-
-@pytest.fixture
-def module(device: CudaDevice, tmp_path: Path) -> CudaModule:
-    ptx = tmp_path / "k.ptx"
-    ptx.write_text("// no kernel that waits for its grid, none that traps\n")
-    return device.load(_program(tmp_path, str(ptx)))
-
-
-def _program(folder: Path, ptx: str) -> Program:
-    cubin = folder / "k.cubin"
-    cubin.write_bytes(b"an image with vprintf in it")
-    entries = {name: Entry(name, (POINTER,)) for name in KERNELS}
-    return Program("key", ptx, str(cubin), entries, {}, "none", (), "sm_90")
-
-
-def _launch(device: CudaDevice, module: CudaModule, kernel: str, shared: int = 0) -> str:
-    memory = device.allocate("y", 400, itemsize=4)
-    report = device.launch(module, kernel, (1, 1, 1), (32, 1, 1), shared, (memory.address.to_bytes(8, "little"),))
-    return report.output
+from gpuregress.records import Program
+from tests.devices.cuda.fake_api import FakeApi, pointer
+from tests.devices.cuda.fake_card import KERNELS, launch, program_in
 
 
 def test_it_describes_the_card(device: CudaDevice) -> None:
@@ -121,26 +39,26 @@ def test_a_buffer_is_written_and_its_zones_are_whole(device: CudaDevice, module:
 )
 def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, kernel: str, message: str) -> None:
     with pytest.raises(KernelFault) as caught:
-        _launch(device, module, kernel)
+        launch(device, module, kernel)
     assert caught.value.kind == "red-zone"
     assert str(caught.value) == message
     assert not caught.value.sticky
-    _launch(device, module, "fill")
+    launch(device, module, "fill")
 
 
 def test_exact_timing_queues_behind_a_busy_card(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
     with device.timed_exactly():
-        _launch(device, module, "fill")
+        launch(device, module, "fill")
     assert api.queued == [hold.KERNEL, "event", "fill", "event"]
-    _launch(device, module, "fill")
+    launch(device, module, "fill")
     assert api.queued[4:] == ["event", "fill", "event"]
     with device.timed_exactly(), pytest.raises(KernelFault):
-        _launch(device, module, "illegal")
+        launch(device, module, "illegal")
 
 
 def test_a_sticky_fault_ends_the_use_of_the_device(api: FakeApi, module: CudaModule, device: CudaDevice) -> None:
     with pytest.raises(KernelFault) as caught:
-        _launch(device, module, "illegal")
+        launch(device, module, "illegal")
     assert caught.value.kind == "illegal-access"
     assert caught.value.sticky
     assert device.info.extra["sticky"] == "yes"
@@ -161,54 +79,35 @@ def test_a_dead_context_is_popped_without_a_word(
     assert capfd.readouterr().err == ""
 
 
-def test_a_card_that_a_worker_is_just_leaving_is_waited_for(api: FakeApi) -> None:
-    busy = Error("cuDevicePrimaryCtxRetain failed: CUDA-capable device(s) is/are busy or unavailable")
-    answers: list[object] = [busy, busy, "context"]
-
-    def make() -> object:
-        answer = answers.pop(0)
-        if isinstance(answer, Error):
-            raise answer
-        return answer
-
-    assert driver.patiently(make) == "context"
-    answers[:] = [busy, "context"]
-    with pytest.raises(Error, match="busy"):
-        driver.patiently(make, seconds=0.0)
-    answers[:] = [Error("out of memory"), "context"]
-    with pytest.raises(Error, match="out of memory"):
-        driver.patiently(make)
-
-
 def test_an_assert_tells_its_file_and_line(device: CudaDevice, module: CudaModule) -> None:
     with pytest.raises(KernelFault, match=r"^k\.cu:7: void k.*Assertion `x` failed\.$") as caught:
-        _launch(device, module, "asserts")
+        launch(device, module, "asserts")
     assert caught.value.kind == "assert"
     assert caught.value.details[0] == "more"
 
 
 def test_a_refusal_is_not_sticky(device: CudaDevice, module: CudaModule) -> None:
     with pytest.raises(KernelFault, match="too many resources") as caught:
-        _launch(device, module, "refused")
+        launch(device, module, "refused")
     assert caught.value.kind == "launch"
     assert not caught.value.sticky
-    _launch(device, module, "fill")
+    launch(device, module, "fill")
 
 
 def test_what_a_kernel_prints_is_kept(
     device: CudaDevice, module: CudaModule, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert _launch(device, module, "speak") == "spoken\n"
+    assert launch(device, module, "speak") == "spoken\n"
     assert capfd.readouterr().out == ""
 
 
 def test_shared_memory_over_48_kib_is_opted_into(
     api: FakeApi, device: CudaDevice, module: CudaModule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _launch(device, module, "fill", shared=48 * 1024)
+    launch(device, module, "fill", shared=48 * 1024)
     assert api.attributes_set == []
     monkeypatch.setitem(device._info.limits, "max_shared_optin", 100_000)
-    _launch(device, module, "fill", shared=60_000)
+    launch(device, module, "fill", shared=60_000)
     assert api.attributes_set == [("dynamic shared", 60_000)]
 
 
@@ -219,15 +118,9 @@ def test_memory_is_checked_before_it_is_asked_for(api: FakeApi, device: CudaDevi
 
 
 def test_buffers_are_freed_at_the_end_of_a_case(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
-    _launch(device, module, "fill")
+    launch(device, module, "fill")
     device.free_all()
     assert len(api.freed) == 1
-
-
-def test_a_program_ends_with_its_case(device: CudaDevice, module: CudaModule) -> None:
-    device.free_all()
-    with pytest.raises(DeviceError, match="was unloaded at the end of its case"):
-        _launch(device, module, "fill")
 
 
 def test_a_large_read_comes_in_pieces(device: CudaDevice) -> None:
@@ -236,19 +129,6 @@ def test_a_large_read_comes_in_pieces(device: CudaDevice) -> None:
     memory.write(data)
     assert np.array_equal(memory.read(), data)
     assert [piece.size for piece in memory.read_pieces(5)] == [16 << 20, 16 << 20, 1 << 20]
-
-
-def test_spills_come_from_the_assembler(module: CudaModule) -> None:
-    assert module.kernel("fill").spill == 12
-    assert module.kernel("past").spill == 0
-
-
-def test_names_that_are_not_there(device: CudaDevice, module: CudaModule) -> None:
-    with pytest.raises(DeviceError, match="no kernel nothing in this program; there are: fill"):
-        module.kernel("nothing")
-    with pytest.raises(DeviceError, match="no variable nowhere"):
-        module.symbol("nowhere")
-    assert module.symbol("taps").size == 16
 
 
 def test_the_wrong_number_of_arguments(device: CudaDevice, module: CudaModule) -> None:
@@ -311,7 +191,7 @@ def test_a_cubin_may_wait_for_its_grid_wherever_the_grid_fits(
     monkeypatch.setattr(cooperative.CooperativeProgram, "__init__", lambda *_arguments: None)
     monkeypatch.setattr(cooperative.CooperativeProgram, "get_function", lambda *_arguments: _WaitingFunction(said))
     monkeypatch.setattr(cooperative.CooperativeProgram, "unload", lambda _self: None)
-    module = device.load(_program(tmp_path, ""))
+    module = device.load(program_in(tmp_path, ""))
     memory = device.allocate("y", 400)
     grid = (4 * device.info.limits["multiprocessors"] + too_many, 1, 1)
     kernel = next(iter(KERNELS))

@@ -4,8 +4,7 @@ import importlib.util
 
 import pytest
 
-from gpuregress.devices.cuda import canary, hold, host, nvml
-from gpuregress.toolchain import link, ptx_declarations
+from gpuregress.devices.cuda import host, nvml
 
 
 def _with(monkeypatch: pytest.MonkeyPatch, status: int | None, count: int = 0) -> None:
@@ -65,26 +64,6 @@ def test_no_pycuda_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
     assert host.usable_gpus() == 4
     assert "no NVIDIA driver" in host.explain_import(ImportError("libcuda.so.1: cannot open shared object file"))
-
-
-@pytest.mark.parametrize(
-    ("mask", "words"), [(0, "none"), (0x1, "idle"), (0x44, "power cap, hardware thermal slowdown"), (0x1000, "0x1000")]
-)
-def test_throttle_reasons(mask: int, words: str) -> None:
-    assert nvml.throttle_reasons(mask) == words
-
-
-def test_the_kernel_that_holds_the_card_assembles() -> None:
-    (entry,) = ptx_declarations.parse(hold.PTX).entries.values()
-    assert entry.mangled == hold.KERNEL
-    assert sum(parameter.size for parameter in entry.parameters) == len(hold.ARGUMENTS)
-    assert link.link(hold.PTX, "sm_90", "hold.ptx").cubin[:4] == b"\x7fELF"
-
-
-def test_the_canary_assembles() -> None:
-    assert list(ptx_declarations.parse(canary.PTX).entries) == [canary.KERNEL]
-    assert link.link(canary.PTX, "sm_90", "canary.ptx").cubin[:4] == b"\x7fELF"
-    assert canary.expected().size == 4 * canary.THREADS
 
 
 def test_the_visible_cards() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 from gpuregress.devices.cpu.builder.context import LAYOUT, Slots
 from gpuregress.devices.cpu.builder.types import F64, I1, I32, I64
 from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, FIXED_BYTES, ROWS
@@ -10,7 +12,7 @@ def test_each_register_has_a_row_of_its_own_behind_the_fixed_ones() -> None:
     slots = Slots()
     offsets = [(slots.offset(name, type_), size) for name, type_, size in (("a", I1, 1), ("b", F64, 8), ("c", I32, 4))]
     assert offsets[0][0] >= FIXED_BYTES
-    for (first, size), (following, _) in zip(offsets, offsets[1:], strict=False):
+    for (first, size), (following, _) in pairwise(offsets):
         assert first + size * ROW <= following
     assert slots.offset("b", F64) == offsets[1][0]
     assert slots.size >= offsets[2][0] + 4 * ROW

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import Instruction
 from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
@@ -31,3 +34,36 @@ def test_groups_of_two_warps_add_up_what_their_threads_hold(tmp_path: Path) -> N
     data, out = run.put("in", values), run.put("out", np.zeros(12, np.int32))
     run.launch("sums", 3, 256, data, out)
     assert ints(out) == values.reshape(12, 64).sum(axis=1).tolist()
+
+
+PTX = """.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 tail[];
+.shared .align 4 .b8 box[40];
+.func helper() { .shared .align 4 .b8 box[8]; ret; }
+.visible .entry k() { .shared .align 4 .b8 own[12]; ret; }
+"""
+
+
+def test_shared_variables_have_ranges_of_their_own() -> None:
+    unit = Unit(parse(PTX), None)
+    assert unit.shared_key("helper", "box") == ("helper", "box")
+    assert unit.shared_key("k", "box") == ("", "box")
+    assert unit.shared_key("k", "other") is None
+    ranges = unit.shared_ranges()
+    assert sorted(size for _, size in ranges) == [8, 12, 40]
+    assert unit.shared_starts["", "tail"] == unit.dynamic_start >= max(start + size for start, size in ranges)
+
+
+def test_an_equal_site_has_the_same_number() -> None:
+    unit = Unit(parse(PTX), None)
+    first, second = (Instruction("bar", ("sync",), (), None, line, None) for line in (7, 8))
+    assert [unit.site(first), unit.site(second), unit.site(first), unit.site(first, "read")] == [0, 1, 0, 2]
+    assert [site.where for site in unit.sites] == ["PTX line 7", "PTX line 8", "PTX line 7"]
+
+
+def test_functions_have_addresses_and_tables_numbers() -> None:
+    unit = Unit(parse(PTX), None)
+    assert unit.function_address("helper") != unit.function_address("k")
+    assert [unit.table_number(name) for name in ("ex2", "rcp_0", "ex2")] == [0, 1, 0]

@@ -315,22 +315,6 @@ def test_after_an_interrupt_no_part_runs_on() -> None:
     assert ended == [ctypes.addressof(machines[1])]
 
 
-def test_cores_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cores.VARIABLE, "5")
-    assert cores.for_one_launch() == 5
-    monkeypatch.setenv(cores.VARIABLE, "many")
-    assert cores.for_one_launch() == cores.available()
-
-
-def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(cores.VARIABLE, raising=False)
-    monkeypatch.setattr(cores, "available", lambda: 8)
-    assert cores.share(3) == {cores.VARIABLE: "2"}
-    assert cores.share(20) == {cores.VARIABLE: "1"}
-    monkeypatch.setenv(cores.VARIABLE, "4")
-    assert cores.share(3) == {}
-
-
 def test_a_launch_that_is_not_large_is_cut_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Dim3] = []
 

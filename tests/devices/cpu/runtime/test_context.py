@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 from gpuregress.devices.cpu.runtime.context import AREA, CLUSTER_BYTES, FIXED_BYTES, ROWS
 from gpuregress.devices.cpu.runtime.layout import BARRIERS, MAX_THREADS, ROW
 
@@ -12,7 +14,7 @@ def test_rows_do_not_overlap() -> None:
         (first, first + (AREA * MAX_THREADS // 32 if name == "area" else size * lengths[name]))
         for name, (first, size) in ROWS.items()
     )
-    for (_, end), (following, _) in zip(ranges, ranges[1:], strict=False):
+    for (_, end), (following, _) in pairwise(ranges):
         assert end <= following
     assert ranges[-1][1] <= CLUSTER_BYTES
     assert all(first + size <= FIXED_BYTES for name, (first, size) in ROWS.items() if name not in ("cluster", "phase"))

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder import lane_mailbox
+from gpuregress.devices.cpu.builder.structured import i32, i64
+from tests.devices.cpu.builder.functions import call
+
+
+class _Emitter:
+    """An emitter whose exits keep the rows of one thread."""
+
+    def __init__(self, builder: ir.IRBuilder) -> None:
+        self.builder, self.exits, self.rows = builder, self, dict[str, ir.Value]()
+
+    def store(self, _: object, name: str, value: ir.Value) -> None:
+        self.rows[name] = value
+
+    def fetch(self, _: object, name: str) -> ir.Value:
+        return self.rows[name]
+
+    def fetch_lane(self, _: object, lane: ir.Value) -> ir.Value:
+        return self.builder.add(self.rows["post"], self.builder.zext(lane, ir.IntType(64)))
+
+
+def test_the_key_holds_the_operation_and_its_lanes() -> None:
+    def build(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+        emitter: Any = _Emitter(b)
+        lane_mailbox.post(emitter, 5, b.trunc(arguments[0], ir.IntType(32)), i64(7))
+        assert list(emitter.rows) == ["key", "post"]
+        return emitter.rows["key"]
+
+    assert call(build, 0xFFFF) == 5 << 32 | 0xFFFF
+
+
+def test_a_value_is_read_from_a_lane_and_an_answer_from_a_row() -> None:
+    def build(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+        emitter: Any = _Emitter(b)
+        lane_mailbox.post(emitter, 1, i32(-1), arguments[0])
+        emitter.rows["group"] = i64(100)
+        return b.add(lane_mailbox.from_lane(emitter, i32(3)), lane_mailbox.received(emitter, "group"))
+
+    assert call(build, 40) == 143

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
+
+PTX = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n)
+{
+  .reg .b32 %t, %i, %n, %m, %loaded, %twice; .reg .b64 %a, %w, %p; .reg .pred %q;
+  ld.param.u64 %a, [a];
+  ld.param.u32 %n, [n];
+  mov.u32 %t, %tid.x;
+  mad.lo.u32 %i, %n, 4, %t;
+  cvt.u64.u32 %w, %i;
+  add.u64 %p, %a, %w;
+  ld.global.u32 %loaded, [%p];
+  add.u32 %m, %loaded, 1;
+  mov.u32 %twice, 1;
+  mov.u32 %twice, 2;
+  setp.lt.u32 %q, %i, %n;
+  ret;
+}
+"""
+
+
+def test_values_of_parameters_and_coordinates_are_recomputed() -> None:
+    unit = Unit(parse(PTX), None)
+    rematerializer = Rematerializer(Body(unit, unit.functions["k"], "kernel_0").emitter)
+    names = {f"%{name}" for name in ("t", "i", "n", "m", "loaded", "twice", "a", "w", "p")}
+    # Four instructions that depend on the thread are one more than pays.
+    assert {name for name in names if name in rematerializer} == {"%t", "%i", "%n", "%a", "%w"}
+    assert set(rematerializer.all_definitions()) >= {"%t", "%i", "%n", "%a", "%w", "%p"}
+    assert not {"%loaded", "%m", "%twice"} & set(rematerializer.all_definitions())

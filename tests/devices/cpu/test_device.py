@@ -1,0 +1,73 @@
+"""The virtual GPU as a device: programs, memory and textures that are not its own are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress.devices.cpu.device import CpuDevice
+from gpuregress.devices.textures import TextureDescription
+from gpuregress.errors import DeviceError
+from gpuregress.records import Texture
+from tests.devices.cpu.running import Running, ints
+
+SOURCE = """
+__device__ int box[4] = {1, 2, 3, 4};
+extern "C" __global__ void k(int* y) { y[threadIdx.x] = box[threadIdx.x]; }
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Running]:
+    running = Running(tmp_path, SOURCE)
+    yield running
+    running.device.free_all()
+
+
+def test_it_describes_itself(program: Running) -> None:
+    info = program.device.info
+    assert (info.name, info.arch) == ("cpu", "sm_90")
+    assert info is program.device.info
+    assert info.memory > 0
+
+
+def test_a_module_has_kernels_and_variables(program: Running) -> None:
+    assert program.module.kernel("k").max_threads == 1024
+    assert program.module.symbol("box").read().view(np.int32).tolist() == [1, 2, 3, 4]
+    with pytest.raises(DeviceError, match="no kernel other in this program; there are: k"):
+        program.module.kernel("other")
+    with pytest.raises(DeviceError, match="no variable nothing in this program; there are: box"):
+        program.module.symbol("nothing")
+
+
+def test_what_is_another_devices_is_refused(program: Running) -> None:
+    with CpuDevice() as other:
+        with pytest.raises(DeviceError, match="was not loaded onto the cpu device"):
+            other.launch(program.module, "k", (1, 1, 1), (1, 1, 1), 0, ())
+        memory = other.allocate("x", 64)
+        with pytest.raises(DeviceError, match="x is no buffer of the cpu device"):
+            program.device.texture(memory, TextureDescription("float32", 1, (16, 0, 0), Texture()))
+        with pytest.raises(DeviceError, match="x has 64 bytes; its texture has 68"):
+            other.texture(memory, TextureDescription("float32", 1, (17, 0, 0), Texture()))
+
+
+def test_a_program_without_ptx_is_refused(program: Running) -> None:
+    with pytest.raises(DeviceError, match="this program has none"):
+        program.device.load(dataclasses.replace(program.program, ptx=""))
+    with pytest.raises(DeviceError, match="cannot read the compiled program"):
+        program.device.load(dataclasses.replace(program.program, ptx="/nowhere/k.ptx"))
+
+
+def test_each_run_has_an_order_and_gives_the_same_bytes(program: Running) -> None:
+    orders = []
+    for run in range(3):
+        orders.append(program.device.vary(run))
+        program.module = program.device.load(program.program)
+        y = program.put("y", np.zeros(4, np.int32))
+        program.launch("k", 1, 4, y)
+        assert ints(y) == [1, 2, 3, 4]
+    assert orders == ["usual", "blocks and threads reversed", "blocks random:1"]

@@ -1,0 +1,54 @@
+"""A program on the card: its kernels, variables and resources."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from gpuregress.devices.cuda.device import CudaDevice
+from gpuregress.devices.cuda.module import CudaModule
+from gpuregress.devices.limits import of_architecture
+from gpuregress.errors import DeviceError
+from gpuregress.records import SM_90
+from tests.devices.cuda.fake_card import launch, program_in
+
+
+def test_a_program_ends_with_its_case(device: CudaDevice, module: CudaModule) -> None:
+    device.free_all()
+    with pytest.raises(DeviceError, match="was unloaded at the end of its case"):
+        launch(device, module, "fill")
+
+
+def test_spills_come_from_the_assembler(module: CudaModule) -> None:
+    assert module.kernel("fill").spill == 12
+    assert module.kernel("past").spill == 0
+
+
+def test_names_that_are_not_there(device: CudaDevice, module: CudaModule) -> None:
+    with pytest.raises(DeviceError, match="no kernel nothing in this program; there are: fill"):
+        module.kernel("nothing")
+    with pytest.raises(DeviceError, match="no variable nowhere"):
+        module.symbol("nowhere")
+    assert module.symbol("taps").size == 16
+
+
+@pytest.mark.parametrize(("text", "traps"), [("trap;", True), ("ret;", False)])
+def test_a_trap_is_seen_in_the_ptx(device: CudaDevice, tmp_path: Path, text: str, traps: bool) -> None:  # noqa: FBT001 - a row
+    ptx = tmp_path / "t.ptx"
+    ptx.write_text(text)
+    module = device.load(program_in(tmp_path, str(ptx)))
+    assert module.traps is traps
+    assert not module.is_blind
+
+
+def test_occupancy_is_known_where_the_limits_are(
+    device: CudaDevice, module: CudaModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert module.occupancy("fill", (256, 1, 1), 0) == {}
+    limits = of_architecture(SM_90)
+    monkeypatch.setattr(device, "_info", dataclasses.replace(device.info, limits=limits))
+    found = module.occupancy("fill", (256, 1, 1), 100_000)
+    assert found["blocks"] == limits["shared_per_multiprocessor"] // 101_376  # in units of 128 bytes, 1 KiB reserved
+    assert found["occupancy"] == 100 * found["blocks"] * 8 // 64
