@@ -56,32 +56,6 @@ def test_interrupted_in_the_middle(shop: Workshop) -> None:
     assert [case["case"] for case in document["cases"]] == ["scale/n=100"]
 
 
-def test_interrupted_before_anything_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
-    run = subprocess.run(
-        [sys.executable, "-m", "gpuregress", "--help"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (130, "", "gpuregress: interrupted\n")
-
-
-def test_a_module_in_the_users_folder_does_not_stand_in_for_the_real_one(tmp_path: Path) -> None:
-    (tmp_path / "click.py").write_text("raise RuntimeError('the wrong one')\n")
-    run = subprocess.run(
-        [sys.executable, "-m", "gpuregress", "--help"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-
-
 def test_killed_the_log_names_the_launch(shop: Workshop) -> None:
     hanging(shop)
     with start(shop, "run", "--device", "cpu", "--jobs", "1") as run:
@@ -256,13 +230,3 @@ def test_a_disk_that_has_no_room_for_the_journal_hides_no_verdict(shop: Workshop
     assert "nothing of this run can be accepted" in done.stdout
     assert "is as its baseline" not in shop.fails(4, "accept")
     assert "cut short" in shop.call("log").stdout
-
-
-def test_help_is_quick_to_import() -> None:
-    """`--help` loads none of the heavy packages."""
-    code = "import sys; from gpuregress.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-    code += (
-        "print(sorted({'numpy', 'pydantic', 'rich', 'polars', 'yaml', 'llvmlite'} & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
