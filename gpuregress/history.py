@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from gpuregress.errors import StorageError
@@ -115,9 +114,7 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._database.close()
 
     def add(self, summary: RunSummary, kind: Kind = "run") -> None:
@@ -148,20 +145,19 @@ class History:
                 ],
             )
 
-    def results(self, case_glob: str = "*", last: int = 10) -> tuple[PastResult, ...]:
+    def results(self, last: int) -> tuple[PastResult, ...]:
         """The last results of each case, by case, the newest first.
 
         Args:
-            case_glob: which cases, with `*`, `?` and `[…]`.
             last: the number of results of each.
         """
         rows = self._query(
             """SELECT run, kind, started, device, case_name, verdict, reason, revision, took FROM (
                  SELECT *, results.seconds AS took,
                    row_number() OVER (PARTITION BY case_name ORDER BY started DESC, runs.rowid DESC) AS recency
-                 FROM results JOIN runs USING (run) WHERE case_name GLOB ?
+                 FROM results JOIN runs USING (run)
                ) WHERE recency <= ? ORDER BY case_name, recency""",
-            (case_glob, last),
+            (last,),
         )
         return tuple(PastResult(*row) for row in rows)
 

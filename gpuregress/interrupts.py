@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from gpuregress.errors import Interrupted
@@ -36,9 +36,7 @@ class StopSignal:
                     self._before[number] = signal.signal(number, self._handle)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Restore the handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -29,7 +29,7 @@ def test_the_trend_of_a_case(path: Path) -> None:
         for number, status in enumerate(["pass", "differ", "pass"], 1):
             history.add(summary(f"R{number}", {"a/n=1": status, "b": "pass"}))  # type: ignore[dict-item] # words all
     with History(path) as history:
-        found = history.results("a/*", last=2)
+        found = [one for one in history.results(last=2) if one.case == "a/n=1"]
         assert [(r.run, r.case, r.verdict, r.seconds) for r in found] == [
             ("R3", "a/n=1", "pass", 0.5),
             ("R2", "a/n=1", "differ", 0.5),
@@ -42,7 +42,7 @@ def test_a_run_recorded_twice_counts_once(path: Path) -> None:
     with History(path) as history:
         history.add(summary("R1", {"a": "fault", "gone": "pass"}))
         history.add(summary("R1", {"a": "pass"}))
-        assert [(r.case, r.verdict) for r in history.results()] == [("a", "pass")]
+        assert [(r.case, r.verdict) for r in history.results(last=10)] == [("a", "pass")]
 
 
 def test_the_last_runs_and_how_many_cases_had_which_verdict(path: Path) -> None:
@@ -61,7 +61,7 @@ def test_old_runs_are_forgotten(path: Path) -> None:
         for number in range(1, 6):
             history.add(summary(f"R{number}", {"a": "pass"}))
         history.forget(keep=2)
-        assert [r.run for r in history.results()] == ["R5", "R4"]
+        assert [r.run for r in history.results(last=10)] == ["R5", "R4"]
 
 
 @pytest.mark.parametrize("damage", ["text", "cut"])
@@ -73,7 +73,7 @@ def test_a_damaged_file_is_moved_aside(path: Path, damage: str) -> None:
     with History(path) as history:
         assert "was damaged; it is kept as history.sqlite.damaged-1" in history.note
         history.add(summary("R9", {"a": "pass"}))
-        assert len(history.results()) == 1
+        assert len(history.results(last=10)) == 1
     assert path.with_name("history.sqlite.damaged-1").exists()
 
 
@@ -119,7 +119,7 @@ def test_a_locked_history_is_said(path: Path, monkeypatch: pytest.MonkeyPatch, k
 def test_text_that_is_no_utf8_is_kept_visible(path: Path) -> None:
     with History(path) as history:
         history.add(summary("R1", {"\udcff\x1b": "error"}))
-        assert [result.case for result in history.results()] == [r"\xff\x1b"]
+        assert [result.case for result in history.results(last=10)] == [r"\xff\x1b"]
 
 
 WRITER = """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from types import TracebackType
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress.cli import console
 from gpuregress.escapes import one_line, visible
 from gpuregress.report import terminal
-from gpuregress.session.events import Compiling, Event, Judged, Planned, Started
+from gpuregress.session.events import Compiling, Event, Judged, Listener, Planned, Started
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -27,14 +27,6 @@ class PlainProgress:
     def __init__(self, verbosity: int, *, to_stderr: bool) -> None:
         self._verbosity = verbosity
         self._to_stderr = to_stderr
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Do nothing."""
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -76,9 +68,7 @@ class BarProgress:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Remove the bar."""
         self._progress.stop()
 
@@ -104,11 +94,11 @@ class BarProgress:
             self._progress.update(self._task, completed=event.number)
 
 
-def listener(verbosity: int, *, to_stderr: bool = False) -> PlainProgress | BarProgress:
+def listener(verbosity: int, *, to_stderr: bool = False) -> AbstractContextManager[Listener]:
     """The bar on a terminal, else plain lines."""
     if verbosity >= 0 and console.can_animate(sys.stderr if to_stderr else sys.stdout):
         return BarProgress(verbosity, to_stderr=to_stderr)
-    return PlainProgress(verbosity, to_stderr=to_stderr)
+    return nullcontext(PlainProgress(verbosity, to_stderr=to_stderr))
 
 
 def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) -> None:

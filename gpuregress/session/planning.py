@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,15 +41,6 @@ class PlannedRun:
         return len(self.cases) + len(self.broken)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rerun:
-    """The part of a plan that did not pass in the last run."""
-
-    cases: tuple[Case, ...]
-    owed: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def plan_cases(context: RunContext) -> PlannedRun:
     """Plan the cases of the request.
 
@@ -61,16 +53,13 @@ def plan_cases(context: RunContext) -> PlannedRun:
     """
     warnings = overrides.check(context.request, context.devices)
     planned = _plan(context)
-    rerun = _not_passed(context, planned.cases) if context.request.rerun_failed else _Rerun(tuple(planned.cases))
-    cases = overrides.apply(rerun.cases, context.request, context.devices)
-    return PlannedRun(
-        cases,
-        tuple(case for case in cases if context.devices.kind in case.devices),
-        tuple(verdict.broken(job.name, error_lines(context.project, job.errors)) for job in planned.broken),
-        rerun.owed,
-        rerun.notes,
-        (*warnings, *planned.notes),
-    )
+    broken = tuple(verdict.broken(job.name, error_lines(context.project, job.errors)) for job in planned.broken)
+    run = PlannedRun(tuple(planned.cases), (), broken, remarks=(*warnings, *planned.notes))
+    if context.request.rerun_failed:
+        run = _rerun(context, run)
+    cases = overrides.apply(run.cases, context.request, context.devices)
+    runnable = tuple(case for case in cases if context.devices.kind in case.devices)
+    return dataclasses.replace(run, cases=cases, runnable=runnable)
 
 
 def _plan(context: RunContext) -> plan.Plan:
@@ -91,22 +80,22 @@ def _plan(context: RunContext) -> plan.Plan:
         return plan.Plan(())
 
 
-def _not_passed(context: RunContext, cases: Sequence[Case]) -> _Rerun:
-    """The planned cases that did not pass in the last run; the others that did not pass stay owed."""
+def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
+    """Keep the planned cases that did not pass in the last run; the others that did not pass stay owed."""
     last = journal.read(run_folders.find(context.project.runs))
     if last.state == "running":
         raise RunLocked(f"run {last.start.run} is still going on ({last.process}); wait until it ends")
     owed = last.not_passed
-    again = tuple(case for case in cases if case.name in owed or case.job in owed)  # a broken job
+    again = tuple(case for case in planned.cases if case.name in owed or case.job in owed)  # a broken job
     if not again:
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request
     if request.selectors or request.name_glob or request.tags:
-        return _Rerun(again, owed)
-    planned, jobs = {case.name for case in again}, {case.job for case in again}
-    gone = [name for name in owed if name not in planned | jobs]
+        return dataclasses.replace(planned, cases=again, owed=owed)
+    names, jobs = {case.name for case in again}, {case.job for case in again}
+    gone = [name for name in owed if name not in names | jobs]
     notes = tuple(f"{name} did not pass in run {last.start.run}, and is no case any more" for name in gone)
-    return _Rerun(again, tuple(name for name in owed if name in planned), notes)
+    return dataclasses.replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
 
 
 def _nothing_to_rerun(owed: Sequence[str]) -> str:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpuregress.history import Kind
+    from gpuregress.interrupts import StopSignal
     from gpuregress.plan import Plan
-    from gpuregress.records import Program, Source
-
-    Compiler = Callable[[Source], Program]
+    from gpuregress.session.compiler_crew import Crew
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,10 @@ class Machinery:
 
     Attributes:
         command: starts a worker; None: the usual one.
-        compiler: source → program; None: the toolchain's.
+        crew: compiles the sources; None: processes of the toolchain.
         planner: None: `plan.make`.
     """
 
     command: Sequence[str] | None = None
-    compiler: Compiler | None = None
+    crew: Callable[[StopSignal], Crew] | None = None
     planner: Callable[..., Plan] | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from gpuregress.interrupts import StopSignal
 from gpuregress.project import Project
@@ -36,8 +37,8 @@ class RunContext:
     stop: StopSignal
     devices: DeviceSelection
     pool: Pool
-    started: datetime
-    start_s: float
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    start_s: float = field(default_factory=time.perf_counter)
 
     @property
     def started_text(self) -> str:

@@ -6,9 +6,7 @@ Only modules that the start of a worker needs are imported here, because it wait
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,18 +74,8 @@ class Session:
         first, self._first = self._first, None
         command, slots = self._machinery.command, self._devices.slots
         with Pool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
-            context = RunContext(
-                project,
-                self._request,
-                listen,
-                self._machinery,
-                self._stop,
-                self._devices,
-                pool,
-                datetime.now(UTC),
-                time.perf_counter(),
-            )
-            return workflow.execute(context)
+            services = self._machinery, self._stop, self._devices, pool
+            return workflow.execute(RunContext(project, self._request, listen, *services))
 
     def close(self) -> None:
         """End a first worker that no run took."""

@@ -18,6 +18,7 @@ from gpuregress.session import device_slots, session
 from gpuregress.session.request import Machinery, RunRequest
 from gpuregress.workers.process import DeviceSlot
 from tests import fakes
+from tests.session.compilation.crews import in_process
 
 UNINITIALIZED = """\
 ========= COMPUTE-SANITIZER
@@ -46,7 +47,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def run(project: Project, *cases: Case, **request: Any) -> RunSummary:
     machinery = Machinery(
         command=(sys.executable, "-m", "tests.fake_worker"),
-        compiler=lambda _source: fakes.program(),
+        crew=in_process(lambda _source: fakes.program()),
         planner=lambda *_arguments, **_options: Plan(cases, ()),
     )
     return session.run(project, RunRequest(device="cuda", **request), machinery=machinery)

@@ -9,7 +9,7 @@ from gpuregress.operations import build
 from gpuregress.project import find
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
-from gpuregress.session.compilation.crew import Result
+from gpuregress.session.compiler_crew import Result
 from tests import fakes, workshop
 
 

@@ -9,11 +9,12 @@ from gpuregress.records import Case
 from gpuregress.session.request import Machinery
 from tests import fakes
 from tests.session.bench import FAKE, Bench
+from tests.session.compilation.crews import in_process
 
 
 def run(bench: Bench, *cases: Case) -> Calibration:
     bench.cases = cases
-    machinery = Machinery(FAKE, bench.compile, bench.plan)
+    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
     return calibrate.calibrate(bench.project, "fake", repeat=2, devices=["cpu"], machinery=machinery)
 
 

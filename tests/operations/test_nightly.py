@@ -9,11 +9,12 @@ from gpuregress.records import Case, RunSummary
 from gpuregress.session.request import Machinery, RunRequest
 from tests import fakes
 from tests.session.bench import FAKE, Bench
+from tests.session.compilation.crews import in_process
 
 
 def night(bench: Bench, *cases: Case, **request: object) -> RunSummary:
     bench.cases = cases
-    machinery = Machinery(FAKE, bench.compile, bench.plan)
+    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
     return nightly.run(bench.project, RunRequest(device="cpu", jobs=1, **request), machinery)  # type: ignore[arg-type]
 
 

@@ -15,6 +15,7 @@ from gpuregress.session import session
 from gpuregress.session.events import Event
 from gpuregress.session.request import Machinery, RunRequest
 from tests import fakes
+from tests.session.compilation.crews import in_process
 
 FAKE = (sys.executable, "-m", "tests.fake_worker")
 
@@ -32,7 +33,7 @@ class Bench:
             self.project,
             RunRequest(**{"device": "cpu", "jobs": 1, **request}),
             listen=listen,
-            machinery=Machinery(FAKE, self.compile, self.plan),
+            machinery=Machinery(FAKE, in_process(self.compile), self.plan),
         )
 
     def plan(self, project: Project, selectors: Sequence[str], **options: Any) -> Plan:

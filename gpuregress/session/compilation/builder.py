@@ -14,7 +14,7 @@ from pathlib import Path
 from gpuregress import toolchain
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Case, Program, Source, to_json
-from gpuregress.session.compilation.crew import Crew, InProcessCrew, Result, process_count
+from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Compiling, Listener
 from gpuregress.session.run_context import RunContext
 from gpuregress.workers.compiler_pool import Compilers
@@ -108,9 +108,8 @@ def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
     Raises:
         StorageError: others may write the cache.
     """
-    compiler = context.machinery.compiler
-    if compiler is not None:
-        yield ProgramBuilder(InProcessCrew(compiler, context.stop.check), context.listen)
+    if context.machinery.crew is not None:
+        yield ProgramBuilder(context.machinery.crew(context.stop), context.listen)
         return
     toolchain.check_folder()
     with Compilers(process_count(), context.stop) as crew:

@@ -12,7 +12,7 @@ from gpuregress.errors import GpuregressError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Program, Source
 from gpuregress.session.compilation.builder import Built, ProgramBuilder, find_or_submit
-from gpuregress.session.compilation.crew import Result, process_count
+from gpuregress.session.compiler_crew import Result, process_count
 from gpuregress.workers.compiler_pool import Compilers
 
 

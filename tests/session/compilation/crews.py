@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from gpuregress.errors import CompileError, GpuregressError
+from gpuregress.interrupts import StopSignal
 from gpuregress.records import Argument, Case, Program, Source
-from gpuregress.session.compilation.crew import Result
+from gpuregress.session.compiler_crew import Result
 from tests import fakes
 
 
@@ -60,3 +62,51 @@ class SlowCrew:
     def collect(self) -> list[tuple[str, Result]]:
         done, self.done = self.done, []
         return done
+
+
+Compiler = Callable[[Source], Program]
+
+
+class InProcessCrew:
+    """A crew that compiles in this process, as soon as a source is submitted.
+
+    Args:
+        compiler: source → program.
+        check: called before each compilation; raises to stop.
+    """
+
+    count = 1
+    under_way = 0
+    deadline = None
+
+    def __init__(self, compiler: Compiler, check: Callable[[], None] = lambda: None) -> None:
+        self._compiler, self._check = compiler, check
+        self._done: list[tuple[str, Result]] = []
+
+    def fileno(self) -> int:
+        """There is nothing to wait for."""
+        return -1
+
+    def submit(self, key: str, source: Source) -> None:
+        """Compile."""
+        self._check()
+        try:
+            self._done.append((key, self._compiler(source)))
+        except GpuregressError as error:
+            self._done.append((key, error))
+
+    def dismiss(self) -> None:
+        """Do nothing."""
+
+    def wait(self) -> None:
+        """Do nothing."""
+
+    def collect(self) -> list[tuple[str, Result]]:
+        """The results since the last call."""
+        done, self._done = self._done, []
+        return done
+
+
+def in_process(compiler: Compiler) -> Callable[[StopSignal], InProcessCrew]:
+    """The crew of a run that compiles in this process."""
+    return lambda stop: InProcessCrew(compiler, stop.check)

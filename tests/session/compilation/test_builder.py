@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 from gpuregress.records import Case, Program, Source
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
-from gpuregress.session.compilation.crew import InProcessCrew
 from gpuregress.session.events import Compiling, Event
 from tests import fakes
-from tests.session.compilation.crews import SlowCrew, case_of, compiler
+from tests.session.compilation.crews import InProcessCrew, SlowCrew, case_of, compiler
 
 
 def build(

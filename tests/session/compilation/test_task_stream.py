@@ -6,11 +6,11 @@ from pathlib import Path
 from gpuregress.errors import JobErrors
 from gpuregress.records import Case
 from gpuregress.session.compilation.builder import CasePrograms, ProgramBuilder
-from gpuregress.session.compilation.crew import Crew, InProcessCrew
 from gpuregress.session.compilation.task_stream import TaskStream
+from gpuregress.session.compiler_crew import Crew
 from gpuregress.workers.pool import CaseNotCompiled
 from gpuregress.workers.task import Task
-from tests.session.compilation.crews import SlowCrew, case_of, compiler, wrong
+from tests.session.compilation.crews import InProcessCrew, SlowCrew, case_of, compiler, wrong
 
 
 def stream_of(crew: Crew, cases: list[Case]) -> TaskStream:

@@ -5,9 +5,8 @@ import pytest
 from gpuregress.errors import Interrupted
 from gpuregress.records import Program, Source
 from gpuregress.session.compilation.builder import ProgramBuilder
-from gpuregress.session.compilation.crew import InProcessCrew
 from tests import fakes
-from tests.session.compilation.crews import case_of
+from tests.session.compilation.crews import InProcessCrew, case_of
 
 
 def test_an_interrupt_leaves_the_rest_uncompiled() -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gpuregress.errors import GpuregressError
 from gpuregress.records import Program, Source
-
-if TYPE_CHECKING:
-    from gpuregress.session.request import Compiler
 
 Result = Program | GpuregressError
 _MOST_PROCESSES = 8
@@ -44,46 +40,6 @@ class Crew(Protocol):
 
     def collect(self) -> list[tuple[str, Result]]:
         """The results since the last call."""
-
-
-class InProcessCrew:
-    """A crew that compiles in this process, as soon as a source is submitted.
-
-    Args:
-        compiler: source → program.
-        check: called before each compilation; raises to stop.
-    """
-
-    count = 1
-    under_way = 0
-    deadline = None
-
-    def __init__(self, compiler: Compiler, check: Callable[[], None] = lambda: None) -> None:
-        self._compiler, self._check = compiler, check
-        self._done: list[tuple[str, Result]] = []
-
-    def fileno(self) -> int:
-        """There is nothing to wait for."""
-        return -1
-
-    def submit(self, key: str, source: Source) -> None:
-        """Compile."""
-        self._check()
-        try:
-            self._done.append((key, self._compiler(source)))
-        except GpuregressError as error:
-            self._done.append((key, error))
-
-    def dismiss(self) -> None:
-        """Do nothing."""
-
-    def wait(self) -> None:
-        """Do nothing."""
-
-    def collect(self) -> list[tuple[str, Result]]:
-        """The results since the last call."""
-        done, self._done = self._done, []
-        return done
 
 
 def process_count() -> int:
