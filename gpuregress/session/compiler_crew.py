@@ -14,7 +14,7 @@ _MOST_PROCESSES = 8
 
 
 class Crew(Protocol):
-    """Compiles sources; `workers.compilers.Compilers`, except in tests."""
+    """Compiles sources; `workers.compiler_pool.CompilerPool`, except in tests."""
 
     count: int
 
