@@ -74,7 +74,7 @@ def load(path: str) -> UserFunction:
     try:
         module = namespace.module(file)
     except Exception as wrong:
-        raise UserModuleError(f"{file} cannot be imported: {said_of(wrong, file)}") from wrong
+        raise UserModuleError(f"{file} cannot be imported: {describe_error(wrong, file)}") from wrong
     function = getattr(module, name, None)
     if not callable(function):
         known = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
@@ -82,7 +82,7 @@ def load(path: str) -> UserFunction:
     return UserFunction(namespace, function)
 
 
-def said_of(wrong: BaseException, file: str = "") -> str:
+def describe_error(wrong: BaseException, file: str = "") -> str:
     """An exception of the user's code in one line, with the last line of their file that it passed.
 
     Args:
@@ -196,10 +196,10 @@ class _Namespace:
 def _stamp(path: str) -> tuple[int, int]:
     """Return the modification time in nanoseconds and the size of a file."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 @functools.lru_cache(maxsize=256)
@@ -262,15 +262,15 @@ _INSTALLED = ("site-packages", "dist-packages")
 @functools.cache
 def _installed_folders() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    found = {sysconfig.get_path(name) for name in names} | {str(Path(__file__).parent)}
-    return tuple(f"{folder}{os.sep}" for folder in found if folder)
+    folders = {sysconfig.get_path(name) for name in names} | {str(Path(__file__).parent)}
+    return tuple(f"{folder}{os.sep}" for folder in folders if folder)
 
 
 def _is_installed(module: ModuleType) -> bool:
     """Tell whether a module is Python's own, this package's, built in or installed."""
-    places = [getattr(module, "__file__", None) or "", *_places(module)]
-    theirs = [place for place in places if place]
-    return all(place.startswith(_installed_folders()) or _has_installed_part(place) for place in theirs)
+    paths = [getattr(module, "__file__", None) or "", *_places(module)]
+    known = [path for path in paths if path]
+    return all(path.startswith(_installed_folders()) or _has_installed_part(path) for path in known)
 
 
 def _places(module: ModuleType) -> list[str]:
@@ -280,5 +280,5 @@ def _places(module: ModuleType) -> list[str]:
         return []
 
 
-def _has_installed_part(place: str) -> bool:
-    return any(part in _INSTALLED for part in Path(place).parts)
+def _has_installed_part(path: str) -> bool:
+    return any(part in _INSTALLED for part in Path(path).parts)

@@ -123,7 +123,7 @@ def test_what_is_no_exception_is_said_as_one(tmp_path: Path, raised: str) -> Non
     name = "Mine" if "Mine" in raised else raised.partition("(")[0]
     with pytest.raises(UserCodeExit) as caught:
         call(tmp_path)
-    assert usermodules.said_of(caught.value, f"{tmp_path}/r.py") == f"{name}: why (line 2 of r.py)"
+    assert usermodules.describe_error(caught.value, f"{tmp_path}/r.py") == f"{name}: why (line 2 of r.py)"
     with pytest.raises(UserModuleError, match=f"cannot be imported: {name}: why"):
         call(tmp_path, "s.py:f")
 
@@ -191,7 +191,7 @@ def test_an_error_names_the_users_line_and_none_of_ours(tmp_path: Path) -> None:
     write(tmp_path, r="def f(x):\n    return 1 / x")
     with pytest.raises(ZeroDivisionError) as raised:
         call(tmp_path, "r.py:f", 0)
-    assert usermodules.said_of(raised.value) == "ZeroDivisionError: division by zero (line 2 of r.py)"
+    assert usermodules.describe_error(raised.value) == "ZeroDivisionError: division by zero (line 2 of r.py)"
     with pytest.raises(TypeError) as wrong:
         call(tmp_path)
-    assert "usermodules" not in usermodules.said_of(wrong.value)
+    assert "usermodules" not in usermodules.describe_error(wrong.value)

@@ -164,7 +164,7 @@ def commit(root: Path, changes: Sequence[StagedChange]) -> None:
         StorageError: the disk fails.
     """
     files = [path for change in changes for path in change.files]
-    parents = {place for path in files for place in path.parents if place == root or root in place.parents}
+    parents = {parent for path in files for parent in path.parents if parent == root or root in parent.parents}
     try:
         sync_all(files, parents)
         for change in changes:

@@ -207,8 +207,8 @@ class BaselineStore:
             BaselineError: `baseline.yaml` was cut short or edited.
         """
         common = safe_join(self.folder, case)
-        found = {kind: document_in(common / kind) for kind in self.kinds(case)}
-        return {kind: document.history for kind, document in found.items() if document is not None}
+        manifests = {kind: document_in(common / kind) for kind in self.kinds(case)}
+        return {kind: document.history for kind, document in manifests.items() if document is not None}
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -255,8 +255,8 @@ class BaselineStore:
         """
         folder = safe_join(self.folder, case)
         parts = [folder / name for name in self.kinds(case) if name]
-        for place in (folder / FIRST, *(part / FIRST for part in parts)):
-            refuse_links(self.folder, place)
+        for first in (folder / FIRST, *(part / FIRST for part in parts)):
+            refuse_links(self.folder, first)
         with lock(self._lock_file, timeout=LOCK_WAIT_S), disk_errors(folder, "remove"):
             for part in (folder, *parts):
                 (part / FILE).unlink(missing_ok=True)

@@ -59,7 +59,7 @@ def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
     try:
         returned = function(*arguments)
     except Exception as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
-        return False, f"{_name(function)} raised {usermodules.said_of(wrong)}"
+        return False, f"{_name(function)} raised {usermodules.describe_error(wrong)}"
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
         return bool(returned[0]), str(returned[1])
     if isinstance(returned, bool | np.bool_):

@@ -92,8 +92,8 @@ def content(path: Path) -> bytes:
                 raise JobErrors((JobError(path, None, "", "cannot be read: not a regular file"),))
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise JobErrors((JobError(path, None, "", f"cannot be read: {said}"),)) from None
+        reason = getattr(error, "strerror", None) or error
+        raise JobErrors((JobError(path, None, "", f"cannot be read: {reason}"),)) from None
     if len(data) > MAX_BYTES:
         message = f"is larger than {MAX_BYTES >> 20} MiB: jobs and settings are a few kilobytes"
         raise JobErrors((JobError(path, None, "", message),))

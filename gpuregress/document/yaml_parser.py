@@ -154,7 +154,7 @@ class _Builder:
         self._anchors: dict[str, _Anchored | None] = {}
         self._parser: Any = None
         self._key: Key = ()
-        self._places: list[Key] = []
+        self._recorded: list[Key] = []
         self._depth = 0
         self._deepest = 0
         self._count = 0
@@ -209,11 +209,11 @@ class _Builder:
             return self._built(event, key)
         self._anchors[anchor] = None
         outer, self._deepest = self._deepest, self._depth
-        depth, count, places = self._depth, self._count - 1, len(self._places)
+        depth, count, before = self._depth, self._count - 1, len(self._recorded)
         if isinstance(event, events.CollectionStartEvent):
             depth -= 1
         value = self._built(event, key)
-        inside = tuple((place[len(key) :], self.lines[place]) for place in self._places[places:])
+        inside = tuple((inner[len(key) :], self.lines[inner]) for inner in self._recorded[before:])
         text = event.value if isinstance(event, events.ScalarEvent) else None
         self._anchors[anchor] = _Anchored(value, text, self._deepest - depth, self._count - count, inside)
         self._deepest = max(outer, self._deepest)
@@ -225,25 +225,27 @@ class _Builder:
         return self._mapping(event, key) if isinstance(event, events.MappingStartEvent) else self._sequence(event, key)
 
     def _known(self, event: Any, key: Key) -> _Anchored:
-        found = self._anchors.get(event.anchor)
-        if found is None:
-            said = "stands inside the value that it repeats" if event.anchor in self._anchors else "repeats no anchor"
-            self._stop(event, key, f"the alias *{event.anchor} {said}")
-        assert found is not None
-        return found
+        anchored = self._anchors.get(event.anchor)
+        if anchored is None:
+            problem = (
+                "stands inside the value that it repeats" if event.anchor in self._anchors else "repeats no anchor"
+            )
+            self._stop(event, key, f"the alias *{event.anchor} {problem}")
+        assert anchored is not None
+        return anchored
 
     def _alias(self, event: Any, key: Key) -> Any:
-        found = self._known(event, key)
-        self._counted(event, key, found.count)
-        self._deeper(event, found.depth)
-        for place, line in found.lines:
-            if (*key, *place) not in self.lines:
-                self._stands((*key, *place), line)
-        return _copied(found.value)
+        anchored = self._known(event, key)
+        self._counted(event, key, anchored.count)
+        self._deeper(event, anchored.depth)
+        for inner, line in anchored.lines:
+            if (*key, *inner) not in self.lines:
+                self._record((*key, *inner), line)
+        return _copied(anchored.value)
 
-    def _stands(self, place: Key, line: int) -> None:
-        self.lines[place] = line
-        self._places.append(place)
+    def _record(self, key: Key, line: int) -> None:
+        self.lines[key] = line
+        self._recorded.append(key)
 
     def _mapping(self, event: Any, key: Key) -> dict[str, Any]:
         self._check_tag(event, key, "map")
@@ -260,7 +262,7 @@ class _Builder:
                 self._flaw(event, (*key, name), f"duplicate key: the first is in line {self.lines[(*key, name)]}")
                 self._skip(self._next())
             else:
-                self._stands((*key, name), event.start_mark.line + 1)
+                self._record((*key, name), event.start_mark.line + 1)
                 result[name] = self._value(self._next(), (*key, name))
         return {**merged, **result} if merged else result
 
@@ -303,9 +305,9 @@ class _Builder:
         self._check_tag(event, key, "seq")
         result: list[Any] = []
         while not isinstance(event := self._next(), events.SequenceEndEvent):
-            place = (*key, len(result))
-            self._stands(place, event.start_mark.line + 1)
-            result.append(self._value(event, place))
+            inner = (*key, len(result))
+            self._record(inner, event.start_mark.line + 1)
+            result.append(self._value(event, inner))
         return result
 
     def _check_tag(self, event: Any, key: Key, kind: str) -> None:

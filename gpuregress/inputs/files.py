@@ -67,8 +67,8 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         everything = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in taken.values())
         result = function(**{name: value for name, value in given.items() if everything or name in taken})
     except Exception as error:  # the user's code may raise anything
-        said = usermodules.said_of(error, text.rpartition(":")[0])
-        raise UserCodeError(f"buffer {buffer.name}: {text} failed: {said}") from error
+        reason = usermodules.describe_error(error, text.rpartition(":")[0])
+        raise UserCodeError(f"buffer {buffer.name}: {text} failed: {reason}") from error
     if result is None:
         raise UserCodeError(f"buffer {buffer.name}: {text} returned nothing; expected an array")
     try:

@@ -90,14 +90,14 @@ class _JobPlan:
         self._check_tags()
         empty = Scope({}, self.problems)
         self.verify = rules.functions(empty, self.job.verify, "verify")
-        found = []
+        planned = []
         for scope in parameter_combinations.scopes(self.file, self.problems):
             case = self._case(scope, name, facts, dump)
             if case is not None:
-                found.append(case)
+                planned.append(case)
         if not any(error.key.startswith("launches") for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems)
-        return tuple(found)
+        return tuple(planned)
 
     def _name(self) -> str:
         name = self.job.job if self.job.job is not None else self.file.path.stem

@@ -33,20 +33,20 @@ def case_rules(
         dump: those that are dumped.
         verify: buffer → `/abs/module.py:function`.
     """
-    found = {}
+    resolved = {}
     for name in dump:
         if name not in buffers:
             continue
         default = project.settings.compare.get(dtypes.parse(buffers[name].dtype).name)
         if name in job.compare:
-            found[name] = sound_rule(scope, job.compare[name], buffers[name], ("compare", name), verify.get(name))
+            resolved[name] = sound_rule(scope, job.compare[name], buffers[name], ("compare", name), verify.get(name))
         elif name in verify:
-            found[name] = records.Rule(verify=verify[name])
+            resolved[name] = records.Rule(verify=verify[name])
         elif default is not None:
-            found[name] = records.Rule(rtol=default.rtol, atol=default.atol)
+            resolved[name] = records.Rule(rtol=default.rtol, atol=default.atol)
         else:
-            found[name] = records.Rule()
-    return found
+            resolved[name] = records.Rule()
+    return resolved
 
 
 def sound_rule(

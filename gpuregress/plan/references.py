@@ -38,8 +38,8 @@ def standards(
     kernels: dict[str, records.ReferenceKernel] = {}
     for name, item in file.model.reference.items():
         if item.python is not None:
-            found = paths.existing_function(scope.problems, _function_key(file, name), item.python)
-            functions |= {name: found} if found else {}
+            path = paths.existing_function(scope.problems, _function_key(file, name), item.python)
+            functions |= {name: path} if path else {}
         else:
             kernel = _kernel(file, scope, facts, buffers, name)
             kernels |= {name: kernel} if kernel else {}
@@ -79,10 +79,10 @@ def _takes(launch: records.Launch, name: str) -> bool:
 
 def _rules(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> dict[str, records.Rule]:
     assert file.model is not None
-    found = {}
+    resolved = {}
     for name, item in file.model.reference.items():
         if item.compare is not None and name in buffers:
-            found[name] = comparison_rules.sound_rule(
+            resolved[name] = comparison_rules.sound_rule(
                 scope, item.compare, buffers[name], ("reference", name, "compare")
             )
-    return found
+    return resolved

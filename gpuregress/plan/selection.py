@@ -83,22 +83,22 @@ def make(
     wrong = _Wrong(keep_going=keep_going)
     if meant.files:
         wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
-    found, notes = _planned(meant.files, project, cases.CaseOverrides(repeat, timeout), wrong)
+    planned, notes = _planned(meant.files, project, cases.CaseOverrides(repeat, timeout), wrong)
     if not selectors:
         wrong.add_no_files(project.configs)
     wrong.raise_if_any()
-    wrong.add_clashes({Path(case.path): case.job for case in found})
+    wrong.add_clashes({Path(case.path): case.job for case in planned})
     wrong.raise_if_any()
-    found = [case for case in found if Path(case.path) not in wrong.errors]
-    chosen = tuple(case for case in found if meant.takes(case))
-    meant.check_used(found)
+    planned = [case for case in planned if Path(case.path) not in wrong.errors]
+    chosen = tuple(case for case in planned if meant.takes(case))
+    meant.check_used(planned)
     kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
-    broken = wrong.jobs(project, {case.job for case in found})
+    broken = wrong.jobs(project, {case.job for case in planned})
     if not kept and not broken:
         raise NothingToDo(_nothing(project, jobs, name_glob, tags))
     names = {case.job for case in kept}
-    said = tuple(note for note in notes if note.partition(":")[0] in names)
-    return Plan(kept, said, broken)
+    remaining_notes = tuple(note for note in notes if note.partition(":")[0] in names)
+    return Plan(kept, remaining_notes, broken)
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
@@ -108,8 +108,8 @@ def job_files(configs: Path) -> tuple[Path, ...]:
     """
     if not configs.is_dir():
         return ()
-    found = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if _is_read(path))
-    return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(configs))))
+    paths = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if _is_read(path))
+    return tuple(sorted(path for path in paths if not _is_hidden(path.relative_to(configs))))
 
 
 def _no_files(configs: Path) -> Iterator[JobError]:
@@ -137,8 +137,8 @@ def _is_hidden(path: Path) -> bool:
 
 def quick_name(path: Path) -> str:
     """Return a job's name without parsing its file: its top-level `job:`, else the file's name."""
-    found = _JOB_LINE.search(_text(path))
-    name = next((text for text in found.groups() if text), "") if found else ""
+    match = _JOB_LINE.search(_text(path))
+    name = next((text for text in match.groups() if text), "") if match else ""
     return name or path.stem
 
 
@@ -175,8 +175,8 @@ class _Wrong:
         """Report an error that is not the job's own; raise it, unless the other jobs are to go on."""
         if not self._keep_going:
             raise error
-        said = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
-        self.add(path, JobError(path, None, "", f"cannot be planned: {said}"))
+        reason = str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
+        self.add(path, JobError(path, None, "", f"cannot be planned: {reason}"))
 
     def raise_if_any(self) -> None:
         if self.errors and not self._keep_going:
@@ -184,11 +184,11 @@ class _Wrong:
 
     def jobs(self, project: Project, taken: set[str]) -> tuple[BrokenJob, ...]:
         """Return the broken jobs by name; two files that name the same job are one."""
-        found: dict[str, list[JobError]] = {}
+        by_name: dict[str, list[JobError]] = {}
         for path, errors in self.errors.items():
             name = quick_name(path)
-            found.setdefault(str(_below(path, project.root)) if name in taken else name, []).extend(errors)
-        return tuple(BrokenJob(name, tuple(dict.fromkeys(errors))) for name, errors in sorted(found.items()))
+            by_name.setdefault(str(_below(path, project.root)) if name in taken else name, []).extend(errors)
+        return tuple(BrokenJob(name, tuple(dict.fromkeys(errors))) for name, errors in sorted(by_name.items()))
 
 
 def _clash(path: Path, name: str, other: Path) -> JobError:
@@ -206,29 +206,29 @@ def _text(path: Path) -> str:
 
 def _job_line(path: Path) -> int | None:
     text = _text(path)
-    found = _JOB_LINE.search(text)
-    return text.count("\n", 0, found.start()) + 1 if found else None
+    match = _JOB_LINE.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else None
 
 
 def _planned(
     files: Iterable[Path], project: Project, overrides: cases.CaseOverrides, wrong: _Wrong
 ) -> tuple[list[Case], list[str]]:
     """Plan the cases of all files; errors go to `wrong`."""
-    found: list[Case] = []
+    planned: list[Case] = []
     notes: list[str] = []
     labels = Labels()
     for path in files:
         try:
-            of_job, said = cases.of_job(path, project, overrides, labels)
+            of_job, job_notes = cases.of_job(path, project, overrides, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue
         except Exception as error:  # noqa: BLE001 - also a bug of ours costs this job only, where the others are wanted
             wrong.add_other(path, error)
             continue
-        found += of_job
-        notes += said
-    return found, notes
+        planned += of_job
+        notes += job_notes
+    return planned, notes
 
 
 def _is_kept(case: Case, name_glob: str | None, tags: Sequence[str]) -> bool:
@@ -244,9 +244,9 @@ def _matches(case: Case, pattern: str) -> bool:
 def _nothing(project: Project, jobs: dict[Path, str], name_glob: str | None, tags: Sequence[str]) -> str:
     if not jobs:
         return f"there is no job in {project.configs}: `gpuregress new KERNEL.cu` writes one"
-    said = [f"-k {name_glob}"] if name_glob else []
-    said += [f"--tag {tag}" for tag in tags]
-    return f"no case is left{f' by {chr(32).join(said)}' if said else ''}: `gpuregress list` shows all"
+    filters = [f"-k {name_glob}"] if name_glob else []
+    filters += [f"--tag {tag}" for tag in tags]
+    return f"no case is left{f' by {chr(32).join(filters)}' if filters else ''}: `gpuregress list` shows all"
 
 
 class _Selection:
@@ -284,10 +284,10 @@ class _Selection:
             if path.is_dir():
                 if self._root != path and self._root.is_relative_to(path.resolve()):
                     raise UsageError(f"{selector} is a folder above the project {self._root}: name one inside it")
-                found = list(job_files(path))
-                if not found:
+                files = list(job_files(path))
+                if not files:
                     raise NothingToDo(f"there is no job in {path}")
-                return [self._known(item) for item in found]
+                return [self._known(item) for item in files]
             return [self._known(path)] if path.is_file() else []
         except (OSError, ValueError):
             return []
@@ -299,9 +299,9 @@ class _Selection:
 
     def _named_files(self, selector: str, project: Project) -> list[Path]:
         job = selector.partition("/")[0]
-        found = [path for path, name in self._jobs.items() if name == job]
-        if found:
-            return found
+        files = [path for path, name in self._jobs.items() if name == job]
+        if files:
+            return files
         if _is_glob(selector):
             return list(self._jobs)
         if selector.endswith(_SUFFIXES):
@@ -320,15 +320,15 @@ class _Selection:
     def _means(self, selector: str, case: Case) -> bool:
         return selector in (case.name, case.job) or _matches(case, selector)
 
-    def check_used(self, found: Sequence[Case]) -> None:
+    def check_used(self, planned: Sequence[Case]) -> None:
         """Raise UsageError or NothingToDo for a selector that selects no case."""
         for selector in self._names:
-            if any(self._means(selector, case) for case in found):
+            if any(self._means(selector, case) for case in planned):
                 continue
             if _is_glob(selector):
                 raise NothingToDo(f"no case matches {selector!r}: `gpuregress list` shows all")
             job = selector.partition("/")[0]
-            names = [case.name for case in found if case.job == job]
+            names = [case.name for case in planned if case.job == job]
             raise UsageError(f"there is no case {selector!r}{suggestion(selector, names, there_are='its cases are')}")
 
 

@@ -26,8 +26,8 @@ def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
     Returns:
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
-    found = _contradictions(case, case.launches, program, case.source, ("launches",))
-    return _errors(case, found | _memory(case, program))
+    errors = _contradictions(case, case.launches, program, case.source, ("launches",))
+    return _errors(case, errors | _memory(case, program))
 
 
 def unset_constants(case: Case, program: Program) -> tuple[str, ...]:
@@ -59,8 +59,8 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
         program: the reference's compiled source.
     """
     kernel = case.reference_kernels[buffer]
-    place = ("reference", buffer, "launches")
-    return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, place))
+    section = ("reference", buffer, "launches")
+    return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, section))
 
 
 def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ...]:
@@ -70,39 +70,39 @@ def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ..
         case: whose source, or whose gold standard's, does not have them.
         messages: name → what is wrong with it.
     """
-    found: dict[Key, str] = {}
+    errors: dict[Key, str] = {}
     sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), case.launches)]
     sections += [(("reference", name, "launches"), gold.launches) for name, gold in case.reference_kernels.items()]
     for section, launches in sections:
-        found |= {
+        errors |= {
             (*section, launch.origin, "kernel"): messages[launch.kernel]
             for launch in launches
             if launch.kernel in messages
         }
-    found |= {
+    errors |= {
         ("buffers", name, "symbol"): messages[buffer.symbol]
         for name, buffer in case.buffers.items()
         if buffer.symbol is not None and buffer.symbol in messages
     }
-    return _errors(case, found)
+    return _errors(case, errors)
 
 
 def _contradictions(
     case: Case, launches: Sequence[Launch], program: Program, source: Source, section: tuple[str, ...]
 ) -> dict[Key, str]:
-    found: dict[Key, str] = {}
+    errors: dict[Key, str] = {}
     for origin, launch in {launch.origin: launch for launch in reversed(launches)}.items():
         entry = program.entries.get(launch.kernel)
         if entry is None:
             there = ", ".join(program.entries) or "none"
-            found[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
+            errors[*section, origin, "kernel"] = f"the program has no kernel {launch.kernel!r}; it has {there}"
             continue
         sizes_only = bool(program.cubin) and not program.ptx
         problems = _launch_problems(launch, entry, sizes_only=sizes_only)
         for position, message in problems or _texture_problems(case, launch, entry):
-            place = (*section, origin, "args", *(() if position is None else (position,)))
-            found[place] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
-    return found
+            key = (*section, origin, "args", *(() if position is None else (position,)))
+            errors[key] = f"{message}; the kernel is {shown(source, launch.kernel, entry)}"
+    return errors
 
 
 def _memory(case: Case, program: Program) -> dict[Key, str]:
@@ -137,11 +137,11 @@ def _buffer_bytes(buffer: Buffer) -> int:
     return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
 
 
-def _errors(case: Case, found: Mapping[Key, str]) -> tuple[JobError, ...]:
-    if not found:
+def _errors(case: Case, messages: Mapping[Key, str]) -> tuple[JobError, ...]:
+    if not messages:
         return ()
     document = _document(Path(case.path))
-    return tuple(document.error(key, message) for key, message in sorted(found.items(), key=str))
+    return tuple(document.error(key, message) for key, message in sorted(messages.items(), key=str))
 
 
 def _document(path: Path) -> Document:
@@ -163,14 +163,14 @@ def _launch_problems(launch: Launch, entry: Entry, *, sizes_only: bool) -> list[
 
 def _texture_problems(case: Case, launch: Launch, entry: Entry) -> list[tuple[int | None, str]]:
     """Textures and surfaces where the kernel takes a pointer."""
-    found: list[tuple[int | None, str]] = []
+    problems: list[tuple[int | None, str]] = []
     for position, (argument, parameter) in enumerate(zip(launch.args, entry.parameters, strict=True)):
         buffer = case.buffers.get(argument.buffer) if argument.kind == "buffer" else None
         if buffer is not None and buffer.texture is not None and parameter.kind == "pointer":
             what = "surface" if buffer.texture.surface else "texture"
             name = f"parameter {parameter.name!r}" if parameter.name else "the parameter"
-            found.append((position, f"the buffer {buffer.name} is a {what} object and {name} is a pointer"))
-    return found
+            problems.append((position, f"the buffer {buffer.name} is a {what} object and {name} is a pointer"))
+    return problems
 
 
 def _size_problem(argument: Argument, parameter: Parameter) -> str | None:

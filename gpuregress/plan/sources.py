@@ -180,12 +180,12 @@ def of_reference(
     job = file.model
     assert job is not None
     item = job.reference[name]
-    place: Key = ("reference", name)
-    path = known.path if item.source is None else _reference_path(scope.problems, (*place, "source"), item.source)
+    own_key: Key = ("reference", name)
+    path = known.path if item.source is None else _reference_path(scope.problems, (*own_key, "source"), item.source)
     include, given = known.include, job.compile
     key: Key = ("compile",)
     if item.compile is not None:
-        given, key = item.compile, (*place, "compile")
+        given, key = item.compile, (*own_key, "compile")
         folders = [
             paths.existing_folder(scope.problems, (*key, "include", at), text) for at, text in enumerate(given.include)
         ]
@@ -231,11 +231,11 @@ def _compiled(
 
 
 def _defines(given: dict[str, int | float | str | PlainTextSpec], scope: Scope, key: Key) -> list[tuple[str, str]]:
-    found = []
+    macros = []
     for name, value in given.items():
         if isinstance(value, PlainTextSpec):
-            found.append((name, value.text))
+            macros.append((name, value.text))
             continue
         number = scope.number(value, (*key, "defines", name))
-        found.append((name, str(int(number)) if isinstance(number, bool) else repr(number)))
-    return found
+        macros.append((name, str(int(number)) if isinstance(number, bool) else repr(number)))
+    return macros

@@ -53,17 +53,17 @@ def _variables(source: Path) -> list[str]:
 def _variable(source: Path, name: str) -> BufferSpec | None:
     """Declare a variable as a buffer: `__device__ int d_status[4];` is an int32 buffer of 4, filled with zeros."""
     plain = include_scanner.without_comments(_text(source))
-    found = re.search(
+    declaration = re.search(
         rf"\b__(?:device|managed)__\s+([A-Za-z_][\w \t]*?)\s+{re.escape(name)}\b((?:\s*\[\s*[0-9]+\s*\])*)\s*[;={{]",
         plain,
     )
-    if found is None:
+    if declaration is None:
         return None
-    words = [word for word in found[1].split() if word not in ("volatile", "static", "__managed__")]
+    words = [word for word in declaration[1].split() if word not in ("volatile", "static", "__managed__")]
     dtype = C_NAMES.get(" ".join(words), _FIXED.get(" ".join(words)))
     if dtype is None:
         return None
-    shape = [int(extent) for extent in _ARRAY.findall(found[2])] or [1]
+    shape = [int(extent) for extent in _ARRAY.findall(declaration[2])] or [1]
     return BufferSpec.model_validate({"dtype": dtype, "shape": shape, "fill": "zeros", "symbol": name})
 
 

@@ -268,9 +268,9 @@ class _CaseRun:
         from gpuregress.compare import determinism  # noqa: PLC0415 - a worker starts sooner without
 
         element = dtypes.parse(self.case.buffers[name].dtype)
-        found = determinism.classify(element, (first.reshape(-1), other.reshape(-1)))
+        determined = determinism.classify(element, (first.reshape(-1), other.reshape(-1)))
         classes = self.observed.determinism
-        worst = max(classes[name], found, key=determinism.CLASSES.index)
+        worst = max(classes[name], determined, key=determinism.CLASSES.index)
         self.observed = replace(self.observed, determinism={**classes, name: worst})
 
     def _compare_poisons(self, result: BufferReader) -> None:

@@ -95,21 +95,21 @@ def _holds_from(flat: Array, at: int) -> npt.NDArray[np.bool_]:
 
 
 def _has_nan(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
-    found = np.zeros(flat.size, np.bool_)
+    has_nan = np.zeros(flat.size, np.bool_)
     for column, part in zip(element.columns(flat), element.parts, strict=True):
         if part.scalar.is_float:
             with np.errstate(invalid="ignore"):  # a signalling NaN is looked at
-                found |= np.isnan(dtypes.to_float(column, part.scalar))
-    return found
+                has_nan |= np.isnan(dtypes.to_float(column, part.scalar))
+    return has_nan
 
 
 def _has_poisoned_part(flat: Array, element: ElementType) -> npt.NDArray[np.bool_]:
     """Find the elements of which a part of at least four bytes holds the poison: shorter ones may by chance."""
-    found = np.zeros(flat.size, np.bool_)
+    is_partly = np.zeros(flat.size, np.bool_)
     for column, part in zip(element.columns(flat), element.parts, strict=True):
         if part.scalar.size >= 4:
-            found |= holds(np.ascontiguousarray(column), POISON)
-    return found
+            is_partly |= holds(np.ascontiguousarray(column), POISON)
+    return is_partly
 
 
 def proven_unwritten(first: Array, second: Array) -> UnwrittenElements | None:
@@ -135,8 +135,8 @@ def poison_shows(first: Array, second: Array) -> PoisonDependence | None:
     size = first.dtype.itemsize
     rows = as_bytes(first).reshape(first.size, size), as_bytes(second).reshape(first.size, size)
     differing = np.asarray((rows[0] != rows[1]).any(axis=1)) & ~(holds(first, POISON) & holds(second, COMPLEMENT))
-    places = np.flatnonzero(differing)
-    return PoisonDependence(places.size, int(first.size), int(places[0])) if places.size else None
+    indices = np.flatnonzero(differing)
+    return PoisonDependence(indices.size, int(first.size), int(indices[0])) if indices.size else None
 
 
 def holds(array: Array, word: bytes) -> npt.NDArray[np.bool_]:
@@ -167,7 +167,7 @@ def _extend(ranges: list[list[int]], untouched: npt.NDArray[np.bool_], at: int) 
     if len(ranges) > MOST_RANGES or not untouched.any():
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([False], untouched, [False])).astype(np.int8)))
-    found = (edges.reshape(-1, 2)[: MOST_RANGES + 1] + at).tolist()
-    if ranges and found and ranges[-1][1] == found[0][0]:
-        ranges[-1][1] = found.pop(0)[1]
-    ranges += found
+    new = (edges.reshape(-1, 2)[: MOST_RANGES + 1] + at).tolist()
+    if ranges and new and ranges[-1][1] == new[0][0]:
+        ranges[-1][1] = new.pop(0)[1]
+    ranges += new

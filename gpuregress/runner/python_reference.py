@@ -117,12 +117,12 @@ def _with_numbers(array: Array, element: ElementType) -> Array:
     ]
     if len(numbers) == 1:
         return numbers[0]
-    found = np.zeros(
+    result = np.zeros(
         array.shape, [(part.name, column.dtype) for part, column in zip(element.parts, numbers, strict=True)]
     )
     for part, column in zip(element.parts, numbers, strict=True):
-        found[part.name] = column
-    return found
+        result[part.name] = column
+    return result
 
 
 def _shown(function: str) -> str:
@@ -131,4 +131,4 @@ def _shown(function: str) -> str:
 
 
 def _said(error: BaseException, function: str) -> str:
-    return usermodules.said_of(error, function.rpartition(":")[0])
+    return usermodules.describe_error(error, function.rpartition(":")[0])

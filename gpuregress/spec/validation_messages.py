@@ -20,21 +20,21 @@ _KINDS = {"dict": "a mapping", "list": "a list", "str": "text"}
 def key_of(data: Any, error: ErrorDetails) -> Key:
     """Return the key of an error in the file, without the steps that models insert."""
     key: list[str | int] = []
-    place: Any = data
+    node: Any = data
     parts = [part for part in error["loc"] if part != "[key]"]
     for position, part in enumerate(parts):
-        if _follows(place, part):
-            place = place[part]
+        if _follows(node, part):
+            node = node[part]
             key.append(part)
         elif position == len(parts) - 1 and error["type"] == "missing":
             key.append(part)
     return tuple(key)
 
 
-def _follows(place: Any, part: int | str) -> bool:
-    if isinstance(place, list):
-        return isinstance(part, int) and part < len(place)
-    return isinstance(place, dict) and part in place
+def _follows(node: Any, part: int | str) -> bool:
+    if isinstance(node, list):
+        return isinstance(part, int) and part < len(node)
+    return isinstance(node, dict) and part in node
 
 
 def message_of(error: ErrorDetails) -> str:

@@ -121,24 +121,24 @@ def check_folder() -> None:
     check(folder() / "programs")
 
 
-def check(place: Path) -> None:
+def check(inner: Path) -> None:
     """Refuse folders of the cache, down to this one, that other users may write.
 
     Args:
-        place: a folder in the cache, or the cache's own; it may be missing.
+        inner: a folder in the cache, or the cache's own; it may be missing.
 
     Raises:
         StorageError: one belongs to another user, or others may write it.
     """
     root = folder()
-    for path in (root, *(root / part for part in _parts(place.relative_to(root)))):
+    for path in (root, *(root / part for part in _parts(inner.relative_to(root)))):
         try:
             _check_writers(path, path.stat())
         except OSError:
             return
 
 
-def make_folder(place: Path) -> None:
+def make_folder(inner: Path) -> None:
     """Make a folder in the cache that only this user may write.
 
     Raises:
@@ -146,7 +146,7 @@ def make_folder(place: Path) -> None:
     """
     root = folder()
     root.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
-    for part in _parts(place.relative_to(root)):
+    for part in _parts(inner.relative_to(root)):
         (root / part).mkdir(exist_ok=True, mode=_FOLDER_MODE)
 
 

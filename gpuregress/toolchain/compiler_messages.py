@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpuregress.records import Source
 
-_PLACE = re.compile(
+_LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
 )
 _NAME_MAP = re.compile(r"^__nv_name_map\(\d+\): error: .*(?:\n(?!\S).*)*\n?", re.MULTILINE)
@@ -66,7 +66,7 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
         source: what was compiled.
         folders: the project's folders of the search.
     """
-    text = _COUNT.sub("", places(_NAME_MAP.sub("", log) or log, source)).strip()
+    text = _COUNT.sub("", locations(_NAME_MAP.sub("", log) or log, source)).strip()
     missing = re.search(r'cannot open source file "([^"]+)"', text)
     if missing is not None:
         return f"{text}\n{_missing_header(missing[1], folders)}"
@@ -91,15 +91,15 @@ def _looks_defined_elsewhere(text: str, source: Source) -> bool:
     return any(words.count(name) > 1 or (len(name) > 1 and name == name.upper()) for name in missed)
 
 
-def places(log: str, source: Source) -> str:
+def locations(log: str, source: Source) -> str:
     """Rewrite `file(12): ` to `path/file:12: `, with the path from the working folder."""
     own = Path(source.path)
 
-    def place(match: re.Match[str]) -> str:
+    def rewrite(match: re.Match[str]) -> str:
         file = own if match["file"] == own.name else Path(match["file"])
         return f"{shown(file)}:{match['line']}: "
 
-    return _PLACE.sub(place, log)
+    return _LOCATION.sub(rewrite, log)
 
 
 def shown(path: Path) -> str:

@@ -107,7 +107,7 @@ def _sections(data: bytes) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _parameters(data: bytes, start: int, size: int) -> tuple[Parameter, ...]:
-    found: dict[int, tuple[int, int]] = {}
+    layout: dict[int, tuple[int, int]] = {}
     at, end = start, start + size
     while at + 4 <= end:
         form, attribute, value = struct.unpack_from("<BBH", data, at)
@@ -115,9 +115,9 @@ def _parameters(data: bytes, start: int, size: int) -> tuple[Parameter, ...]:
         if form == 4:
             if attribute in (_KPARAM_INFO, _KPARAM_INFO_V2):
                 _, ordinal, offset, packed = struct.unpack_from("<IHHI", data, at)
-                found[ordinal] = (offset, packed >> 18 if attribute == _KPARAM_INFO else packed >> 16)
+                layout[ordinal] = (offset, packed >> 18 if attribute == _KPARAM_INFO else packed >> 16)
             at += value
-    return tuple(_parameter(*found[ordinal]) for ordinal in sorted(found))
+    return tuple(_parameter(*layout[ordinal]) for ordinal in sorted(layout))
 
 
 def _parameter(offset: int, size: int) -> Parameter:
@@ -135,8 +135,8 @@ def _symbols(data: bytes, sections: list[tuple[str, int, int, int]]) -> Iterator
             continue
         for at in range(start, start + size, 24):
             name, info, other, section, _, _ = struct.unpack_from("<IBBHQQ", data, at)
-            place = sections[section][0] if section < len(sections) else ""
-            yield _Symbol(_string(data, strings + name), info & 15, other, place)
+            section_name = sections[section][0] if section < len(sections) else ""
+            yield _Symbol(_string(data, strings + name), info & 15, other, section_name)
 
 
 def _string(data: bytes, at: int) -> str:

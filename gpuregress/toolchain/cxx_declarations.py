@@ -76,10 +76,10 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     Args:
         text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
     """
-    found: dict[tuple[str, int], Declaration] = {}
+    declared: dict[tuple[str, int], Declaration] = {}
     for declaration in _Scanner(text).kernels():
-        found.setdefault((declaration.name, len(declaration.parameters)), declaration)
-    return tuple(found.values())
+        declared.setdefault((declaration.name, len(declaration.parameters)), declaration)
+    return tuple(declared.values())
 
 
 def name_parameters(entry: Entry, kernel: str, declared: Iterable[Declaration]) -> Entry:
@@ -110,33 +110,33 @@ def strip_template_arguments(kernel: str) -> str:
 
 def unknown_names(unknown: Iterable[str], source: Source, text: str) -> dict[str, str]:
     """Explain unknown kernels and variables, with a list of the existing ones."""
-    found = {}
+    explained = {}
     kernels = [str(declaration) for declaration in declarations(text)]
     for name in unknown:
         where = compiler_messages.shown(Path(source.path))
         if name in source.symbols:
             variables = variable_names(text)
             there = _there(name, variables, "no __constant__ or __device__ variable")
-            found[name] = f"{where} has no variable {name!r}; {there}"
+            explained[name] = f"{where} has no variable {name!r}; {there}"
             continue
         wanted = strip_template_arguments(name)
         same = [kernel for kernel in kernels if strip_template_arguments(kernel) == wanted]
         if same and "<" in same[0] and "<" not in name:
-            found[name] = f"{where}: {same[0]} is a template; name one of its instances, as `{wanted}<float>`"
+            explained[name] = f"{where}: {same[0]} is a template; name one of its instances, as `{wanted}<float>`"
         elif same:
-            found[name] = f"{where}: {name!r} names no instance of {same[0]}; see its template arguments"
+            explained[name] = f"{where}: {name!r} names no instance of {same[0]}; see its template arguments"
         else:
-            found[name] = f"{where} has no kernel {name!r}; {_there(name, kernels, 'no __global__ function')}"
-    return found
+            explained[name] = f"{where} has no kernel {name!r}; {_there(name, kernels, 'no __global__ function')}"
+    return explained
 
 
 def variable_names(text: str) -> list[str]:
     """List the `__constant__` and `__device__` variables of a source, without their namespaces."""
     plain = without_comments(text)
-    found = re.findall(
+    matches = re.findall(
         r"\b__(?:constant|device|managed)__\s+([^;{}()=]*?)\b([A-Za-z_]\w*)\s*(?:\[[^;{}=]*\]\s*)*(?=[;={])", plain
     )
-    return list(dict.fromkeys(name for _, name in found))
+    return list(dict.fromkeys(name for _, name in matches))
 
 
 def _there(name: str, names: list[str], none: str) -> str:
@@ -216,7 +216,7 @@ class _Scanner:
         """From behind `__global__` to the end of the parameter list."""
         previous, offset = "", 0
         while self._at < len(self._words):
-            word, place = self._words[self._at]
+            word, position = self._words[self._at]
             if word in (";", "{", "}"):
                 return None
             self._at += 1
@@ -226,7 +226,7 @@ class _Scanner:
                 self._at -= 1
                 break
             else:
-                previous, offset = word, place
+                previous, offset = word, position
         if not re.fullmatch(r"[A-Za-z_]\w*", previous) or self._peek() != "(":
             return None
         parameters = tuple(_parameter(part) for part in _split(self._brackets("(", ")")) if part not in ([], ["void"]))

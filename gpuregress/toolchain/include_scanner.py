@@ -127,8 +127,8 @@ def find(name: str, folders: Iterable[Path]) -> str:
 
     NVRTC searches the working folder first for a header that an option names, which is not the project's.
     """
-    found = (path for folder in folders for path in _spellings(folder, name) if _content(path) is not None)
-    return str(next(found, name))
+    paths = (path for folder in folders for path in _spellings(folder, name) if _content(path) is not None)
+    return str(next(paths, name))
 
 
 class _Scan:
@@ -163,24 +163,24 @@ class _Scan:
                 yield f"{number}/{name} {'+'.join(self._all_below(folder / name))}"
 
     def _all_below(self, path: Path) -> Iterator[str]:
-        for found in sorted(path.rglob("*")) if path.is_dir() else (path,):
-            data = _content(found)
+        for file in sorted(path.rglob("*")) if path.is_dir() else (path,):
+            data = _content(file)
             if data is not None:
-                yield str(self._reach(found, data))
+                yield str(self._reach(file, data))
 
     def _targets(self, directive: _Directive, folder: Path | None) -> str:
         """The numbers of the files that a directive leads to, `-` where none is the project's."""
-        places = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders
-        found = []
-        for place in places:
-            for path in _spellings(place, directive.name):
+        searched = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders
+        numbers = []
+        for parent in searched:
+            for path in _spellings(parent, directive.name):
                 data = _content(path)
                 if data is not None:
-                    found.append(str(self._reach(path, data)))
+                    numbers.append(str(self._reach(path, data)))
                     break
-            if found and not directive.is_next:
+            if numbers and not directive.is_next:
                 break
-        return "+".join(found) or "-"
+        return "+".join(numbers) or "-"
 
     def _reach(self, path: Path, data: bytes) -> int:
         # A name in a folder is one file, however the folder is spelled; the system follows links, as in `link/../c.h`.

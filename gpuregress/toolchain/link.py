@@ -78,24 +78,24 @@ def parse_resources(log: str) -> dict[str, dict[str, int]]:
     Args:
         log: lines as `ptxas info : Used 26 registers, …` behind a line that names the kernel.
     """
-    found: dict[str, dict[str, int]] = {}
+    resources: dict[str, dict[str, int]] = {}
     kernel = ""
     for line in log.splitlines():
         named = _ENTRY.search(line)
         if named is not None:
             kernel = named["name"]
-            found.setdefault(kernel, {})
+            resources.setdefault(kernel, {})
             continue
         if not kernel:
             continue
         spill = _SPILL.search(line)
         if spill is not None:
-            found[kernel]["spill"] = int(spill[1])
+            resources[kernel]["spill"] = int(spill[1])
         for what, pattern in _FIGURES.items():
             match = pattern.search(line)
             if match is not None:
-                found[kernel][what] = int(next(group for group in match.groups() if group is not None))
-    return found
+                resources[kernel][what] = int(next(group for group in match.groups() if group is not None))
+    return resources
 
 
 def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> LinkResult:

@@ -68,8 +68,8 @@ def search_folders(source: Source) -> tuple[Path, ...]:
     """Return the project's folders that NVRTC searches, in order: the source's own, the job's, those in its options."""
     folder = Path(source.path).parent
     named = _split_folders(source.options)[1]
-    found = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
-    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in found))
+    folders = [folder, *(Path(name) for name in source.include), *(folder / name for name in named)]
+    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in folders))
 
 
 def inputs(source: Source) -> SourceInputs:
@@ -79,10 +79,10 @@ def inputs(source: Source) -> SourceInputs:
         OSError: the source cannot be read.
     """
     _, _, included = _split_folders(source.options)
-    found = include_scanner.scan(Path(source.path), search_folders(source), included)
+    files = include_scanner.scan(Path(source.path), search_folders(source), included)
     odd = [option for option in source.options if _reads_files(option)]
     odd += [f"-D{name}={text}" for name, text in source.defines.items() if include_scanner.is_telling(text)]
-    return replace(found, unknown=f"option {odd[0]}") if odd and not found.unknown else found
+    return replace(files, unknown=f"option {odd[0]}") if odd and not files.unknown else files
 
 
 def _reads_files(option: str) -> bool:
@@ -164,7 +164,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
         {name: lowered[name] for name in source.kernels},
         {name: lowered[name] for name in source.symbols},
         f"nvrtc {_release(ptx)}",
-        compiler_messages.places(log, source).strip(),
+        compiler_messages.locations(log, source).strip(),
     )
 
 

@@ -69,15 +69,15 @@ def find(source: Source) -> Program | None:
     Raises:
         CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
     """
-    found = _inputs(source)
+    files = _inputs(source)
     suffix = Path(source.path).suffix
     if suffix == ".cubin":
-        return _take_cubin(source, found.contents[0])
+        return _take_cubin(source, files.contents[0])
     if suffix == ".ptx":
-        return _take_ptx(source, found.contents[0])
-    if found.unknown:
+        return _take_ptx(source, files.contents[0])
+    if files.unknown:
         return None
-    records = (cache.load(key) for key in _cxx_keys(source, found))
+    records = (cache.load(key) for key in _cxx_keys(source, files))
     return next((program for record in records if record and (program := _program(record))), None)
 
 
@@ -90,21 +90,21 @@ def make(source: Source) -> Program:
         StorageError: the cache cannot be written.
     """
     for _ in range(_ATTEMPTS):
-        found = _inputs(source)
-        program, ptx, complaints = _compile_cxx(source, found)
-        if found.unknown or _inputs(source) == found:
+        files = _inputs(source)
+        program, ptx, complaints = _compile_cxx(source, files)
+        if files.unknown or _inputs(source) == files:
             return _stored(program, ptx, complaints)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
 
 
 def _inputs(source: Source) -> SourceInputs:
     try:
-        found = inputs(source)
+        files = inputs(source)
     except OSError as error:
         raise CompileError(f"cannot read {compiler_messages.shown(Path(source.path))}: {error.strerror}") from error
-    if source.digest and source.digest != found.digest:
+    if source.digest and source.digest != files.digest:
         raise CompileError(f"{_changed(source)} since it was planned; run it again")
-    return found
+    return files
 
 
 def _changed(source: Source) -> str:
@@ -168,26 +168,26 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
     return tuple(build_cubin(compile(source)) for source in distinct.values())
 
 
-def _cxx_keys(source: Source, found: SourceInputs) -> tuple[str, ...]:
+def _cxx_keys(source: Source, files: SourceInputs) -> tuple[str, ...]:
     """Return the cache keys of a program: the pinned compiler's first, then this host's."""
-    content = _content(source, found)
+    content = _content(source, files)
     own = _minor(_installed() or PINNED)
     return tuple(cache.digest(("c++", version, *content)) for version in dict.fromkeys((PINNED, own)))
 
 
-def _compile_cxx(source: Source, found: SourceInputs) -> tuple[Program, str, str]:
+def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str]:
     """The program, its PTX and the compiler's warnings."""
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
 
-    compiled = nvrtc.compile_source(source, found.contents[0].decode(errors="replace"))
+    compiled = nvrtc.compile_source(source, files.contents[0].decode(errors="replace"))
     ptx = pin(compiled.ptx) if source.contract == "pinned" else compiled.ptx
     module = ptx_declarations.parse(ptx)
-    texts = (content.decode(errors="replace") for content in found.contents)
+    texts = (content.decode(errors="replace") for content in files.contents)
     declared = [declaration for text in texts for declaration in cxx_declarations.declarations(text)]
     named = {**_other_names(module, set(compiled.kernels.values())), **compiled.kernels}
-    key = _cxx_keys(source, found)[-1]
+    key = _cxx_keys(source, files)[-1]
     program = Program(
-        cache.digest((key, ptx)) if found.unknown else key,
+        cache.digest((key, ptx)) if files.unknown else key,
         "",
         "",
         {
@@ -198,7 +198,7 @@ def _compile_cxx(source: Source, found: SourceInputs) -> tuple[Program, str, str
         compiled.compiler,
         nvrtc.options_for(source),
         source.arch,
-        found.unknown,
+        files.unknown,
     )
     return program, ptx, compiled.warnings
 
@@ -219,12 +219,12 @@ def _take_ptx(source: Source, data: bytes) -> Program:
     named = _other_names(module, set())
     kernels = {name: _find_kernel(name, named, source) for name in source.kernels}
     symbols = {name: _find_symbol(name, module.variables, source) for name in source.symbols}
-    found = {**named, **kernels}
+    all_named = {**named, **kernels}
     program = Program(
         key,
         "",
         "",
-        {name: module.entries[mangled] for name, mangled in found.items()},
+        {name: module.entries[mangled] for name, mangled in all_named.items()},
         {**{name: name for name in module.variables}, **symbols},
         "ptx as given",
         (),
@@ -257,12 +257,12 @@ def _take_cubin(source: Source, data: bytes) -> Program:
 
 def _other_names(module: ptx_declarations.PtxModule, named: set[str]) -> dict[str, str]:
     """Map C++ (or mangled) names to mangled names, for entries that nobody requested by name."""
-    found: dict[str, str] = {}
+    others: dict[str, str] = {}
     for mangled in module.entries:
         if mangled not in named:
             readable = demangle(mangled) or mangled
-            found[mangled if readable in found else readable] = mangled
-    return found
+            others[mangled if readable in others else readable] = mangled
+    return others
 
 
 def _find_kernel(name: str, named: Mapping[str, str], source: Source) -> str:
@@ -288,17 +288,17 @@ def _find_symbol(name: str, variables: tuple[str, ...], source: Source) -> str:
     raise UnknownNames({name: f"{compiler_messages.shown(Path(source.path))} has no variable {name!r}; it has {there}"})
 
 
-def _content(source: Source, found: SourceInputs) -> list[str | bytes]:
+def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
     """List all that decides a program's bits besides the compiler; no path of this machine, unless it shows."""
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - see inputs
 
     options = nvrtc.options_for(source)
     parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
-    parts.append(found.structure)
-    for path, content in zip(found.files, found.contents, strict=True):
+    parts.append(files.structure)
+    for path, content in zip(files.files, files.contents, strict=True):
         parts += [path.name, content]
-    if any(word in content for word in _PATH_TELLERS for content in found.contents):
-        parts += [str(path) for path in found.files]
+    if any(word in content for word in _PATH_TELLERS for content in files.contents):
+        parts += [str(path) for path in files.files]
     return parts
 
 

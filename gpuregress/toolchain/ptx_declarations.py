@@ -100,12 +100,12 @@ def unset_constants(ptx: str) -> dict[str, tuple[str, ...]]:
         return {}
     text = _COMMENTS.sub(lambda match: '""' if match[1] else " ", ptx)
     called = {word for match in _FUNCTION.finditer(text) for word in _words(text, match.end())}
-    found = {}
+    unset = {}
     for match in _ENTRY.finditer(text):
         words = _words(text, match.end()) if match[4] == "{" else set()
         mentioned = words | (called if "call" in words else set())
-        found[match[1]] = tuple(name for name in names if name in mentioned)
-    return found
+        unset[match[1]] = tuple(name for name in names if name in mentioned)
+    return unset
 
 
 def _words(text: str, start: int) -> set[str]:

@@ -156,9 +156,9 @@ def cuda_folders() -> tuple[Path, ...]:
     Empty where the wheels are not installed.
     """
     spec = importlib.util.find_spec("nvidia")
-    places = spec.submodule_search_locations if spec is not None else None
-    for place in places or ():
-        include = Path(place) / "cu13" / "include"
+    locations = spec.submodule_search_locations if spec is not None else None
+    for location in locations or ():
+        include = Path(location) / "cu13" / "include"
         if (include / "cuda_fp16.h").is_file():
             return (include, include / "cccl")
     return ()

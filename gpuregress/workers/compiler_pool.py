@@ -144,16 +144,16 @@ class Compilers:
 
     def collect(self) -> list[tuple[str, Program | GpuregressError]]:
         """Return the programs and errors since the last call, without waiting."""
-        found: list[tuple[str, Program | GpuregressError]] = []
+        results: list[tuple[str, Program | GpuregressError]] = []
         for event, _ in self._selector.select(0):
             if event.data is not None:
-                found += self._on_message(event.data)
+                results += self._on_message(event.data)
         for one in [one for one in self._compilers if one.key is not None and one.deadline <= time.monotonic()]:
             name = Path(one.source.path).name if one.source is not None else ""
-            found.append((one.key or "", CompileError(f"{name}: not compiled after {self._limit_s:g} s")))
+            results.append((one.key or "", CompileError(f"{name}: not compiled after {self._limit_s:g} s")))
             self._end(one)
         self._hand_out()
-        return found
+        return results
 
     def dismiss(self) -> None:
         """End the idle processes; a further source starts one again."""
@@ -201,16 +201,16 @@ class Compilers:
 
     def _on_message(self, one: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
         messages, alive = one.channel.available()
-        found = [(one.key or "", _result(message)) for message in messages]
-        if found:
+        results = [(one.key or "", _result(message)) for message in messages]
+        if results:
             one.key = None
         if not alive:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 one.process.wait(_DYING_S)
             if one.key is not None and one.source is not None:
-                found.append((one.key, _death(one, one.source)))
+                results.append((one.key, _death(one, one.source)))
             self._end(one)
-        return found
+        return results
 
     def _end(self, one: _Compiler) -> None:
         self._compilers.remove(one)

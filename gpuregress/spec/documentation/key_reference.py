@@ -43,10 +43,10 @@ def markdown() -> str:
 
 def _order(models: dict[str, Any]) -> list[str]:
     """Order the models by their first use."""
-    found = ["Job"]
-    for name in found:
-        found += [ref for ref in dict.fromkeys(_refs(models[name])) if ref not in found]
-    return found
+    order = ["Job"]
+    for name in order:
+        order += [ref for ref in dict.fromkeys(_refs(models[name])) if ref not in order]
+    return order
 
 
 def _refs(node: Any) -> Iterator[str]:

@@ -82,20 +82,20 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
         key = "kernel" if expect.kernel is not None else "launch"
         scope.error(("expect", key), "is given, and a status is read after the last launch: it is of no one kernel")
         return "", None
-    count, place, kernel = len(file.positions("launches")), None, ""
+    count, index, kernel = len(file.positions("launches")), None, ""
     if expect.launch is not None:
         number = scope.whole(expect.launch, ("expect", "launch"), low=1, what="it, which counts from 1,")
         if number is not None and number > count:
             scope.error(("expect", "launch"), f"is {number}, and the job has {count} launches", expect.launch)
-        place = None if number is None else number - 1
+        index = None if number is None else number - 1
     if expect.kernel is not None:
         kernel = kernel_name(scope, expect.kernel, ("expect", "kernel")) or ""
-        there = dict.fromkeys(launch.kernel for launch in written if place in (None, launch.origin))
+        there = dict.fromkeys(launch.kernel for launch in written if index in (None, launch.origin))
         if kernel and there and kernel not in there:
-            where = "launch" if place is None else f"launch {place + 1}"
-            hint = suggestion(kernel, there, there_are="it is" if place is not None else "there are")
+            where = "launch" if index is None else f"launch {index + 1}"
+            hint = suggestion(kernel, there, there_are="it is" if index is not None else "there are")
             scope.error(("expect", "kernel"), f"no {where} is of a kernel {kernel!r}{hint}", expect.kernel)
-    return kernel, place
+    return kernel, index
 
 
 def _written_out(
@@ -133,16 +133,16 @@ class _Maker:
     def steps(self, scope: Scope, repeat: int) -> list[records.Launch]:
         swap = self._swap(scope)
         if "repeat" not in self.launch.model_fields_set:
-            return [found for found in [self._step(scope, swap)] if found]
+            return [launch for launch in [self._step(scope, swap)] if launch]
         if not _uses_step(self.launch):
-            found = self._step(scope.with_step(0), swap)
-            return [found] * repeat if found else []
+            launch = self._step(scope.with_step(0), swap)
+            return [launch] * repeat if launch else []
         result = []
         for step in range(repeat):
-            found = self._step(scope.with_step(step), swap)
-            if found is None:
+            launch = self._step(scope.with_step(step), swap)
+            if launch is None:
                 return []
-            result.append(found)
+            result.append(launch)
         return result
 
     def _step(self, scope: Scope, swap: tuple[tuple[str, str], ...]) -> records.Launch | None:

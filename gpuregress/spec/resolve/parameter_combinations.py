@@ -32,22 +32,22 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
     if count > MAX_COMBINATIONS:
         problems.add(("parameters",), f"make {count:,} combinations: at most {MAX_COMBINATIONS:,} are tried")
         return ()
-    found: list[Scope] = []
+    cases: list[Scope] = []
     for names in _kept(file, values, problems):
-        if len(found) == MAX_CASES:
+        if len(cases) == MAX_CASES:
             problems.add(("parameters",), f"make more than {MAX_CASES:,} cases: split the job, or say more in `where`")
             return ()
-        found.append(Scope(names, problems, case_text(names)))
+        cases.append(Scope(names, problems, case_text(names)))
     if (
-        not found
+        not cases
         and not file.is_broken("parameters", "where")
         and not any(e.key.startswith("where") for e in problems.errors)
     ):
         problems.add(("where",), f"leaves none of the {count} combinations: the job has no case")
-    longest = max((scope.case for scope in found), key=len, default="")
+    longest = max((scope.case for scope in cases), key=len, default="")
     if len(longest) > MAX_NAME:
         problems.add(("parameters",), f"make a case name of {len(longest)} characters; the limit is {MAX_NAME}")
-    return tuple(found)
+    return tuple(cases)
 
 
 def case_text(names: Mapping[str, Number]) -> str:

@@ -59,14 +59,14 @@ def _ulp(scope: Scope, item: RuleSpec, key: Key) -> int | None:
 def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None:
     if item.outliers is None:
         return None
-    place = (*key, "outliers")
-    fraction = scope.real(item.outliers.fraction, (*place, "fraction"), low=0, above=True)
+    inner = (*key, "outliers")
+    fraction = scope.real(item.outliers.fraction, (*inner, "fraction"), low=0, above=True)
     if fraction is not None and fraction >= 1:
-        scope.error((*place, "fraction"), f"is {fraction:g}: it must be below 1, or the first bound can never fail")
-    rtol = scope.real(item.outliers.rtol, (*place, "rtol"), low=0)
-    atol = scope.real(item.outliers.atol, (*place, "atol"), low=0)
+        scope.error((*inner, "fraction"), f"is {fraction:g}: it must be below 1, or the first bound can never fail")
+    rtol = scope.real(item.outliers.rtol, (*inner, "rtol"), low=0)
+    atol = scope.real(item.outliers.atol, (*inner, "atol"), low=0)
     if rtol == 0 and atol == 0:
-        scope.error(place, "needs the second bound, rtol or atol, above 0")
+        scope.error(inner, "needs the second bound, rtol or atol, above 0")
     return records.Outliers(fraction or 0.0, rtol or 0.0, atol or 0.0)
 
 
@@ -74,12 +74,12 @@ def _metric(scope: Scope, item: RuleSpec, key: Key) -> dict[str, float]:
     if item.metric is None:
         return {}
     given = {name: getattr(item.metric, name) for name in type(item.metric).model_fields}
-    found = {
+    limits = {
         name: scope.real(value, (*key, "metric", name), low=0) for name, value in given.items() if value is not None
     }
-    if not found:
+    if not limits:
         scope.error((*key, "metric"), f"expected one of {', '.join(given)}, got none")
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tuple[str, ...]:
@@ -97,18 +97,18 @@ def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tu
 def _statistics(scope: Scope, item: RuleSpec, key: Key) -> dict[str, Any]:
     if item.statistics is None:
         return {}
-    place = (*key, "statistics")
-    found: dict[str, Any] = {}
+    inner = (*key, "statistics")
+    limits: dict[str, Any] = {}
     for name in ("mean", "variance"):
         setting = getattr(item.statistics, name)
         if setting is not None:
-            sigmas = scope.real(setting.sigmas, (*place, name, "sigmas"), low=0, above=True)
-            found[name] = {"sigmas": sigmas}
+            sigmas = scope.real(setting.sigmas, (*inner, name, "sigmas"), low=0, above=True)
+            limits[name] = {"sigmas": sigmas}
     if item.statistics.ks is not None:
-        found["ks"] = scope.real(item.statistics.ks, (*place, "ks"), low=0, above=True, high=1)
-    if not found:
-        scope.error(place, "expected one of mean, variance, ks, got none")
-    return found
+        limits["ks"] = scope.real(item.statistics.ks, (*inner, "ks"), low=0, above=True, high=1)
+    if not limits:
+        scope.error(inner, "expected one of mean, variance, ks, got none")
+    return limits
 
 
 def checks(
@@ -123,8 +123,8 @@ def checks(
         buffers: all of the case.
         key: where they stand.
     """
-    found = [_check(scope, item, buffer, buffers, (*key, position)) for position, item in enumerate(items)]
-    return tuple(item for item in found if item is not None)
+    resolved = [_check(scope, item, buffer, buffers, (*key, position)) for position, item in enumerate(items)]
+    return tuple(item for item in resolved if item is not None)
 
 
 def _check(
@@ -132,47 +132,47 @@ def _check(
 ) -> records.Check | None:
     kind = item.kind
     setting = getattr(item, kind)
-    place = (*key, kind)
+    inner = (*key, kind)
     if kind == "nonzero":
-        number = scope.whole(setting, place, low=1, what="elements")
+        number = scope.whole(setting, inner, low=1, what="elements")
         return None if number is None else records.Check(kind, number)
     if kind == "range":
-        return _range(scope, setting, dtypes.parse(buffer.dtype), place)
+        return _range(scope, setting, dtypes.parse(buffer.dtype), inner)
     if kind == "sum":
-        return records.Check(kind, _sum(scope, setting, buffer, place))
+        return records.Check(kind, _sum(scope, setting, buffer, inner))
     if kind in ("equals", "permutation"):
-        return _partner(scope, kind, setting, buffer, buffers, place)
+        return _partner(scope, kind, setting, buffer, buffers, inner)
     if kind == "python":
-        return records.Check(kind, paths.existing_function(scope.problems, place, setting))
+        return records.Check(kind, paths.existing_function(scope.problems, inner, setting))
     if kind == "all_equal" and setting is not True:
-        return _all_equal(scope, setting, dtypes.parse(buffer.dtype), place)
+        return _all_equal(scope, setting, dtypes.parse(buffer.dtype), inner)
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
         scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
     return records.Check(kind, None if setting is True else setting)
 
 
-def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, place: Key) -> dict[str, Any]:
-    value = scope.number(setting.value, (*place, "value"))
-    rtol, atol = (scope.real(getattr(setting, name), (*place, name), low=0) for name in ("rtol", "atol"))
+def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> dict[str, Any]:
+    value = scope.number(setting.value, (*key, "value"))
+    rtol, atol = (scope.real(getattr(setting, name), (*key, name), low=0) for name in ("rtol", "atol"))
     if rtol is not None and rtol >= 1:
-        scope.error((*place, "rtol"), f"is {rtol:g}: it must be below 1, or a sum of 0 passes for everything")
+        scope.error((*key, "rtol"), f"is {rtol:g}: it must be below 1, or a sum of 0 passes for everything")
     count = math.prod(buffer.shape)
     largest = count * max(part.scalar.largest for part in dtypes.parse(buffer.dtype).parts)
     if atol is not None and atol >= largest:
         text = f"is {atol:g}: the largest sum of {count} {buffer.dtype} is {largest:.8g}, so it could hardly fail"
-        scope.error((*place, "atol"), text)
+        scope.error((*key, "atol"), text)
     return {"value": value, "rtol": rtol, "atol": atol}
 
 
-def _range(scope: Scope, setting: list[Any], element: ElementType, place: Key) -> records.Check:
-    low, high = (scope.number(value, (*place, at)) for at, value in enumerate(setting))
+def _range(scope: Scope, setting: list[Any], element: ElementType, key: Key) -> records.Check:
+    low, high = (scope.number(value, (*key, at)) for at, value in enumerate(setting))
     if low is None or high is None:
         return records.Check("range", [low, high])
     if not low <= high:
-        scope.error(place, f"[{low}, {high}] is empty: low comes first")
+        scope.error(key, f"[{low}, {high}] is empty: low comes first")
     elif all(low <= smallest and largest <= high for smallest, largest in map(_ends, element.parts)):
         instead = "; `finite` refuses NaN and infinities" if element.is_float else ""
-        scope.error(place, f"[{low}, {high}] holds every number of {element.name}: it could hardly fail{instead}")
+        scope.error(key, f"[{low}, {high}] holds every number of {element.name}: it could hardly fail{instead}")
     return records.Check("range", [low, high])
 
 
@@ -180,12 +180,12 @@ def _ends(part: Part) -> tuple[float, float]:
     return (-part.scalar.largest, part.scalar.largest) if part.scalar.is_float else part.scalar.bounds
 
 
-def _all_equal(scope: Scope, setting: Any, element: ElementType, place: Key) -> records.Check:
-    value = scope.number(setting, place)
+def _all_equal(scope: Scope, setting: Any, element: ElementType, key: Key) -> records.Check:
+    value = scope.number(setting, key)
     problems = (conversion.number_problem(value, part.scalar) for part in element.parts if value is not None)
     problem = next((problem for problem in problems if problem), None)
     if problem:
-        scope.error(place, problem, setting)
+        scope.error(key, problem, setting)
     return records.Check("all_equal", value)
 
 
@@ -203,13 +203,13 @@ def _partner(
     return records.Check(kind, name)
 
 
-def functions(scope: Scope, given: Mapping[str, str], *place: str) -> dict[str, str]:
+def functions(scope: Scope, given: Mapping[str, str], *section: str) -> dict[str, str]:
     """Resolve user functions: buffer → `/abs/module.py:function`, without those that do not exist.
 
     Args:
         scope: errors are noted there.
         given: buffer → `module.py:function`, as the job has it.
-        place: the key they stand under.
+        section: the key they stand under.
     """
-    found = {name: paths.existing_function(scope.problems, (*place, name), text) for name, text in given.items()}
-    return {name: path for name, path in found.items() if path is not None}
+    resolved = {name: paths.existing_function(scope.problems, (*section, name), text) for name, text in given.items()}
+    return {name: path for name, path in resolved.items() if path is not None}

@@ -45,22 +45,22 @@ def texture(
     """
     if given is None and not surface:
         return None
-    place: Key = (*key, "surface" if given is None else "texture")
+    own_key: Key = (*key, "surface" if given is None else "texture")
     if given is not None and surface:
-        scope.error(place, "a buffer is a texture or a surface: kernels are given one object for it")
+        scope.error(own_key, "a buffer is a texture or a surface: kernels are given one object for it")
         return None
-    found = _surface_of(surface) if given is None else _sampler(scope, given, buffer, place)
+    resolved = _surface_of(surface) if given is None else _sampler(scope, given, buffer, own_key)
     if buffer.symbol is not None:
-        scope.error(place, f"the buffer is the variable {buffer.symbol}: it cannot be a texture or surface, too")
+        scope.error(own_key, f"the buffer is the variable {buffer.symbol}: it cannot be a texture or surface, too")
     if given is not None and buffer.fill is None:
-        scope.error(place, "kernels only read a texture: it needs a fill (they write to a buffer with surface: true)")
+        scope.error(own_key, "kernels only read a texture: it needs a fill (they write to a buffer with surface: true)")
     _check_dtype(scope, buffer, (*key, "dtype"))
-    _check_shape(scope, found, buffer, (*key, "shape"))
-    return found
+    _check_shape(scope, resolved, buffer, (*key, "shape"))
+    return resolved
 
 
-def _surface_of(said: bool | str) -> records.Texture:  # noqa: FBT001 - what the key holds
-    return records.Texture(surface=True, kind="layered" if said == "layered" else "plain")
+def _surface_of(surface: bool | str) -> records.Texture:  # noqa: FBT001 - what the key holds
+    return records.Texture(surface=True, kind="layered" if surface == "layered" else "plain")
 
 
 def _sampler(scope: Scope, given: TextureSpec, buffer: records.Buffer, key: Key) -> records.Texture:
