@@ -12,18 +12,13 @@ So a kill at any moment leaves the old baseline whole, or the new one. Many acce
 files before the first rename. No symbolic link below `baselines` is written through.
 """
 
-from gpuregress.baselines.manifest import FILE, VERSION, Manifest, ManifestEntry, made_of, parse, render
-from gpuregress.baselines.store import AcceptBatch, Acceptor, BaselineStore
-
-__all__ = [
-    "FILE",
-    "VERSION",
-    "AcceptBatch",
-    "Acceptor",
-    "BaselineStore",
-    "Manifest",
-    "ManifestEntry",
-    "made_of",
-    "parse",
-    "render",
-]
+from gpuregress.baselines.manifest import FILE as FILE
+from gpuregress.baselines.manifest import VERSION as VERSION
+from gpuregress.baselines.manifest import Manifest as Manifest
+from gpuregress.baselines.manifest import ManifestEntry as ManifestEntry
+from gpuregress.baselines.manifest import made_of as made_of
+from gpuregress.baselines.manifest import parse as parse
+from gpuregress.baselines.manifest import render as render
+from gpuregress.baselines.store import AcceptBatch as AcceptBatch
+from gpuregress.baselines.store import Acceptor as Acceptor
+from gpuregress.baselines.store import BaselineStore as BaselineStore

@@ -49,9 +49,8 @@ def load(folder: Path, case: str, arch: str) -> Baseline:
     document = parse(read_bytes(folder / FILE), folder / FILE)
     dumps = {buffer: _whole(folder, buffer, entry) for buffer, entry in document.dumps.items()}
     first = {buffer: _whole_first(folder, buffer, document) for buffer in document.first}
-    revisions = {buffer: entry.revision for buffer, entry in document.dumps.items()}
     path = str((folder / FILE).absolute())
-    return Baseline(case, path, document.revision, document.made_of, dumps, document.history, first, arch, revisions)
+    return Baseline(case, path, document.revision, document.made_of, dumps, document.history, first, arch)
 
 
 def document_in(folder: Path) -> Manifest | None:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from gpuregress.baselines.manifest import FILE, VERSION, Manifest, manifest_entry
 from gpuregress.baselines.staging import (
@@ -20,7 +19,6 @@ from gpuregress.baselines.staging import (
     document_in,
     dumps_in,
     first_dumps,
-    load,
     load_steadily,
     stage,
 )
@@ -183,22 +181,9 @@ class BaselineStore:
         """Return the case of a folder that holds a manifest; a job itself may be called `cpu`."""
         return (folder.parent if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name) else folder).as_posix()
 
-    def revisions(self, case: str) -> tuple[str, ...]:
-        """List the revisions of the case's dumps in this store, accepted or not, sorted."""
-        return tuple(sorted({revision for _, revision, _ in dumps_in(safe_join(self.folder, case))}))
-
     def find(self, case: str, revision: str) -> dict[str, Path]:
         """Return buffer → its dump of a revision in this store, accepted or not."""
         return {buffer: path for buffer, of, path in dumps_in(safe_join(self.folder, case)) if of == revision}
-
-    def sources(self, case: str) -> dict[str, str]:
-        """Return every revision ever accepted → the digest of its source.
-
-        Raises:
-            BaselineError: `baseline.yaml` was cut short or edited.
-        """
-        document = document_in(safe_join(self.folder, case))
-        return {event.revision: event.source for event in document.history} if document else {}
 
     def histories(self, case: str) -> dict[str, tuple[Acceptance, ...]]:
         """Return the accepts of a case, the oldest first, by architecture or device; "" is the common baseline.
@@ -233,18 +218,6 @@ class BaselineStore:
                 traceback.clear_frames(error.__traceback__)  # what a signal left open there, this process still holds
                 sweep_tree(self.folder)
                 raise
-
-    def accept(self, case: Case, outcome: Outcome, facts: MadeOf, by: Acceptor = ANONYMOUS, **how: Any) -> Baseline:
-        """Make one run's dumps the baseline; see `AcceptBatch.add`.
-
-        Raises:
-            BaselineError: the run faulted, or a dump was changed since.
-            RunLocked: somebody else is accepting.
-            StorageError: no space, no permission.
-        """
-        with self.accepting() as batch:
-            folder = batch.add(case, outcome, facts, by, **how)
-        return load(folder, case.name, how.get("arch", ""))
 
     def remove(self, case: str) -> None:
         """Remove a case's baseline with all its revisions.

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from gpuregress.plan.selection import BrokenJob, Plan, make
-from gpuregress.plan.signature_check import check_program, check_reference, unknown_names, unset_constants
-from gpuregress.plan.sources import of_program
-
-__all__ = [
-    "BrokenJob",
-    "Plan",
-    "check_program",
-    "check_reference",
-    "make",
-    "of_program",
-    "unknown_names",
-    "unset_constants",
-]
+from gpuregress.plan.selection import BrokenJob as BrokenJob
+from gpuregress.plan.selection import Plan as Plan
+from gpuregress.plan.selection import make as make
+from gpuregress.plan.signature_check import check_program as check_program
+from gpuregress.plan.signature_check import check_reference as check_reference
+from gpuregress.plan.signature_check import unknown_names as unknown_names
+from gpuregress.plan.signature_check import unset_constants as unset_constants
+from gpuregress.plan.sources import of_program as of_program

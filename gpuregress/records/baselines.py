@@ -74,7 +74,6 @@ class Baseline:
         history: every accept, the oldest first; the last is this one.
         first: buffer → the first dump ever accepted, for buffers whose drift is watched.
         arch: `sm_80`, `cpu` or `cuda` where it holds for that architecture or device only, "" for the common one.
-        revisions: buffer → the revision its dump is of.
     """
 
     case: str
@@ -85,4 +84,3 @@ class Baseline:
     history: tuple[Acceptance, ...]
     first: Mapping[str, Dump] = field(default_factory=dict)
     arch: str = ""
-    revisions: Mapping[str, str] = field(default_factory=dict)

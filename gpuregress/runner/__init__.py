@@ -1,5 +1,3 @@
 """Execution of one case on one device: fill, log, launch, read, dump. Compares nothing."""
 
-from gpuregress.runner.execution import run_case
-
-__all__ = ["run_case"]
+from gpuregress.runner.execution import run_case as run_case

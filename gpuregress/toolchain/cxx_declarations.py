@@ -36,7 +36,6 @@ class CxxParameter:
         type: the C++ type's text, without `__restrict__` and a leading `const` of the value: `const float*`, `int`.
         pointer: whether it is a pointer.
         const: whether what it points to (or the value) is const.
-        restrict: whether it is `__restrict__`.
         default: the default argument's text, "" if none.
     """
 
@@ -44,7 +43,6 @@ class CxxParameter:
     type: str
     pointer: bool
     const: bool
-    restrict: bool = False
     default: str = ""
 
 
@@ -274,7 +272,6 @@ def _parameter(words: list[str]) -> CxxParameter:
     if "=" in words:
         at = words.index("=")
         words, default = words[:at], _spelled(words[at + 1 :])
-    restrict = any(word in ("__restrict__", "__restrict", "restrict") for word in words)
     words = [
         word
         for word in words
@@ -291,7 +288,7 @@ def _parameter(words: list[str]) -> CxxParameter:
     kept = words if pointer else [word for word in words if word != "const"]
     if pointer and kept[-1:] == ["const"]:
         kept = kept[:-1]
-    return CxxParameter(name, _spelled([*kept, "*"] if array else kept), pointer, const, restrict, default)
+    return CxxParameter(name, _spelled([*kept, "*"] if array else kept), pointer, const, default)
 
 
 def _pointee(words: list[str]) -> list[str]:

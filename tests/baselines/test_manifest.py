@@ -10,7 +10,7 @@ from gpuregress.baselines import BaselineStore, Manifest, ManifestEntry, made_of
 from gpuregress.errors import BaselineError
 from gpuregress.records import Acceptance, Case, MadeOf, Outcome, Source
 from gpuregress.storage import digest_text
-from tests.baselines.support import NAME, accept, damage, make_case, make_outcome
+from tests.baselines.support import NAME, accept, accept_outcome, damage, make_case, make_outcome
 
 
 @pytest.mark.parametrize("how", ["cut", "edited", "added"])
@@ -53,7 +53,7 @@ def test_a_baseline_of_many_launches_is_read_again(
     monkeypatch.setattr("gpuregress.document.yaml_parser.MAX_VALUES", 50)
     case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
     calls = [f"k<<<({blocks},1,1),(1,1,1),0>>>()" for blocks in range(1, 100)]
-    store.accept(case, outcome, made_of(case, outcome, None, calls))
+    accept_outcome(store, case, outcome, made_of(case, outcome, None, calls))
     accepted = store.load(NAME)
     assert accepted is not None
     assert accepted.made_of.launches == tuple(calls)

@@ -14,7 +14,7 @@ from gpuregress.dump import reader
 from gpuregress.errors import BaselineError
 from gpuregress.records import Case, MadeOf, Outcome
 from gpuregress.storage import TEMPORARY_PREFIX, atomic_writes, temporaries
-from tests.baselines.support import NAME, accept, damage, make_case, make_outcome
+from tests.baselines.support import NAME, accept, accept_outcome, damage, make_case, make_outcome
 
 # Python 3.12 warns of a fork beside threads (polars has some); the children here start none and take no lock of theirs.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -67,7 +67,7 @@ def test_killed_at_each_step(
 
         try:
             monkeypatch.setattr(target, name, killed)
-            store.accept(case, outcome, facts, drift=["sum"])
+            accept_outcome(store, case, outcome, facts, drift=["sum"])
         finally:
             os._exit(0)  # whatever happens, the child must not go on as a second pytest
     os.waitpid(child, 0)
@@ -75,7 +75,7 @@ def test_killed_at_each_step(
     assert baseline is not None
     assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() in ([1.0, 2.0], [3.0, 4.0])
     assert reader.read(Path(baseline.first["sum"].path)).array.tolist() == [1.0, 2.0]
-    after = store.accept(case, outcome, facts, drift=["sum"])
+    after = accept_outcome(store, case, outcome, facts, drift=["sum"])
     assert reader.read(Path(after.dumps["sum"].path)).array.tolist() == [3.0, 4.0]
     left = sorted(path.name for path in (store.folder / NAME).iterdir() if not path.name.startswith(".gpuregress-tmp-"))
     assert left == ["baseline.yaml", "first", f"sum.{revision}"]
@@ -94,7 +94,7 @@ def test_killed_among_several_each_is_old_or_new(
     store: BaselineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     for case, outcome in in_order(tmp_path / "old", 3, 1.0):
-        store.accept(case, outcome, MadeOf("5eed"))
+        accept_outcome(store, case, outcome, MadeOf("5eed"))
     new = in_order(tmp_path / "new", 3, 2.0)
     child = os.fork()
     if child == 0:

@@ -21,7 +21,7 @@ def test_a_plain_kernel() -> None:
         (),
         (
             CxxParameter("n", "int", pointer=False, const=False),
-            CxxParameter("x", "const float*", pointer=True, const=True, restrict=True),
+            CxxParameter("x", "const float*", pointer=True, const=True),
             CxxParameter("y", "float*", pointer=True, const=False),
         ),
         3,
