@@ -31,6 +31,7 @@ from gpuregress.records import (
     Program,
     Rule,
     Source,
+    Task,
 )
 from tests.waiting import wait_until
 
@@ -280,6 +281,11 @@ def case(*kernels: str, name: str = "", count: int = 8, timeout: float = 30.0, *
         "limits": Limits(timeout=timeout),
     }
     return Case(**{**values, **changes})
+
+
+def task(case: Case, folder: Path, first_launch: int = 1, **more: Any) -> Task:
+    """A case to run on the fake device, its log and dumps in a folder."""
+    return Task(case, program(), str(folder / "launch.log"), first_launch, str(folder / "dumps"), **more)
 
 
 def open_device(name: str) -> FakeDevice:

@@ -44,6 +44,7 @@ from gpuregress.records.programs import Parameter as Parameter
 from gpuregress.records.programs import Program as Program
 from gpuregress.records.serialization import from_json as from_json
 from gpuregress.records.serialization import to_json as to_json
+from gpuregress.records.tasks import Task as Task
 from gpuregress.records.verdicts import STATUSES as STATUSES
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict
 from gpuregress.records.verdicts import Comparison as Comparison

@@ -30,6 +30,7 @@ from gpuregress.records import (
     Outcome,
     PoisonComparison,
     Program,
+    Task,
 )
 from gpuregress.runner import timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
@@ -42,41 +43,22 @@ from gpuregress.runner.status_check import check_status
 Array = npt.NDArray[np.generic]
 
 
-def run_case(
-    device: Device,
-    case: Case,
-    program: Program,
-    *,
-    log: LaunchLog,
-    first_launch: int,
-    dumps: Path | str,
-    known: Mapping[str, Mapping[str, str]],
-    device_label: str = "",
-    references: Mapping[str, Program] | None = None,
-    entering: Callable[[str], None] = lambda _phase: None,
-) -> Outcome:
+def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambda _phase: None) -> Outcome:
     """Run a case and dump what it asks for.
 
     Args:
         device: an open device, with nothing of an earlier case on it.
-        case: what to run.
-        program: its compiled source.
-        log: where each launch is recorded before it happens.
-        first_launch: the log number of the first launch; further ones count up.
-        dumps: the folder for dumps.
-        known: buffer → digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
-        device_label: the device as people call it; its own name where not given.
-        references: buffer → the compiled source of the kernels that are its reference.
+        task: the case, its programs, and the files to write.
         entering: is told `launching` when the clock of the case's time limit starts, `saving` when it stops;
             `computing` before a function of the user is called, `preparing` or `saving` after it.
 
     Returns:
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
     """
-    began = time.perf_counter()
-    launcher = Launcher(device, case, log, first_launch, device_label or device.info.name, entering)
-    run = _CaseRun(launcher, program, DumpFolder(case, Path(dumps)), known, references or {})
-    outcome = Outcome(case.name, "done", device=device.info)
+    began, log = time.perf_counter(), LaunchLog(Path(task.log))
+    launcher = Launcher(device, task, log, entering)
+    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps)))
+    outcome = Outcome(task.case.name, "done", device=device.info)
     error = ""
     try:
         run.execute()
@@ -88,11 +70,12 @@ def run_case(
     except GpuregressError as wrong:
         error, message = type(wrong).__name__, str(wrong)
     except OSError as wrong:
-        error, message = "StorageError", str(storage.explain(wrong, Path(wrong.filename or dumps)))
+        error, message = "StorageError", str(storage.explain(wrong, Path(wrong.filename or task.dumps)))
     except MemoryError:
-        error, message = "DeviceError", f"not enough memory on {launcher.device_label} or its host for {case.name}"
+        error, message = "DeviceError", f"not enough memory on {launcher.device_label} or its host for {task.case.name}"
     finally:
         device.free_all()
+        log.close()
     if error:
         outcome = replace(outcome, state="error", message=message)
         run.observed = replace(run.observed, error=error)
@@ -115,10 +98,7 @@ class _CaseRun:
 
     Attributes:
         launcher: of the case.
-        program: its compiled source.
-        dumps: where its dumps go.
-        known: see `run_case`.
-        references: see `run_case`.
+        dumps: the folder of its dumps.
         was: buffer → the buffer that its memory was before the first launch.
         is_first: whether the first run of the case's launches is not over.
         firsts: dumped buffer → its contents after the first run, where later runs are compared with them.
@@ -133,10 +113,7 @@ class _CaseRun:
     """
 
     launcher: Launcher
-    program: Program
     dumps: DumpFolder
-    known: Mapping[str, Mapping[str, str]]
-    references: Mapping[str, Program]
     was: Mapping[str, Buffer] = field(default_factory=dict)
     is_first: bool = True
     firsts: dict[str, Array] = field(default_factory=dict)
@@ -151,7 +128,11 @@ class _CaseRun:
 
     @property
     def case(self) -> Case:
-        return self.launcher.case
+        return self.launcher.task.case
+
+    @property
+    def program(self) -> Program:
+        return self.launcher.task.program
 
     @property
     def device(self) -> Device:
@@ -220,11 +201,10 @@ class _CaseRun:
             take(BufferReader(memory[name], self.case.buffers[name]))
 
     def _time(self, module: DeviceModule, prepared: Mapping[str, Memory], contents: Mapping[str, Array]) -> None:
-        loop, dump = self.case.settings.timing, self.case.dump
-        assert loop is not None
+        dump = self.case.dump
         run = len(self.repeats.get(dump[0], ())) + 2 if dump else 0
         with self.device.timed_exactly():
-            timed, memory = timing.sample(self.launcher, self.program, module, prepared, contents, loop, run)
+            timed, memory = timing.sample(self.launcher, module, prepared, contents, run)
         self.observed = replace(self.observed, timing=timed)
         self._read(memory, lambda buffer: self._compare_repeat(buffer, is_classified=False))
 
@@ -232,7 +212,7 @@ class _CaseRun:
 
     def _dump_first(self, result: BufferReader) -> None:
         """Dump a buffer; keep its contents, unless it is large and no later run is compared with it."""
-        buffer, known = result.buffer, self.known.get(result.buffer.name, {})
+        buffer, known = result.buffer, self.launcher.task.known.get(result.buffer.name, {})
         is_compared = self.case.repeat > 1 or self.case.settings.poison == "twice"
         if result.is_large and not is_compared:
             self.dumped.append(self.dumps.stream(result, known))
@@ -317,7 +297,7 @@ class _CaseRun:
             }
 
     def _write_references(self, filled: Mapping[str, Array]) -> None:
-        references = ReferenceDumps(self.launcher, self.references, self.dumps, self.dumped)
+        references = ReferenceDumps(self.launcher, self.dumps, self.dumped)
         try:
             references.write(filled)
         finally:

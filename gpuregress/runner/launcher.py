@@ -17,7 +17,7 @@ from gpuregress.devices import textures
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.errors import DeviceError, GpuregressError
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Buffer, Case, Launch, Program, Source
+from gpuregress.records import Buffer, Case, Launch, Program, Source, Task
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.poison import POISON
@@ -36,10 +36,8 @@ class Launcher:
 
     Attributes:
         device: open, with nothing of an earlier case on it.
-        case: its buffers, name and seed.
+        task: the case, its program, and the number of its first launch.
         log: of the run.
-        number: the log number of the next launch.
-        device_label: the device as people call it.
         entering: is told the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
@@ -47,14 +45,22 @@ class Launcher:
     """
 
     device: Device
-    case: Case
+    task: Task
     log: LaunchLog
-    number: int
-    device_label: str
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
     handles: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def case(self) -> Case:
+        """The case."""
+        return self.task.case
+
+    @property
+    def device_label(self) -> str:
+        """The device as people call it."""
+        return self.task.device_label or self.device.info.name
 
     def prepare(
         self,
@@ -112,8 +118,7 @@ class Launcher:
         entry = program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
         call = launchlog.render(launch, self.case.buffers)
-        self.current = self.number
-        self.number += 1
+        self.current = self.task.first_launch if self.current is None else self.current + 1
         self.log.begin(self.current, self.device_label, self.case.name, call, self.case.seed)
         try:
             report = self.device.launch(module, entry.mangled, launch.grid, launch.block, launch.shared, arguments)

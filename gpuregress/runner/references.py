@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpuregress import dtypes
 from gpuregress.errors import KernelFault
-from gpuregress.records import Dump, Program, ReferenceKernel
+from gpuregress.records import Dump, ReferenceKernel
 from gpuregress.runner import python_reference
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
@@ -25,7 +25,6 @@ class ReferenceDumps:
 
     Attributes:
         launcher: of the case.
-        programs: buffer → the compiled source of its trusted kernels.
         folder: the case's dumps; references go to a folder beside them.
         results: the case's own dumps; one that equals a reference is copied.
         rounded: buffer → the reference in the buffer's dtype.
@@ -35,7 +34,6 @@ class ReferenceDumps:
     """
 
     launcher: Launcher
-    programs: Mapping[str, Program]
     folder: DumpFolder
     results: Iterable[Dump]
     rounded: dict[str, Dump] = field(default_factory=dict)
@@ -75,7 +73,7 @@ class ReferenceDumps:
 
     def _run_kernels(self, names: Sequence[str], filled: Mapping[str, Array]) -> dict[str, Array]:
         launcher = self.launcher
-        kernel, program = launcher.case.reference_kernels[names[0]], self.programs[names[0]]
+        kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
         launcher.device.free_all()
         module = launcher.device.load(program, thread_count(kernel.launches))
         memory = launcher.prepare(module, filled, program, kernel.source)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.base import DeviceModule, Memory
-from gpuregress.records import Program, Timing, TimingLoop
+from gpuregress.records import Timing
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.launcher import Launcher
 
@@ -18,28 +18,25 @@ Array = npt.NDArray[np.generic]
 
 def sample(
     launcher: Launcher,
-    program: Program,
     module: DeviceModule,
     prepared: Mapping[str, Memory],
     contents: Mapping[str, Array],
-    loop: TimingLoop,
     run: int,
 ) -> tuple[Timing, dict[str, Memory]]:
     """Time the launches of a case.
 
     Args:
         launcher: of the case.
-        program: its compiled source.
-        module: the same, loaded.
+        module: its program, loaded.
         prepared: buffer → its memory before the first launch.
         contents: buffer → what it holds then.
-        loop: how often.
         run: the number of the loop's last run among the case's runs, counted from 1.
 
     Returns:
         The samples, and the memory of each buffer after the last run: launches may exchange them.
     """
-    case, samples, kernels = launcher.case, list[float](), dict[str, list[float]]()
+    case, loop, samples, kernels = launcher.case, launcher.case.settings.timing, list[float](), dict[str, list[float]]()
+    assert loop is not None
     memory = dict(prepared)
     for number in range(loop.warmup + loop.samples):
         for name, buffer in case.buffers.items():
@@ -47,7 +44,7 @@ def sample(
         memory = dict(prepared)
         taken = [
             (launch.kernel, report.elapsed_ms)
-            for launch, report in launcher.run(case.launches, program, module, memory)
+            for launch, report in launcher.run(case.launches, launcher.task.program, module, memory)
         ]
         if number >= loop.warmup:
             samples.append(sum(elapsed for _, elapsed in taken))

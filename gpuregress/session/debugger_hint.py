@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpuregress.errors import StorageError
+from gpuregress.records import Task
 from gpuregress.workers import alone
-from gpuregress.workers.task import Task
 
 FOLDER = "alone"
 

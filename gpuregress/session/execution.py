@@ -13,7 +13,7 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.errors import GpuregressError, Interrupted, JobErrors
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Case, Outcome, Verdict
+from gpuregress.records import Case, Outcome, Task, Verdict
 from gpuregress.session import measurement_remarks
 from gpuregress.session.checking import CheckedRun
 from gpuregress.session.compilation.builder import ProgramBuilder
@@ -25,7 +25,6 @@ from gpuregress.session.runs import log_header, run_folders
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.tasks import TaskFactory
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
-from gpuregress.workers.task import Task
 
 if TYPE_CHECKING:
     from gpuregress.judging.judge import Judge

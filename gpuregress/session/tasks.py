@@ -13,10 +13,9 @@ from gpuregress import plan, revision
 from gpuregress.errors import GpuregressError
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.project import Project
-from gpuregress.records import Case
+from gpuregress.records import Case, Task
 from gpuregress.session.compilation.builder import CasePrograms
 from gpuregress.session.runs import run_folders
-from gpuregress.workers.task import Task
 
 
 class TaskFactory:

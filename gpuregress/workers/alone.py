@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 from gpuregress import runner, storage
@@ -19,9 +18,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.base import Device
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import visible
-from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Outcome, to_json
-from gpuregress.workers.task import Task
+from gpuregress.records import Outcome, Task, to_json
 
 FAULT = 3
 
@@ -75,10 +72,8 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
 def _run(task: Task, device: Device) -> Outcome:
     with storage.scratch() as folder:
         log, dumps = folder / "launch.log", folder / "dumps"
-        with closing(LaunchLog(log)) as opened:
-            return runner.run_case(
-                device, task.case, task.program, log=opened, first_launch=task.first_launch, dumps=dumps, known={}
-            )
+        task = dataclasses.replace(task, log=str(log), dumps=str(dumps), device_label="")
+        return runner.run_case(device, task)
 
 
 def _summary(outcome: Outcome) -> str:

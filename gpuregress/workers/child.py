@@ -17,17 +17,15 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from gpuregress.errors import GpuregressError, ran_out
 
 if TYPE_CHECKING:
     from gpuregress.devices.base import Device
-    from gpuregress.records import Outcome
+    from gpuregress.records import Outcome, Task
     from gpuregress.workers.channel import Channel
-    from gpuregress.workers.task import Task
 
 DeviceOpener = Callable[[str], "Device"]
 _PR_SET_PDEATHSIG = 1
@@ -93,8 +91,7 @@ def _load_libraries(begun: DriverStart | None) -> None:
 
 
 def _serve(channel: Channel, device: Device) -> None:
-    from gpuregress.records import from_json  # noqa: PLC0415 - loaded with the libraries
-    from gpuregress.workers.task import Task  # noqa: PLC0415 - as above
+    from gpuregress.records import Task, from_json  # noqa: PLC0415 - loaded with the libraries
 
     while (message := channel.receive()) is not None:
         task = from_json(Task, message["task"])
@@ -110,24 +107,11 @@ def _serve(channel: Channel, device: Device) -> None:
 
 def _run(channel: Channel, device: Device, task: Task) -> Outcome:
     from gpuregress import runner  # noqa: PLC0415 - loaded with the libraries
-    from gpuregress.launchlog import LaunchLog  # noqa: PLC0415 - as above
     from gpuregress.records import Observations, Outcome  # noqa: PLC0415 - as above
 
     began = time.perf_counter()
     try:
-        with closing(LaunchLog(Path(task.log))) as log:
-            return runner.run_case(
-                device,
-                task.case,
-                task.program,
-                log=log,
-                first_launch=task.first_launch,
-                dumps=task.dumps,
-                known=task.known,
-                device_label=task.device_label,
-                references=task.references,
-                entering=lambda phase: channel.send({"say": "phase", "phase": phase}),
-            )
+        return runner.run_case(device, task, lambda phase: channel.send({"say": "phase", "phase": phase}))
     except (BrokenPipeError, ConnectionResetError):
         raise SystemExit(0) from None  # the parent is gone
     except Exception as error:  # noqa: BLE001 - a bug of ours ends one case, not the run

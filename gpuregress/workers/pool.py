@@ -18,11 +18,10 @@ from typing import Protocol, Self
 
 from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Fault, Observations, Outcome, from_json
+from gpuregress.records import Case, Fault, Observations, Outcome, Task, from_json
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
 from gpuregress.workers.process import DeviceSlot, Worker
-from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import Phase, Step
 
 _FAILED_STARTS = 2

@@ -20,7 +20,7 @@ from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
 if TYPE_CHECKING:
-    from gpuregress.workers.task import Task  # records, which the first worker is started without
+    from gpuregress.records import Task  # records, which the first worker is started without
 
 # -P: a random.py or types.py in the user's folder must not stand in for Python's own.
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.child")

@@ -12,9 +12,8 @@ from gpuregress import storage
 from gpuregress.devices.cuda import sanitizer
 from gpuregress.devices.cuda.sanitizer import SanitizerReport
 from gpuregress.errors import DeviceError
-from gpuregress.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult
+from gpuregress.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task
 from gpuregress.workers import alone
-from gpuregress.workers.task import Task
 from gpuregress.workers.watchdog import CHECKING_S
 
 _SPARE_S = 60.0

@@ -1,23 +1,18 @@
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, Comparison, Outcome, Rule
 from gpuregress.runner import run_case
 from tests import fakes
 
 
 def outcome(case: Case, folder: Path) -> Outcome:
-    with closing(LaunchLog(folder / "launch.log")) as log:
-        return run_case(
-            fakes.FakeDevice(), case, fakes.program(), log=log, first_launch=1, dumps=folder / "dumps", known={}
-        )
+    return run_case(fakes.FakeDevice(), fakes.task(case, folder))
 
 
 def compared(folder: Path, now: str, then: str, rule: Rule | None = None) -> Comparison:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from gpuregress import launchlog
 from gpuregress.devices.base import DeviceModule
 from gpuregress.dump import writer
 from gpuregress.errors import KernelFault, UnsupportedError
-from gpuregress.launchlog import LaunchLog
 from gpuregress.records import (
     Argument,
     Buffer,
@@ -37,20 +35,10 @@ def run(
     case: Case,
     folder: Path,
     device: fakes.FakeDevice | None = None,
-    known: Mapping[str, Mapping[str, str]] | None = None,
-    **options: Any,
+    entering: Callable[[str], None] = lambda _phase: None,
+    **more: Any,
 ) -> Outcome:
-    with closing(LaunchLog(folder / "launch.log")) as log:
-        return run_case(
-            device or fakes.FakeDevice(),
-            case,
-            fakes.program(),
-            log=log,
-            first_launch=7,
-            dumps=folder / "dumps",
-            known=known or {},
-            **options,
-        )
+    return run_case(device or fakes.FakeDevice(), fakes.task(case, folder, 7, **more), entering)
 
 
 def values(outcome: Outcome, at: int = 0) -> list[str]:
@@ -78,10 +66,10 @@ def test_each_launch_is_logged_before_it_happens(tmp_path: Path) -> None:
     assert seen == [1, 1]
     log = launchlog.read(tmp_path / "launch.log")
     assert [(type(event).__name__, event.number) for event in log.events] == [
-        ("Begin", 7),
-        ("End", 7),
-        ("Begin", 8),
-        ("End", 8),
+        ("LaunchBegin", 7),
+        ("LaunchEnd", 7),
+        ("LaunchBegin", 8),
+        ("LaunchEnd", 8),
     ]
 
 

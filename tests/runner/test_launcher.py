@@ -23,7 +23,7 @@ def log(tmp_path: Path) -> Iterator[LaunchLog]:
 
 
 def launcher(case: Case, log: LaunchLog) -> Launcher:
-    return Launcher(fakes.FakeDevice(), case, log, 5, "cuda:3", lambda _phase: None)
+    return Launcher(fakes.FakeDevice(), fakes.task(case, Path("/nowhere"), 5), log, lambda _phase: None)
 
 
 def test_launches_are_numbered_and_logged_before_they_begin(log: LaunchLog, tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_launches_are_numbered_and_logged_before_they_begin(log: LaunchLog, tmp_
     done = []
     with pytest.raises(KernelFault):
         done += [launch.kernel for launch, _ in runner.run(case.launches, fakes.program(), fakes.FakeModule(), memory)]
-    assert (runner.current, runner.position, runner.number) == (6, 1, 7)
+    assert (runner.current, runner.position) == (6, 1)
     events = launchlog.read(tmp_path / "launch.log").events
     assert [event.number for event in events if isinstance(event, launchlog.LaunchBegin)] == [5, 6]
     assert not launchlog.read(tmp_path / "launch.log").unfinished

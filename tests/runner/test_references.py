@@ -31,9 +31,9 @@ def kernel(name: str) -> ReferenceKernel:
 
 def references(log: LaunchLog, folder: Path, **kernels: ReferenceKernel) -> ReferenceDumps:
     case = fakes.case("double", reference_kernels=kernels)
-    launcher = Launcher(fakes.FakeDevice(), case, log, 1, "cpu", lambda _phase: None)
-    programs = dict.fromkeys(kernels, fakes.program())
-    return ReferenceDumps(launcher, programs, DumpFolder(case, folder / "dumps"), ())
+    task = fakes.task(case, folder, references=dict.fromkeys(kernels, fakes.program()))
+    launcher = Launcher(fakes.FakeDevice(), task, log, lambda _phase: None)
+    return ReferenceDumps(launcher, DumpFolder(case, folder / "dumps"), ())
 
 
 def test_trusted_kernels_run_once_for_all_their_buffers(log: LaunchLog, tmp_path: Path) -> None:

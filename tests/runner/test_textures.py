@@ -9,9 +9,8 @@ import numpy as np
 from gpuregress import plan, toolchain
 from gpuregress.devices.registry import open_device
 from gpuregress.dump import reader
-from gpuregress.launchlog import LaunchLog
 from gpuregress.project import Project, find
-from gpuregress.records import Case, Outcome
+from gpuregress.records import Case, Outcome, Task
 from gpuregress.runner import run_case
 
 SOURCE = """
@@ -53,9 +52,8 @@ def _project(folder: Path, kernel: str, args: str, more: str = "", block: int = 
 def _run(folder: Path, case: Case) -> Outcome:
     program = toolchain.compile(case.source)
     assert not plan.check_program(case, program)
-    log = LaunchLog(folder / "launch.log")
     with open_device("cpu") as device:
-        return run_case(device, case, program, log=log, first_launch=1, dumps=folder / "dumps", known={})
+        return run_case(device, Task(case, program, str(folder / "launch.log"), 1, str(folder / "dumps")))
 
 
 def _plan(place: Project) -> Case:

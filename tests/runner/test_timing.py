@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from gpuregress import launchlog
-from gpuregress.launchlog import LaunchLog
 from gpuregress.records import (
     Case,
     CaseSettings,
@@ -18,17 +15,8 @@ from gpuregress.runner import run_case
 from tests import fakes
 
 
-def run(case: Case, folder: Path, known: Any = None) -> Outcome:
-    with closing(LaunchLog(folder / "launch.log")) as log:
-        return run_case(
-            fakes.FakeDevice(),
-            case,
-            fakes.program(),
-            log=log,
-            first_launch=1,
-            dumps=folder / "dumps",
-            known=known or {},
-        )
+def run(case: Case, folder: Path) -> Outcome:
+    return run_case(fakes.FakeDevice(), fakes.task(case, folder))
 
 
 def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from gpuregress.records import Task
 from gpuregress.session import debugger_hint
-from gpuregress.workers.task import Task
 from tests import fakes
 from tests.session.selections import GPU
 

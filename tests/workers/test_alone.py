@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.records import CaseSettings, ResourceLimits, TimingLoop
+from gpuregress.records import CaseSettings, ResourceLimits, Task, TimingLoop
 from gpuregress.workers import alone
-from gpuregress.workers.task import Task
 from tests import fakes
 
 

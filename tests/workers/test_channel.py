@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.records import from_json
+from gpuregress.records import Task, from_json
 from gpuregress.workers.channel import Channel
-from gpuregress.workers.task import Task
 from tests import fakes
 
 JSON = st.recursive(

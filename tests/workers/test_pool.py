@@ -17,11 +17,10 @@ import pytest
 from gpuregress import launchlog
 from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Outcome
+from gpuregress.records import Case, Outcome, Task
 from gpuregress.workers import watchdog
 from gpuregress.workers.pool import CaseStarted, Pool
 from gpuregress.workers.process import DeviceSlot, Worker
-from gpuregress.workers.task import Task
 from tests import fakes
 from tests.waiting import is_running, wait_until
 

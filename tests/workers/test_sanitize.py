@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from gpuregress.devices.cuda import sanitizer
-from gpuregress.records import CaseSettings, Outcome, SanitizerResult
+from gpuregress.records import CaseSettings, Outcome, SanitizerResult, Task
 from gpuregress.workers import sanitize
-from gpuregress.workers.task import Task
 from tests import fakes
 
 RACE = """\

@@ -19,7 +19,7 @@ from gpuregress.records import RunSummary, Verdict
 from gpuregress.session.runs import journal, retention, run_folders
 
 if TYPE_CHECKING:
-    from gpuregress.workers.task import Task
+    from gpuregress.records import Task
 
 _NOT_KEPT = "nothing of this run can be accepted: make room, then run it again"
 

@@ -16,8 +16,7 @@ from gpuregress import plan, project, toolchain
 from gpuregress.devices.base import Device, DeviceModule, Memory
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import GpuregressError
-from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Case, Program, Source
+from gpuregress.records import Case, Program, Source, Task
 from gpuregress.runner import run_case
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.programs import Variant
@@ -123,8 +122,7 @@ def run_case_as(device: Device, case: Case, variant: Variant, kind: str) -> Iter
         yield Finding(f"{name}/{variant.name}", _failure(error))
         return
     with tempfile.TemporaryDirectory() as folder:
-        log = LaunchLog(Path(folder) / "launch.log")
-        outcome = run_case(device, plain, program, log=log, first_launch=1, dumps=folder, known={})
+        outcome = run_case(device, Task(plain, program, f"{folder}/launch.log", 1, folder))
     device.free_all()
     if outcome.state != "done":
         yield Finding(f"{name}/{variant.name}", outcome.message or str(outcome.fault))

@@ -4,12 +4,11 @@ import dataclasses
 from pathlib import Path
 
 from gpuregress.errors import JobErrors
-from gpuregress.records import Case
+from gpuregress.records import Case, Task
 from gpuregress.session.compilation.builder import CasePrograms, ProgramBuilder
 from gpuregress.session.compilation.task_stream import TaskStream
 from gpuregress.session.compiler_crew import Crew
 from gpuregress.workers.pool import CaseNotCompiled
-from gpuregress.workers.task import Task
 from tests.session.compilation.crews import InProcessCrew, SlowCrew, case_of, compiler, wrong
 
 

@@ -17,8 +17,7 @@ from gpuregress import plan, project, toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores, partition
 from gpuregress.devices.cpu.runtime.layout import Machine
-from gpuregress.launchlog import LaunchLog
-from gpuregress.records import Case
+from gpuregress.records import Case, Task
 from gpuregress.runner import run_case
 
 ROOT = Path(__file__).parents[4]
@@ -61,10 +60,8 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
         patch.setattr(partition, "run_parallel", backwards)
         patch.setenv(cores.VARIABLE, str(count))
         with registry.open_device("cpu") as device:
-            log = LaunchLog(Path(folder) / "launch.log")
-            outcome = run_case(
-                device, plain, toolchain.compile(case.source), log=log, first_launch=1, dumps=folder, known={}
-            )
+            task = Task(plain, toolchain.compile(case.source), f"{folder}/launch.log", 1, str(folder))
+            outcome = run_case(device, task)
     assert outcome.state == "done", outcome.message
     return {dump.buffer: dump.digest for dump in outcome.dumps}, cut
 

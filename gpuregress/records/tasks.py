@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuregress.records import Case, Program
+from gpuregress.records.cases import Case
+from gpuregress.records.programs import Program
 
 
 @dataclass(frozen=True, slots=True)
