@@ -1,7 +1,8 @@
-"""Conversion of numbers to an element's storage: fills, references, launch arguments, settings of checks.
+"""Conversion of numbers to an element's storage.
 
-A number is stored only where its meaning stays. Whole numbers are exact or refused. A fraction may be rounded to the
-nearest float, but not to infinity and, unless it was drawn at random, not to zero. `exact` allows no rounding at all.
+Fills, references, launch arguments and settings of checks are converted by the same rules. Whole numbers are stored
+exactly or refused. A fraction may be rounded to the nearest float, but not to infinity and, unless it was drawn at
+random, not to zero. `exact` allows no rounding at all.
 """
 
 from __future__ import annotations

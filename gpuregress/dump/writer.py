@@ -1,4 +1,7 @@
-"""Writing of dumps, atomically and in pieces. A buffer that is already on disk is copied instead of formatted."""
+"""Atomic writing of dumps, in pieces.
+
+A buffer whose bytes are already on disk as a dump is copied instead of formatted.
+"""
 
 from __future__ import annotations
 

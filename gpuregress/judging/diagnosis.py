@@ -1,4 +1,4 @@
-"""Diagnosis of a failed comparison: gathers the evidence of a buffer pair and asks `diagnose` for its patterns.
+"""Diagnosis of a failed comparison: evidence of a buffer pair for the patterns of `diagnose`.
 
 Evidence is gathered only once something differs: the elements, their launch, the poison, the inputs.
 """

@@ -1,5 +1,6 @@
-"""Elementwise errors and bound violations: exact, |actual - expected| <= atol + rtol |expected|, or ULPs.
+"""Elementwise errors and bound violations: exact, by tolerance, or by ULPs.
 
+A tolerance allows |actual - expected| <= atol + rtol |expected|; `ulp` counts steps between floats of one sign.
 Differences of integers are exact at any width. Floats up to 32 bits are subtracted in float64; float64 in float64,
 which rounds the difference once, and at half scale where it would overflow. The right-hand side is calculated in
 float64. An infinity is near nothing but itself, and a NaN near nothing but a NaN, under any tolerance.

@@ -1,6 +1,7 @@
-"""Comparison of records, complex numbers and vectors in any order: by key columns, or by bipartite matching.
+"""Comparison of records in any order: by key columns, or by bipartite matching.
 
-Sorting rows under a tolerance misses matchings that exist, and sorting columns apart hides swaps: neither is done.
+Complex numbers and vectors are compared in the same way. Sorting rows under a tolerance misses matchings that exist,
+and sorting columns apart hides swaps: neither is done.
 """
 
 from __future__ import annotations

@@ -1,0 +1,68 @@
+"""Wrong values by a factor, an offset, a sign, rounding, a narrower type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.diagnose.planted import findings, first, noise
+
+
+def test_rounding_only() -> None:
+    e = noise("float32", (1000,))
+    a = e.copy()
+    a[::3] = np.nextafter(a[::3], np.float32(9))
+    pattern, message = first(e, a)
+    assert pattern == "rounding"
+    assert message == "rounding only: all 334 differences are of at most 1 ulp"
+    a[1] *= np.float32(1.01)
+    assert "rounding" not in findings(e, a)
+
+
+def test_sign() -> None:
+    e = noise("float32", (1000,))
+    a = e.copy()
+    a[100:200] *= -1
+    assert first(e, a) == ("sign", "all 100 differing elements have the other sign")
+    assert first(np.zeros(9), np.full(9, -0.0))[1] == "all 9 differing elements are 0, but for the sign of the zero"
+
+
+def test_conjugate() -> None:
+    e = noise("complex64", (100,))
+    assert first(e, e.conj()) == ("sign", "imag: all 100 differing elements have the other sign")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [(2.0, "2"), (0.5, "1/2"), (1 / 128, "1/128"), (np.pi / 180, "pi/180"), (-3.7, "-3.7"), (-2, "-2")],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_constant_factor(value: float, name: str, dtype: str) -> None:
+    e = noise(dtype, (300,))
+    pattern, message = first(e, (e * value).astype(dtype))
+    assert (pattern, message) == ("factor", f"all 300 differing elements are {name} times what they should be")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
+def test_constant_offset(dtype: str) -> None:
+    e = np.arange(3, 103).astype(dtype)
+    a = e.copy()
+    a[20:60] += 3
+    found = findings(e, a)
+    assert found["offset"] == "all 40 differing elements are off by +3"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "narrow", "said"),
+    [("float32", "float16", "half (or tf32)"), ("float64", "float32", "single"), ("float64", "float16", "half")],
+)
+def test_precision(dtype: str, narrow: str, said: str) -> None:
+    e = noise(dtype, (500,))
+    pattern, message = first(e, e.astype(narrow).astype(dtype))
+    assert pattern == "precision"
+    assert message == f"all 500 differing elements have the precision of {said} where {dtype} was expected"
+
+
+def test_bfloat16_precision() -> None:
+    e = noise("float32", (500,))
+    assert "bfloat16" in first(e, (e.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32))[1]

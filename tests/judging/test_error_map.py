@@ -1,0 +1,48 @@
+"""The error map of a comparison."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.judging.error_map import ErrorMap
+from gpuregress.records import Rule
+from tests import fakes
+from tests.judging.dumps import dump
+
+
+def drawn(folder: Path, expected: Any, actual: Any, rule: Rule | None = None, dtype: str = "float32") -> Any:
+    sides = dump(folder / "e", "out.1", expected, dtype), dump(folder / "a", "out.1", actual, dtype)
+    pair = BufferPair(fakes.case("double"), "baseline", *sides, rule or Rule())
+    errors = ErrorMap(pair, 4)
+    return errors.added_to(pair.compare(errors)).numbers.get("picture")
+
+
+def test_a_strip_of_one_axis(tmp_path: Path) -> None:
+    expected = np.zeros(8)
+    actual = np.array([0, 0, 0, 3, math.nan, 0, 0, -1.5])
+    picture = drawn(tmp_path, expected, actual)
+    assert picture == {
+        "strip": {"shape": [4], "largest": [0, 3, math.inf, 1.5], "differing": [0, 1, 1, 1], "of": [2, 2, 2, 2]}
+    }
+
+
+def test_a_heat_map_of_two_axes_and_the_largest_error_of_the_parts(tmp_path: Path) -> None:
+    expected = np.zeros((2, 4), "f4,f4")
+    actual = expected.copy()
+    actual["f0"][1, 2], actual["f1"][1, 2] = 1, -5
+    picture = drawn(tmp_path, expected.tolist(), actual.tolist(), dtype="float2")
+    assert picture["heat_map"]["shape"] == [2, 4]
+    assert picture["heat_map"]["largest"] == [0, 0, 0, 0, 0, 0, 5, 0]
+
+
+def test_a_tolerated_error_is_drawn_beside_one_that_is_not(tmp_path: Path) -> None:
+    assert drawn(tmp_path, [0, 0, 0, 0], [1, 0, 0, 9], Rule(atol=2))["strip"]["largest"] == [1, 0, 0, 9]
+
+
+def test_nothing_is_drawn_of_a_comparison_that_passes(tmp_path: Path) -> None:
+    assert drawn(tmp_path, [0, 0], [1, 0], Rule(atol=2)) is None

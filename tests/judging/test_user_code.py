@@ -1,0 +1,63 @@
+"""Functions of the user in a process of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpuregress.interrupts import StopSignal
+from gpuregress.judging import user_code
+from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.judging.user_code import UserCodeProcess
+from gpuregress.records import Check, Fill, Rule
+from tests import fakes
+from tests.judging.dumps import dump
+
+FUNCTIONS = """\
+import os, time
+def same(expected, actual, case): return expected.shape == actual.shape, f'as {case.name}'
+def hangs(array, case): time.sleep(60)
+def dies(array, case): os._exit(7)
+def good(array, case): return bool((array > 0).all())
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(FUNCTIONS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[UserCodeProcess]:
+    with StopSignal() as stop, UserCodeProcess(stop) as user:
+        yield user
+
+
+def test_a_comparison_and_a_check(process: UserCodeProcess, module: Path, tmp_path: Path) -> None:
+    case, out = fakes.case("double"), dump(tmp_path, "out.1", [1, 2])
+    other = dump(tmp_path / "b", "out.1", [1, 3])
+    compared = process.compare(BufferPair(case, "baseline", other, out, Rule(verify=f"{module}:same")))
+    assert (compared.same, compared.message, compared.changed) == (True, "as fake/double", 1)
+    assert process.check(Check("python", f"{module}:good"), case, out).same
+
+
+def test_a_function_that_hangs_or_dies_fails_alone(process: UserCodeProcess, module: Path, tmp_path: Path) -> None:
+    case, out = fakes.case("double", timeout=0.5), dump(tmp_path, "out.1", [1, 2])
+    hung = process.check(Check("python", f"{module}:hangs"), case, out)
+    assert (hung.same, hung.of, hung.message) == (False, 2, "mine.py:hangs did not come back within 0.5 s")
+    died = process.check(Check("python", f"{module}:dies"), fakes.case("double"), out)
+    assert died.message.startswith("mine.py:dies: the process it ran in ")
+    assert process.check(Check("python", f"{module}:good"), fakes.case("double"), out).same
+
+
+def test_checks_that_need_the_process() -> None:
+    case = fakes.case("double")
+    assert user_code.needs(case, Check("python", "/v.py:f"))
+    assert not user_code.needs(case, Check("finite"))
+    x = case.buffers["x"]
+    made = fakes.case("double", buffers={"x": type(x)("x", x.dtype, x.shape, Fill("python", {}, 1))})
+    assert user_code.needs(made, Check("equals", "x"))
