@@ -28,7 +28,7 @@ from typing import IO, Any
 
 import pytest
 
-from gpuregress.workers import process
+from gpuregress.workers import compiler_pool, process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -37,10 +37,11 @@ _LARGEST = 1 << 17
 
 
 def use(patch: pytest.MonkeyPatch) -> None:
-    """Start all worker processes that run a module in this way from now on."""
+    """Start all processes of workers and compilers in this way from now on."""
     if sys.platform == "linux":
         stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _start})
-        patch.setattr(process, "subprocess", stand_in)
+        for module in (compiler_pool, process):
+            patch.setattr(module, "subprocess", stand_in)
 
 
 def _start(
@@ -153,9 +154,16 @@ def _serve(requests: socket.socket) -> str:
 
 
 def _load_libraries() -> None:
-    import polars  # noqa: ICN001, F401, PLC0415 - all of these are for the server only
+    """Import what the processes need; nothing is called, so that no library starts a thread."""
+    import polars as pl  # noqa: F401, PLC0415
+    from cuda.bindings import nvrtc  # noqa: F401, PLC0415 - all of these are for the server only
 
-    import tests.fakes  # noqa: F401, PLC0415
+    from gpuregress import runner, toolchain  # noqa: F401, PLC0415
+    from gpuregress.compare import user_functions  # noqa: F401, PLC0415
+    from gpuregress.devices.cpu import device  # noqa: F401, PLC0415
+    from gpuregress.devices.cpu.compilation import translate  # noqa: F401, PLC0415
+    from gpuregress.dump import parse, reader  # noqa: F401, PLC0415
+    from tests import fakes  # noqa: F401, PLC0415
 
 
 def _become(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> str:

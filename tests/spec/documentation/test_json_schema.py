@@ -16,6 +16,7 @@ from tests.document.writing import write
 from tests.integration.test_mutated_jobs import CONFIGS, mutated
 
 SCHEMA = job_schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 JOBS = sorted(CONFIGS.rglob("*.yaml"))
 JOB = """\
 source: a.cu
@@ -100,11 +101,11 @@ def test_it_is_a_schema() -> None:
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
 def test_every_job_of_this_repository_is_valid(path: Path) -> None:
-    jsonschema.validate(reader.read(path).data, SCHEMA)
+    VALIDATOR.validate(reader.read(path).data)
 
 
 def test_the_job_is_valid(tmp_path: Path) -> None:
-    jsonschema.validate(read(tmp_path, JOB), SCHEMA)
+    VALIDATOR.validate(read(tmp_path, JOB))
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -113,7 +114,7 @@ def test_a_mistake_is_invalid(what: str, tmp_path: Path) -> None:
     assert before in JOB
     data = read(tmp_path, JOB.replace(before, after, 1))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(data, SCHEMA)
+        VALIDATOR.validate(data)
 
 
 @settings(max_examples=150, deadline=None)
@@ -126,7 +127,7 @@ def test_what_the_loader_takes_is_valid(change: tuple[Path, Any], tmp_path_facto
     except Exception:  # noqa: BLE001 - whatever is wrong with it, the schema need not say it
         return
     if not loaded.errors:
-        jsonschema.validate(loaded.document.data, SCHEMA)
+        VALIDATOR.validate(loaded.document.data)
 
 
 def test_every_key_has_a_description() -> None:
