@@ -73,7 +73,6 @@ STILL_UNTESTED = frozenset(
         "devices/cpu/isa/memory/atomics.py",
         "devices/cpu/isa/memory/async_copy.py",
         "devices/cpu/isa/memory/mbarrier.py",
-        "devices/cpu/isa/memory/packed.py",
         "devices/cpu/isa/texture/sampling.py",
         "devices/cpu/isa/texture/textures.py",
         "devices/cpu/isa/warp/aligned_barriers.py",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, natural_loop
 from gpuregress.devices.cpu.ptx.opcodes import Control, info
-from gpuregress.devices.cpu.ptx.tree import Guard, Instruction
+from gpuregress.devices.cpu.ptx.tree import Instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,13 @@ class Dominance:
         """The predicate of an edge and the value that it must have; None where no predicate decides."""
         block = self.flow.blocks[number]
         last = self.flow.statements[block.end - 1] if block.end > block.start else None
-        guard: Guard | None = getattr(last, "guard", None)
         control = info(last).control if isinstance(last, Instruction) else Control.NEXT
-        if guard is None or control in {Control.NEXT, Control.BRANCH_TABLE}:
+        if last is None or last.guard is None or control in {Control.NEXT, Control.BRANCH_TABLE}:
             return None
         if len(set(block.successors)) != len(block.successors):
             return None
         taken = control is Control.BRANCH and successor == block.successors[0]
-        return guard.register, taken != guard.negated
+        return last.guard.register, taken != last.guard.negated
 
     def edges_above(self, number: int) -> list[tuple[int, int]]:
         """The edges that every path to a block takes, in order; inside a loop those of the current iteration."""

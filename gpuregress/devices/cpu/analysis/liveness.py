@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.ptx.tree import Label, Statement
+from gpuregress.devices.cpu.ptx.tree import Statement
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Liveness:
         self._blocks, self._waits, self._spins = blocks, frozenset(waits), frozenset(spins)
         self._sets = [frozenset(effects.sets(statement)) for statement in statements]
         self._reads = [frozenset(effects.reads(statement)) for statement in statements]
-        self._guarded = [not isinstance(item, Label) and item.guard is not None for item in statements]
+        self._guarded = [item.guard is not None for item in statements]
         self.live_after: dict[int, frozenset[str]] = {}
         self.dirty_before: dict[int, frozenset[str]] = {}
         self.needed_after: dict[int, frozenset[str]] = {}

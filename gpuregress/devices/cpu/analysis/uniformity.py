@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
 from gpuregress.devices.cpu.analysis.dominance import dominator_sets
 from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, ResultKind, Wait, info
-from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Symbol
+from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
 
 _SAME_FOR_ALL = (
@@ -62,7 +62,7 @@ class Uniformity:
             return False
         return all(self._is_shared(flow.statements[index]) for index in flow.waits) and self._is_small()
 
-    def _is_shared(self, statement: object) -> bool:
+    def _is_shared(self, statement: Statement) -> bool:
         """Whether a wait ends for all threads once all of them have reached it."""
         assert isinstance(statement, Instruction)
         wait, operands = info(statement).wait, statement.operands
@@ -107,7 +107,7 @@ class Uniformity:
         return total
 
     def _must_wait(self, index: int) -> bool:
-        return index in self._flow.waits and getattr(self._flow.statements[index], "guard", None) is None
+        return index in self._flow.waits and self._flow.statements[index].guard is None
 
     # --- control flow -------------------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class Uniformity:
                     self.varying.update(names)
         return len(self.varying) != before
 
-    def _makes_uniform(self, statement: object) -> bool:
+    def _makes_uniform(self, statement: Statement) -> bool:
         if not isinstance(statement, Instruction):
             return False
         facts = info(statement)
@@ -213,7 +213,7 @@ class Uniformity:
     def _is_divergent_wait(self, index: int) -> bool:
         """Whether only some threads may reach a wait."""
         number = self._flow.block_at(index)
-        guard = getattr(self._flow.statements[index], "guard", None)
+        guard = self._flow.statements[index].guard
         return number in self._divergent or (guard is not None and not self._is_uniform(guard.register))
 
 

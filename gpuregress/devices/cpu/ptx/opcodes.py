@@ -7,7 +7,7 @@ other opcode the passes assume the worst: see `UNKNOWN`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import lru_cache
 
@@ -114,6 +114,11 @@ UNKNOWN = OpcodeInfo("", ResultKind.VARYING, memory=MemoryEffect.UPDATE, crosses
 """An opcode without a row."""
 
 _NONE, _PURE, _VARYING = ResultKind.NONE, ResultKind.PURE, ResultKind.VARYING
+_MOVE = OpcodeInfo("control.special_registers", _PURE, pointer_operands=(1,), is_cheap=True, vectorizes=True)
+_RANK = OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90")
+_SHARED_UPDATE = OpcodeInfo("memory.mbarrier", _NONE, memory=MemoryEffect.UPDATE, space="shared", since="sm_80")
+_MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
+_MATRICES = OpcodeInfo("matrix.mma", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add sub": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(1, 2), is_cheap=True, vectorizes=True),
@@ -142,16 +147,12 @@ _ROWS: dict[str, OpcodeInfo] = {
     "vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4": OpcodeInfo("arithmetic.video", _PURE),
     "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": OpcodeInfo("arithmetic.video_scalar", _PURE),
     # Moves and addresses.
-    "mov": OpcodeInfo("control.special_registers", _PURE, pointer_operands=(1,), is_cheap=True, vectorizes=True),
-    "cvta": OpcodeInfo(
-        "control.special_registers", _PURE, pointer_operands=(1,), makes_address=True, is_cheap=True, vectorizes=True
-    ),
+    "mov": _MOVE,
+    "cvta": replace(_MOVE, makes_address=True),
     "isspacep": OpcodeInfo("control.special_registers", _PURE),
     "createpolicy": OpcodeInfo("control.special_registers", _PURE, since="sm_80"),
-    "mapa": OpcodeInfo(
-        "warp.clusters", _VARYING, crosses_blocks=True, pointer_operands=(1,), makes_address=True, since="sm_90"
-    ),
-    "getctarank": OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90"),
+    "mapa": replace(_RANK, pointer_operands=(1,), makes_address=True),
+    "getctarank": _RANK,
     # Control flow.
     "bra": OpcodeInfo("control.branches", _NONE, control=Control.BRANCH, vectorizes=True),
     "brx": OpcodeInfo("control.branches", _NONE, control=Control.BRANCH_TABLE),
@@ -176,23 +177,9 @@ _ROWS: dict[str, OpcodeInfo] = {
     "stacksave": OpcodeInfo("", _VARYING),
     "stackrestore": OpcodeInfo("", _NONE),
     "multimem": OpcodeInfo("", _VARYING, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"),
-    "mbarrier": OpcodeInfo(
-        "memory.mbarrier",
-        _NONE,
-        memory=MemoryEffect.UPDATE,
-        space="shared",
-        observes_threads=True,
-        crosses_blocks=True,
-        since="sm_80",
-    ),
-    "mbarrier.arrive mbarrier.arrive_drop mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count": OpcodeInfo(
-        "memory.mbarrier",
-        _VARYING,
-        memory=MemoryEffect.UPDATE,
-        space="shared",
-        observes_threads=True,
-        crosses_blocks=True,
-        since="sm_80",
+    "mbarrier": _MBARRIER,
+    "mbarrier.arrive mbarrier.arrive_drop mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count": replace(
+        _MBARRIER, result=_VARYING
     ),
     # Textures and surfaces.
     "tex tld4 suld": OpcodeInfo("texture.textures", _VARYING, memory=MemoryEffect.READ),
@@ -213,29 +200,12 @@ _ROWS: dict[str, OpcodeInfo] = {
     "activemask": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.CONVERGED),
     "nanosleep": OpcodeInfo("warp.shuffle_vote", _NONE, wait=Wait.YIELD, crosses_blocks=True),
     # Matrices.
-    "ldmatrix": OpcodeInfo(
-        "matrix.mma",
-        _VARYING,
-        memory=MemoryEffect.READ,
-        space="shared",
-        wait=Wait.WARP,
-        exchange=Exchange.MATRICES,
-        is_aligned=True,
-    ),
-    "stmatrix": OpcodeInfo(
-        "matrix.mma",
-        _NONE,
-        memory=MemoryEffect.WRITE,
-        space="shared",
-        wait=Wait.WARP,
-        exchange=Exchange.MATRICES,
-        is_aligned=True,
-        since="sm_90",
-    ),
-    "mma movmatrix": OpcodeInfo("matrix.mma", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True),
+    "mma movmatrix": _MATRICES,
+    "ldmatrix": replace(_MATRICES, memory=MemoryEffect.READ, space="shared"),
+    "stmatrix": replace(_MATRICES, result=_NONE, memory=MemoryEffect.WRITE, space="shared", since="sm_90"),
     "wmma.load": OpcodeInfo("matrix.wmma", _VARYING, memory=MemoryEffect.READ, is_aligned=True),
     "wmma.store": OpcodeInfo("matrix.wmma", _NONE, memory=MemoryEffect.WRITE, is_aligned=True),
-    "wmma.mma": OpcodeInfo("matrix.wmma", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True),
+    "wmma.mma": replace(_MATRICES, family="matrix.wmma"),
     "wgmma": OpcodeInfo("", _NONE, since="sm_90a"),
     "tcgen05": OpcodeInfo("", _VARYING),
 }

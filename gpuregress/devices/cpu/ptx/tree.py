@@ -7,7 +7,7 @@ register, so that a name is unique within its function.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 
@@ -185,8 +185,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`$L__BB0_2:`."""
+    """`$L__BB0_2:`, which has no guard."""
 
+    guard: ClassVar[None] = None
     name: str
     ptx_line: int = 0
 

@@ -30,7 +30,7 @@ Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class MatrixElement:
     """Element type of a matrix.
 
     Attributes:
@@ -79,10 +79,10 @@ class Element:
         return b.sext(bits, I64) if self.name[0] == "s" else b.zext(bits, I64)
 
 
-def element_of(name: str) -> Element:
+def element_of(name: str) -> MatrixElement:
     """The element type with a PTX name."""
     bits = BITS[name]
-    return Element(name, bits, max(32, bits))
+    return MatrixElement(name, bits, max(32, bits))
 
 
 def unpacked(emit: Emit, values: list[ir.Value]) -> list[ir.Value]:

@@ -18,7 +18,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.threads import lane, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.isa.matrix.dot_product import Element, Term, dot, element_of, packed, unpacked
+from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, Term, dot, element_of, packed, unpacked
 from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
@@ -155,8 +155,8 @@ class _Form:
 
     rows: int
     depth: int
-    a: Element
-    b: Element
+    a: MatrixElement
+    b: MatrixElement
     result: str
     a_registers: int
     b_registers: int

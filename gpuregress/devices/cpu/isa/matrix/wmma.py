@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I64, POINTER, convert
-from gpuregress.devices.cpu.isa.matrix.dot_product import Element, Term, dot, element_of
+from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, Term, dot, element_of
 from gpuregress.devices.cpu.isa.matrix.mma import (
     MULTIPLY,
     area,
@@ -224,7 +224,7 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
     write_sums(emitter, result, target, results)
 
 
-def _term(emitter: Services, kinds: tuple[Element, Element], shape: _Shape) -> Term:
+def _term(emitter: Services, kinds: tuple[MatrixElement, MatrixElement], shape: _Shape) -> Term:
     """The factors of one product of an element of D: from a row of A and a column of B."""
     left, right = kinds
 

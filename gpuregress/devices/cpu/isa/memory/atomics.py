@@ -7,6 +7,8 @@ PTX ISA manual, 9.7.13.5.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.services import Services
@@ -14,7 +16,7 @@ from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import llvm_type
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import canonical, flush, is_nan, propagate
 from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
-from gpuregress.devices.cpu.isa.memory.packed import half_operation
+from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
@@ -146,8 +148,15 @@ def _add_float(
 
 
 def _halves(emitter: Services, instruction: Instruction, type_name: str, old: ir.Value, value: ir.Value) -> ir.Value:
-    """Packed or single half-precision add, min, max: by the half family's own instruction on each part."""
-    return half_operation(emitter, instruction, _operation(instruction), type_name, old, value)
+    """Half-precision add, min or max, single or packed: the instruction of the half family on what memory holds."""
+    registers = [emitter.temporary(type_name) for _ in range(3)]
+    for register, operand in zip(registers[1:], (old, value), strict=True):
+        emitter.write(register, operand, type_name)
+    operation = _operation(instruction)
+    modifiers = ("rn", type_name) if operation == "add" else (type_name,)
+    inner = replace(instruction, opcode=operation, modifiers=modifiers, operands=tuple(registers), guard=None)
+    lowering(inner)(emitter, inner)
+    return emitter.read(registers[0], type_name)
 
 
 TABLE = {"atom": _atom}
