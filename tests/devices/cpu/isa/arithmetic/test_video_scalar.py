@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.devices.cpu.isa.forms import batches_of, mismatches
 from tests.devices.cpu.isa.harness import run
 
 _TO_A_PART = "%d.b2, %a, %b, %c"
@@ -46,3 +47,8 @@ def test_a_lane_is_what_the_card_stored(line: str, operands: tuple[int, ...], ex
     inputs = dict.fromkeys(("%a", "%b", "%c")[: len(operands)], "b32")
     (result,) = run(line, inputs, {"%d": "b32"}, [np.array([value], np.uint32) for value in operands])
     assert hex(result[0]) == hex(expected)
+
+
+@pytest.mark.parametrize("name", batches_of("scalar video"))
+def test_scalar_video_forms_give_what_the_oracle_says(name: str) -> None:
+    assert mismatches(name) == []
