@@ -1,14 +1,8 @@
 from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance, Provenance
-from gpuregress.devices.cpu.functions.inline import inlined
-from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Register
-
-
-def _function(text: str, name: str = "k") -> Function:
-    return next(item for item in inlined(parse(text)).functions if item.name == name)
+from gpuregress.devices.cpu.ptx.tree import Call, Instruction
+from tests.devices.cpu.analysis.kernels import function
 
 
 def _spins(loop: str) -> bool:
@@ -18,7 +12,7 @@ def _spins(loop: str) -> bool:
     L: {loop}
       @%p1 bra L;
       ret; }}"""
-    return bool(ControlFlowGraph(_function(text)).spins)
+    return bool(ControlFlowGraph(function(text)).spins)
 
 
 def test_loops_that_wait_for_another_thread_are_found() -> None:
@@ -41,25 +35,11 @@ def test_functions_that_wait_are_inlined_and_recursive_ones_are_not() -> None:
       { .param .b32 a; .param .b32 b; call (b), waits, (a); } { .param .b32 a; .param .b32 b; call (b), waits, (a); }
       call again; ret; }
     """
-    function = _function(text)
-    assert function.body is not None
-    assert [item.callee.name for item in function.body if isinstance(item, Call)] == ["again"]
-    barriers = [item for item in function.body if isinstance(item, Instruction) and item.opcode == "bar"]
+    kernel = function(text)
+    assert kernel.body is not None
+    assert [item.callee.name for item in kernel.body if isinstance(item, Call)] == ["again"]
+    barriers = [item for item in kernel.body if isinstance(item, Instruction) and item.opcode == "bar"]
     assert len(barriers) == 2
-    names = {item.name for item in function.registers}
+    names = {item.name for item in kernel.registers}
     assert len(names) == 3
-    assert ControlFlowGraph(function).needs_scheduler
-
-
-def test_origins_of_addresses() -> None:
-    text = """.shared .b32 box[4];
-    .visible .entry k(.param .u64 p, .param .u64 q, .param .u64 n) { .reg .b64 %rd<9>; .reg .b32 %r<4>;
-      ld.param.u64 %rd1, [q]; ld.param.u64 %rd7, [n]; cvta.to.global.u64 %rd2, %rd1; add.s64 %rd3, %rd7, %rd2;
-      mov.u64 %rd4, %rd3; L: add.s64 %rd4, %rd4, 8; mov.u32 %r1, box; add.s32 %r2, %r1, 12; ld.global.u64 %rd5, [%rd4];
-      bra L; }"""
-    body = _function(text).body
-    assert body is not None
-    origins = PointerProvenance(body, {"p": 0, "q": 8, "n": 16}, {"box"})
-    assert origins.of(Register("%rd4")) == Provenance("param", "", 8)
-    assert origins.of(Register("%r2")) == Provenance("symbol", "box")
-    assert origins.of(Register("%rd5")) is None
+    assert ControlFlowGraph(kernel).needs_scheduler

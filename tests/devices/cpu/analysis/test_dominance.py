@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.dominance import Dominance
-from gpuregress.devices.cpu.ptx.parser import parse
-
-KERNEL = """
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry k(.param .u64 p)
-{{
-  .reg .pred %p<4>;
-  .reg .b32 %r<4>;
-{body}
-}}
-"""
+from tests.devices.cpu.analysis.kernels import graph as flow_graph
 
 
 def graph(body: str) -> Dominance:
-    return Dominance(ControlFlowGraph(parse(KERNEL.format(body=body)).functions[0]))
+    return Dominance(flow_graph(body))
 
 
 def test_a_loop_that_begins_with_the_kernel_says_nothing_of_its_first_round() -> None:
