@@ -125,18 +125,9 @@ class History:
         """
         with self._transaction() as database:
             database.execute("DELETE FROM runs WHERE run = ?", (summary.run,))
-            database.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    summary.run,
-                    kind,
-                    summary.started,
-                    visible(summary.device),
-                    summary.seconds,
-                    summary.exit_code,
-                    summary.interrupted,
-                ),
-            )
+            figures = summary.seconds, summary.exit_code, summary.interrupted
+            row = summary.run, kind, summary.started, visible(summary.device), *figures
+            database.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             database.executemany(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
                 [
@@ -172,7 +163,7 @@ class History:
                ORDER BY started DESC, rowid DESC LIMIT ?""",
             (last,),
         )
-        return tuple(_run(row, self._counts(row[0])) for row in rows)
+        return tuple(PastRun(*(*row[:6], bool(row[6]), self._counts(row[0]))) for row in rows)
 
     def _counts(self, run: str) -> dict[str, int]:
         return dict(self._query("SELECT verdict, count(*) FROM results WHERE run = ? GROUP BY verdict", (run,)))
@@ -220,11 +211,6 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
                 rows = database.execute("SELECT case_name, verdict FROM results WHERE run = ?", (run,)).fetchall()
                 statuses |= {run: dict(rows)} if rows else {}
     return statuses
-
-
-def _run(row: tuple[Any, ...], counts: dict[str, int]) -> PastRun:
-    run, kind, started, device, seconds, exit_code, interrupted = row
-    return PastRun(run, kind, started, device, seconds, exit_code, bool(interrupted), counts)
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -34,12 +34,12 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int
     names = [name for name in store.case_names() if any(one in (name, name.partition("/")[0]) for one in cases)]
     if not names:
         raise NothingToDo(f"nothing was ever accepted of {', '.join(cases)}: `gpuregress list` shows all cases")
-    found = {name: store.histories(name) for name in names}
+    histories_of = {name: store.histories(name) for name in names}
     if as_json:
-        flat = [(name, kind, events) for name, histories in found.items() for kind, events in histories.items()]
+        flat = [(name, kind, events) for name, histories in histories_of.items() for kind, events in histories.items()]
         context.print_json([{"case": name, "for": kind, "accepts": to_json(events)} for name, kind, events in flat])
         return 0
-    for name, histories in found.items():
+    for name, histories in histories_of.items():
         for kind, events in histories.items():
             console.say(f"{name}{f' for {kind}' if kind else ''}")
             for event in reversed(events):

@@ -41,16 +41,16 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
 
     root = None
     if not cases and Path(before).is_file() and Path(after).is_file():
-        found = diff.compare_files(Path(before), Path(after), width=_width())
+        differences = diff.compare_files(Path(before), Path(after), width=_width())
     else:
         project = context.find_project(ctx)
         root = project.root
-        found = diff.compare_revisions(project, before, after, cases, raw=raw, width=_width())
+        differences = diff.compare_revisions(project, before, after, cases, raw=raw, width=_width())
     if as_json:
-        _print_json(found, before, after)
+        _print_json(differences, before, after)
     else:
-        _print(found, root)
-    return found.exit_code
+        _print(differences, root)
+    return differences.exit_code
 
 
 def _width() -> int:
@@ -60,25 +60,25 @@ def _width() -> int:
     return max(20, shutil.get_terminal_size().columns - 4)
 
 
-def _print(found: Differences, root: Path | None) -> None:
+def _print(differences: Differences, root: Path | None) -> None:
     from gpuregress.report import diff_screen, terminal
 
-    for verdict in found.verdicts:
+    for verdict in differences.verdicts:
         status = "same" if verdict.status == "pass" else "differ"
         console.say(f"{status:<8} {verdict.case}", colour=terminal.colour(verdict.status))
         for line in diff_screen.screen(verdict, root):
             console.say_spans((("  ", None), *line))
-    shown = found.notes if len(found.notes) <= _MOST_NOTES + 1 else found.notes[:_MOST_NOTES]
+    shown = differences.notes if len(differences.notes) <= _MOST_NOTES + 1 else differences.notes[:_MOST_NOTES]
     for note in shown:
         console.say(f"note: {note}", err=True)
-    if len(shown) < len(found.notes):
-        console.say(f"note: and {len(found.notes) - len(shown)} more of this kind, which --json tells", err=True)
+    if len(shown) < len(differences.notes):
+        console.say(f"note: and {len(differences.notes) - len(shown)} more of this kind, which --json tells", err=True)
 
 
-def _print_json(found: Differences, before: str, after: str) -> None:
+def _print_json(differences: Differences, before: str, after: str) -> None:
     from gpuregress.report import json_report
 
-    cases = [json_report.case_document(verdict) for verdict in found.verdicts]
+    cases = [json_report.case_document(verdict) for verdict in differences.verdicts]
     context.print_json(
-        json_report.finite({"version": 1, "before": before, "after": after, "cases": cases, "notes": found.notes})
+        json_report.finite({"version": 1, "before": before, "after": after, "cases": cases, "notes": differences.notes})
     )

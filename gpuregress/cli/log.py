@@ -12,7 +12,7 @@ from gpuregress.escapes import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpuregress.launchlog import Log
+    from gpuregress.launchlog import Event, Log
     from gpuregress.records import State
 
 
@@ -69,14 +69,14 @@ def _log(folder: Path, state: State) -> Log:
     return launchlog.read(path)
 
 
-def _line(event: object) -> str:
+def _line(event: Event) -> str:
     from gpuregress.launchlog import LaunchBegin, LaunchEnd
 
     if isinstance(event, LaunchBegin):
         return f"begin {event.number} {event.time} {event.device} {event.case} {event.call} seed={event.seed}"
     if isinstance(event, LaunchEnd):
         return f"end {event.number} {event.elapsed_ms:.3f} ms"
-    return f"fault {getattr(event, 'number', '')} {getattr(event, 'text', '')}"
+    return f"fault {event.number} {event.text}"
 
 
 def _document(run: str, log: Log) -> dict[str, object]:

@@ -42,32 +42,32 @@ def command(
     from gpuregress.operations import review
 
     project = context.find_project(ctx)
-    found = review.pending(project, cases, run=run_name)
+    pending = review.pending(project, cases, run=run_name)
     if as_json:
         from gpuregress.report import json_report
 
-        entries = [json_report.case_document(verdict) for verdict in found.verdicts]
-        context.print_json(json_report.finite({"version": 1, "run": found.run, "cases": entries}))
+        entries = [json_report.case_document(verdict) for verdict in pending.verdicts]
+        context.print_json(json_report.finite({"version": 1, "run": pending.run, "cases": entries}))
         return 1
     if not context.is_interactive():
-        _list(found)
+        _list(pending)
         return 1
-    return _ask(project, found, message, unwritten_ok)
+    return _ask(project, pending, message, unwritten_ok)
 
 
-def _list(found: Pending) -> None:
+def _list(pending: Pending) -> None:
     """Print three lines for each case, for a pipe."""
-    for verdict in found.verdicts:
+    for verdict in pending.verdicts:
         name = shlex.quote(verdict.case)
         console.say(f"{verdict.status:<8} {verdict.case}  {verdict.reason}")
-        console.say(f"  gpuregress accept --run {found.run} {name}")
-        console.say(f"  gpuregress reject --run {found.run} {name}")
+        console.say(f"  gpuregress accept --run {pending.run} {name}")
+        console.say(f"  gpuregress reject --run {pending.run} {name}")
 
 
-def _ask(project: Project, found: Pending, message: str, unwritten_ok: str) -> int:
+def _ask(project: Project, pending: Pending, message: str, unwritten_ok: str) -> int:
     undecided = 0
-    for number, verdict in enumerate(found.verdicts, 1):
-        console.say_spans([(f"\n{number} of {len(found.verdicts)}  ", None), *_head(verdict)])
+    for number, verdict in enumerate(pending.verdicts, 1):
+        console.say_spans([(f"\n{number} of {len(pending.verdicts)}  ", None), *_head(verdict)])
         if verdict.reason:
             console.say(f"  {verdict.reason}")
         while (key := _key()) in ("d", "m"):
@@ -80,9 +80,9 @@ def _ask(project: Project, found: Pending, message: str, unwritten_ok: str) -> i
         if key == "s":
             undecided += 1
         elif key == "a":
-            undecided += not _accept(project, found.run, verdict, message, unwritten_ok)
+            undecided += not _accept(project, pending.run, verdict, message, unwritten_ok)
         else:
-            _reject(project, found.run, verdict, message)
+            _reject(project, pending.run, verdict, message)
     return 1 if undecided else 0
 
 

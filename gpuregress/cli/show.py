@@ -30,22 +30,22 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
     from gpuregress.records import to_json
 
     project = context.find_project(ctx)
-    found = plan.make(project, (case,)).cases
-    if len(found) > 1:
-        names = ", ".join(one.name for one in found[:8])
-        raise UsageError(f"{case!r} is {len(found)} cases; say which: {names}{', …' if len(found) > 8 else ''}")
+    cases = plan.make(project, (case,)).cases
+    if len(cases) > 1:
+        names = ", ".join(one.name for one in cases[:8])
+        raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{', …' if len(cases) > 8 else ''}")
     if ptx:
         from gpuregress.session.compilation.sources import compile_source
 
-        console.say(Path(compile_source(found[0].source).ptx).read_text(encoding="utf-8"), nl=False)
+        console.say(Path(compile_source(cases[0].source).ptx).read_text(encoding="utf-8"), nl=False)
     elif llvm:
-        console.say(_llvm(found[0]), nl=False)
+        console.say(_llvm(cases[0]), nl=False)
     elif as_json:
-        context.print_json(to_json(found[0]))
+        context.print_json(to_json(cases[0]))
     else:
         from gpuregress.plan.explain import explain
 
-        for line in explain(found[0]):
+        for line in explain(cases[0]):
             console.say(line)
     return 0
 

@@ -36,7 +36,7 @@ class ProgramBuilder:
     """The programs of a run's sources.
 
     Args:
-        crew: compiles what is not found.
+        crew: compiles sources that are not in the cache.
         listen: receives an event for each source.
         find: a source → its program where it was compiled before; None: every source goes to the crew.
     """
@@ -103,7 +103,7 @@ class ProgramBuilder:
 
 @contextlib.contextmanager
 def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
-    """The builder of a run: compiler processes, or what a test put in their place.
+    """The builder of a run: compiler processes, or the crew of a test.
 
     Raises:
         StorageError: others may write the cache.
@@ -119,12 +119,12 @@ def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
 def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source], Program | None]) -> Result | None:
     """A source's program where it was compiled before, or the error of looking; None: the crew compiles it."""
     try:
-        found = find(source)
+        program = find(source)
     except GpuregressError as error:
         return error
-    if found is None:
+    if program is None:
         crew.submit(key, source)
-    return found
+    return program
 
 
 def sources_of(case: Case) -> tuple[Source, ...]:

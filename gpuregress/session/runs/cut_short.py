@@ -39,10 +39,10 @@ def _line(summary: RunSummary, process: str) -> str:
 def describe_all(runs: Path) -> Iterator[str]:
     """One line on each kept run that was cut short, the oldest first."""
     for folder in run_folders.every(runs):
-        with contextlib.suppress(StorageError):  # one without a journal says nothing of itself
-            line = describe(folder)
-            if line and " was cut short " in line:
-                yield line
+        with contextlib.suppress(StorageError):  # a folder without a journal
+            end = journal.end_of(folder)
+            if (end or journal.read(folder)).state == "cut short":
+                yield describe(folder)
 
 
 def decidable_run(runs: Path, name: str | None = None) -> Path:
@@ -84,7 +84,7 @@ def close_all(project: Project) -> Iterator[str]:
     for folder in run_folders.every(project.runs):
         if journal.end_of(folder) is not None or (folder / run_folders.RESULTS).exists():
             continue
-        if not (folder / journal.FILE).exists():  # an earlier gpuregress made it: what became of it is not known
+        if not (folder / journal.FILE).exists():  # an earlier gpuregress made it, and its end is unknown
             continue
         try:
             read = journal.read(folder)

@@ -46,10 +46,10 @@ def runs(project: Project, last: int) -> tuple[PastRun, ...]:
         StorageError: the history cannot be read.
     """
     with _open(project) as history:
-        found = history.runs(last)
-    if not found:
+        runs_ = history.runs(last)
+    if not runs_:
         raise NothingToDo(f"no run in {project.runs} has ended yet")
-    return tuple(reversed(found))
+    return tuple(reversed(runs_))
 
 
 def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, tuple[PastResult, ...]]:
@@ -64,14 +64,14 @@ def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, 
         NothingToDo: no run ever had such a case.
         StorageError: the history cannot be read.
     """
-    found: dict[str, tuple[PastResult, ...]] = {}
+    by_case: dict[str, tuple[PastResult, ...]] = {}
     with _open(project) as history:
         for result in history.results(last=last):
-            found[result.case] = (result, *found.get(result.case, ()))
+            by_case[result.case] = (result, *by_case.get(result.case, ()))
     for selector in selectors:
-        if not any(_matches(name, selector) for name in found):
+        if not any(_matches(name, selector) for name in by_case):
             raise NothingToDo(f"no run in the history has a case {selector!r}")
-    return {name: rows for name, rows in found.items() if not selectors or any(_matches(name, s) for s in selectors)}
+    return {name: rows for name, rows in by_case.items() if not selectors or any(_matches(name, s) for s in selectors)}
 
 
 def _open(project: Project) -> History:

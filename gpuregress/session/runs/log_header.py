@@ -42,17 +42,17 @@ def facts(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Pr
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, str]:
     """What NVIDIA's management library says of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
     cards = nvml.cards()
-    found = {}
+    facts_of = {}
     for slot in slots:
         wanted = slot.environment.get("CUDA_VISIBLE_DEVICES", "")
         card = next((card for at, card in enumerate(cards) if _is(card.get("uuid", ""), at, wanted)), None)
         if card is not None:
-            found[slot.label] = ", ".join(_text(key, card[key]) for key in _CARD_FACTS if key in card)
-    return found
+            facts_of[slot.label] = ", ".join(_text(key, card[key]) for key in _CARD_FACTS if key in card)
+    return facts_of
 
 
 def _is(uuid: str, at: int, wanted: str) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its place in PCI order, or the beginning of its UUID."""
+    """Whether CUDA_VISIBLE_DEVICES' entry means this card: its number in PCI order, or the beginning of its UUID."""
     return wanted == str(at) if wanted.isdigit() else bool(wanted) and uuid.startswith(wanted)
 
 

@@ -129,11 +129,11 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
 
 def _verdicts(project: Project, runs: Sequence[Path]) -> Mapping[str, Mapping[str, str]]:
     """Run → case → its verdict: from the history, and from the results of the runs that it lacks."""
-    found = dict(history.verdicts(project.runs / history_entry.FILE, [folder.name for folder in runs]))
+    verdicts = dict(history.verdicts(project.runs / history_entry.FILE, [folder.name for folder in runs]))
     for folder in runs:
-        if folder.name not in found:
-            found[folder.name] = _stored_verdicts(folder)
-    return found
+        if folder.name not in verdicts:
+            verdicts[folder.name] = _stored_verdicts(folder)
+    return verdicts
 
 
 def _stored_verdicts(folder: Path) -> dict[str, str]:
