@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from gpuregress import __version__
 from gpuregress.records import RunSummary
-from gpuregress.session.checking import check_kernels
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
-from gpuregress.session.execution import execute_cases
-from gpuregress.session.planning import PlannedRun, plan_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import journal
 from gpuregress.session.runs.recording import Recording
-from gpuregress.session.summary import summarize
+from gpuregress.session.steps.checking import check_kernels
+from gpuregress.session.steps.execution import execute_cases
+from gpuregress.session.steps.planning import PlannedRun, plan_cases
+from gpuregress.session.steps.summary import summarize
 
 
 def execute(context: RunContext) -> RunSummary:

@@ -15,8 +15,8 @@ from gpuregress.judging import rejections
 from gpuregress.records import Case, Program, Verdict
 from gpuregress.session.compilation import kernel_arguments
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
-from gpuregress.session.planning import PlannedRun, error_lines
 from gpuregress.session.run_context import RunContext
+from gpuregress.session.steps.planning import PlannedRun, error_lines
 
 
 @dataclass(frozen=True, slots=True)

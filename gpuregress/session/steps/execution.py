@@ -15,15 +15,15 @@ from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launchlog import LaunchLog
 from gpuregress.records import Case, Outcome, Task, Verdict
 from gpuregress.session import measurement_remarks
-from gpuregress.session.checking import CheckedRun
 from gpuregress.session.compilation.builder import ProgramBuilder
 from gpuregress.session.compilation.task_stream import TaskStream
 from gpuregress.session.events import Judged, Started
-from gpuregress.session.planning import error_lines
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import log_header, run_folders
 from gpuregress.session.runs.recording import Recording
-from gpuregress.session.tasks import TaskFactory
+from gpuregress.session.steps.checking import CheckedRun
+from gpuregress.session.steps.planning import error_lines
+from gpuregress.session.steps.tasks import TaskFactory
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.errors import Interrupted
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases
-from gpuregress.session.checking import CheckedRun
-from gpuregress.session.execution import ExecutedRun
-from gpuregress.session.planning import PlannedRun
 from gpuregress.session.run_context import RunContext
+from gpuregress.session.steps.checking import CheckedRun
+from gpuregress.session.steps.execution import ExecutedRun
+from gpuregress.session.steps.planning import PlannedRun
 
 
 def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, folder: Path) -> RunSummary:

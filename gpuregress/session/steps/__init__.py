@@ -1,0 +1,1 @@
+"""Steps of a run: planning, checking, execution, summary; each takes and returns frozen records."""
