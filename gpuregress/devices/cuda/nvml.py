@@ -33,11 +33,8 @@ def cards(bus_id: str = "") -> tuple[dict[str, str], ...]:
     Returns:
         One dict a card, with the keys that the card answers; empty where the library is not there.
     """
-    try:
-        library = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return ()
-    if library.nvmlInit_v2() != 0:
+    library = _opened()
+    if library is None:
         return ()
     try:
         handles = _one(library, bus_id) if bus_id else _all(library)
@@ -49,18 +46,24 @@ def cards(bus_id: str = "") -> tuple[dict[str, str], ...]:
 
 def architectures() -> tuple[str, ...]:
     """Each card's `sm_90`, in PCI order; empty where one of them does not answer or is divided (MIG)."""
-    try:
-        library = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
+    library = _opened()
+    if library is None:
         return ()
-    if library.nvmlInit_v2() != 0:
-        return ()
-    # It stays open, for whoever asks for more: opening it anew takes longer than all questions.
+    # It stays open: opening it anew takes longer than all questions.
     count = ctypes.c_uint(0)
     if library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
         return ()
     names = tuple(_architecture(library, handle) for handle in _all(library))
     return names if len(names) == count.value and all(names) else ()
+
+
+def _opened() -> Any:
+    """The library, initialised; None where it is not there."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    return library if library.nvmlInit_v2() == 0 else None
 
 
 def _architecture(library: Any, handle: ctypes.c_void_p) -> str:
@@ -85,7 +88,7 @@ def _facts(library: Any, handle: ctypes.c_void_p, driver: str) -> dict[str, str]
     temperature = _number(library, "nvmlDeviceGetTemperature", handle, _TEMPERATURE_GPU)
     sm_clock = _number(library, "nvmlDeviceGetClockInfo", handle, _CLOCK_SM)
     memory_clock = _number(library, "nvmlDeviceGetClockInfo", handle, _CLOCK_MEMORY)
-    reasons = _wide(library, "nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+    reasons = _number(library, "nvmlDeviceGetCurrentClocksThrottleReasons", handle, kind=ctypes.c_ulonglong)
     mode = _number(library, "nvmlDeviceGetComputeMode", handle)
     persistence = _number(library, "nvmlDeviceGetPersistenceMode", handle)
     facts = {
@@ -120,18 +123,11 @@ def _all(library: Any) -> list[ctypes.c_void_p]:
     return handles
 
 
-def _number(library: Any, name: str, handle: ctypes.c_void_p, *arguments: int) -> int | None:
-    value = ctypes.c_uint(0)
+def _number(library: Any, name: str, handle: ctypes.c_void_p, *arguments: int, kind: Any = ctypes.c_uint) -> int | None:
+    value = kind(0)
     if getattr(library, name)(handle, *arguments, ctypes.byref(value)) != 0:
         return None
-    return value.value
-
-
-def _wide(library: Any, name: str, handle: ctypes.c_void_p) -> int | None:
-    value = ctypes.c_ulonglong(0)
-    if getattr(library, name)(handle, ctypes.byref(value)) != 0:
-        return None
-    return value.value
+    return int(value.value)
 
 
 def _text(library: Any, name: str, *arguments: ctypes.c_void_p) -> str:

@@ -146,11 +146,16 @@ class Unit:
         return self._subroutines[name]
 
     def site(
-        self, statement: Instruction | Call, action: str = "", space: str = "", size: int = 0, origin: str = ""
+        self,
+        statement: Instruction | Call,
+        action: str = "",
+        space: str = "",
+        size: int = 0,
+        buffer: int | str | None = None,
     ) -> int:
         """The number of a statement's site."""
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
-        return self.sites.setdefault(Site(mnemonic, where(statement), action, space, size, origin), len(self.sites))
+        return self.sites.setdefault(Site(mnemonic, where(statement), action, space, size, buffer), len(self.sites))
 
     def device_function(self, name: str) -> ir.Function:
         """The LLVM function of a device function: (machine, thread, results…, parameters…) → status."""

@@ -70,7 +70,6 @@ class _KernelBuilder:
         waits = self.emitter.flow.needs_scheduler or self.body.clustered
         return KernelFacts(
             self.symbol,
-            self.emitter.frame.parameter_bytes,
             self.body.local_bytes,
             self.body.slots.size if waits else 0,
             sum(byte_size(self.unit.shared[key]) for key in self._shared_keys()),

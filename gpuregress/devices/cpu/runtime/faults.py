@@ -205,21 +205,19 @@ def _beyond_its_space(scene: FaultContext, site: Site, address: int) -> str:
 
 def _guessed(scene: FaultContext, site: Site, address: int) -> Region | None:
     """The buffer that the pointer came from, where the address itself does not tell: an index of many terabytes."""
-    kind, _, which = site.origin.partition(" ")
-    if kind == "symbol":
-        return scene.space.named(which)
-    if kind != "param" or address < 1 << layout.REGION_SHIFT:
+    if isinstance(site.buffer, str):
+        return scene.space.named(site.buffer)
+    if site.buffer is None or address < 1 << layout.REGION_SHIFT:
         return None
-    pointer = int.from_bytes(scene.parameters[int(which) : int(which) + 8], "little")
+    pointer = int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little")
     return scene.space.find(pointer)
 
 
 def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
-    kind, _, which = site.origin.partition(" ")
     ranges = [
         (item.name, item.address, scene.dynamic_size if item.size < 0 else item.size) for item in scene.module.shared
     ]
-    named = [item for item in ranges if kind == "symbol" and item[0] == which]
+    named = [item for item in ranges if item[0] == site.buffer]
     if not ranges:
         return None
     rank = None

@@ -57,7 +57,7 @@ ROW = MAX_THREADS + 16
 BARRIERS = 17
 """Sixteen by number, and one for a cluster that is one block."""
 
-FAULT_NONE, FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(8)
+FAULT_ACCESS, FAULT_TRAP, FAULT_HOST, FAULT_DEADLOCK, FAULT_CALL, FAULT_STACK, FAULT_BRANCH = range(1, 8)
 FAULT_TEXTURE, FAULT_SURFACE, FAULT_CLUSTER, FAULT_FAR, FAULT_STUCK, FAULT_BARRIER = range(8, 14)
 """Values of `fault_kind`. FAULT_HOST: a system call failed, and Python knows how; FAULT_CLUSTER: a cluster's barrier
 out of turn; FAULT_FAR: another block's memory, by an instruction for the own; FAULT_STUCK: no block of a cluster can
@@ -88,54 +88,16 @@ class Machine(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_uint64)
         for name in (
-            "params",
-            "params_size",
-            "table",
-            "table_count",
-            "symbols",
-            "tables",
-            "shared",
-            "dynamic_size",
-            "local",
-            "local_size",
-            "context",
-            "grid_x",
-            "grid_y",
-            "grid_z",
-            "block_x",
-            "block_y",
-            "block_z",
-            "first_block",
-            "end_block",
-            "clock",
-            "syscall",
-            "fault_kind",
-            "fault_site",
-            "fault_address",
-            "fault_tid_x",
-            "fault_tid_y",
-            "fault_tid_z",
-            "fault_ctaid_x",
-            "fault_ctaid_y",
-            "fault_ctaid_z",
+            "params", "params_size", "table", "table_count", "symbols", "tables",
+            "shared", "dynamic_size", "local", "local_size", "context",
+            "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "first_block", "end_block",
+            "clock", "syscall", "fault_kind", "fault_site", "fault_address",
+            "fault_tid_x", "fault_tid_y", "fault_tid_z", "fault_ctaid_x", "fault_ctaid_y", "fault_ctaid_z",
             "inactive_reads",
-            "workspace",
-            "passes_per_turn",
-            "resuming",
-            "textures",
-            "texture_count",
-            "fault_x",
-            "fault_y",
-            "fault_z",
-            "cluster_x",
-            "cluster_y",
-            "cluster_z",
-            "cluster_count",
-            "cluster_rank",
-            "cluster_shared",
-            "shared_base",
+            "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
+            "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
         )
-    ]
+    ]  # fmt: skip
 
 
 OFFSETS = {name: 8 * index for index, (name, *_) in enumerate(Machine._fields_)}

@@ -104,11 +104,6 @@ class AddressSpace:
         self._next = FIRST_REGION
         self.table[:] = 0
 
-    @property
-    def used(self) -> int:
-        """Bytes in all regions."""
-        return sum(region.size for region in self._regions.values())
-
 
 def offset_in(region: Region, address: int) -> int:
     """An address's distance from the region's first byte, as a signed 64-bit number; negative before it."""

@@ -39,7 +39,7 @@ class Site:
         action: `read`, `write`, `atomic access`, or "" where it is no access.
         space: `global`, `shared`, … or "" for a generic address.
         size: bytes of the access.
-        origin: the variable or parameter that the address probably comes from: `symbol sdata`, `param 16`, "".
+        buffer: the variable, or first byte of the parameter, that the address comes from; None where it is not known.
     """
 
     mnemonic: str
@@ -47,7 +47,7 @@ class Site:
     action: str = ""
     space: str = ""
     size: int = 0
-    origin: str = ""
+    buffer: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,6 @@ class KernelFacts:
 
     Attributes:
         symbol: its name in the object code.
-        parameter_bytes: size of its parameter space.
         local_bytes: local memory of a thread.
         context_bytes: thread context of a block; 0 where no thread waits.
         static_shared: declared bytes of shared memory.
@@ -91,7 +90,6 @@ class KernelFacts:
     """
 
     symbol: str
-    parameter_bytes: int
     local_bytes: int
     context_bytes: int
     static_shared: int

@@ -26,6 +26,7 @@ class BlockSchedule(ABC):
     Attributes:
         index: number of the running thread in its block, i32.
         wait_sites: number of the site of each wait.
+        forward: step from a thread to the next one, i32: 1, or -1 from the last thread to the first.
     """
 
     index: ir.Value
@@ -35,6 +36,7 @@ class BlockSchedule(ABC):
         self.view, self.unit, self.llvm = body.view, body.unit, body.llvm
         self.rematerializer = Rematerializer(body.emitter)
         self.wait_sites: list[int] = []
+        self.forward = i32(-1 if self.unit.schedule.last_first else 1)
         body.emitter.exits = self
 
     @abstractmethod
@@ -79,6 +81,10 @@ class BlockSchedule(ABC):
         b = emitter.builder
         thread = b.or_(b.and_(self.index, i32(~31)), lane)
         return b.load(row(b, self.context, "snap", thread), typ=I64)
+
+    def first_coordinate(self, b: ir.IRBuilder, axis: str) -> ir.Value:
+        """Return the coordinate of the thread that runs first."""
+        return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)
 
     def thread_count(self) -> ir.Value:
         """Return the number of threads of a block, computed in the first block of the function."""

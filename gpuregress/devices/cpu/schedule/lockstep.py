@@ -111,7 +111,7 @@ class Lockstep(BlockSchedule):
         cells = {name: Cell(b, i32(0)) for name in ("tid_z", "tid_y")}
         heads: dict[str, ir.Block] = {}
         for name, cell in cells.items():
-            cell.set(self._last(b, name) if self.unit.schedule.last_first else i32(0), b)
+            cell.set(self.first_coordinate(b, name[-1]), b)
             heads[name] = self.llvm.append_basic_block(name)
             b.branch(heads[name])
             b.position_at_end(heads[name])
@@ -121,7 +121,7 @@ class Lockstep(BlockSchedule):
         for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
             value = cells[name].get(b)
-            following = b.add(value, i32(-1 if self.unit.schedule.last_first else 1))
+            following = b.add(value, self.forward)
             cells[name].set(following, b)
             more = (
                 b.icmp_unsigned("!=", value, i32(0))
@@ -131,9 +131,6 @@ class Lockstep(BlockSchedule):
             b.cbranch(more, heads[name], done)
             b.position_at_end(done)
         return b
-
-    def _last(self, b: ir.IRBuilder, name: str) -> ir.Value:
-        return b.sub(dimension(self.view, name.replace("tid", "block")), i32(1))
 
     def _threads(
         self, b: ir.IRBuilder, number: Cell, cells: dict[str, Cell], done: ir.Block, row: ProvenRow | None = None

@@ -48,7 +48,7 @@ class Passes(BlockSchedule):
         b.branch(pass_head)
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
-        self.tid = {f"tid_{axis}": Cell(b, self._first(b, axis)) for axis in "xyz"}
+        self.tid = {f"tid_{axis}": Cell(b, self.first_coordinate(b, axis)) for axis in "xyz"}
         number = Cell(b, b.sub(self.count, i32(1)) if self.unit.schedule.last_first else i32(0))
         b.branch(thread_head)
         b.position_at_end(thread_head)
@@ -56,10 +56,6 @@ class Passes(BlockSchedule):
         self.next_thread = self.llvm.append_basic_block("next_thread")
         self._step(b)
         self._advance(ir.IRBuilder(self.next_thread), number, thread_head, pass_head, after)
-
-    def _first(self, b: ir.IRBuilder, axis: str) -> ir.Value:
-        """The coordinate of the thread that is first to have its turn."""
-        return b.sub(dimension(self.view, f"block_{axis}"), i32(1)) if self.unit.schedule.last_first else i32(0)
 
     def _reset(self, b: ir.IRBuilder) -> None:
         states = b.shl(b.zext(self.count, I64), i64(2))
@@ -118,7 +114,7 @@ class Passes(BlockSchedule):
     def _advance(
         self, b: ir.IRBuilder, number: Cell, thread_head: ir.Block, pass_head: ir.Block, after: ir.Block
     ) -> None:
-        following = b.add(self.index, self._forward())
+        following = b.add(self.index, self.forward)
         number.set(following, b)
         self._advance_tid(b, "xyz")
         end = self.llvm.append_basic_block("pass_end")
@@ -136,17 +132,14 @@ class Passes(BlockSchedule):
         b.branch(pass_head)
         self._schedule(ir.IRBuilder(slow), pass_head, after)
 
-    def _forward(self) -> ir.Constant:
-        return i32(-1 if self.unit.schedule.last_first else 1)
-
     def _advance_tid(self, b: ir.IRBuilder, axes: str) -> None:
         axis, further = axes[0], axes[1:]
         cell, side = self.tid[f"tid_{axis}"], dimension(self.view, f"block_{axis}")
-        value = b.add(cell.get(b), self._forward())
+        value = b.add(cell.get(b), self.forward)
         cell.set(value, b)
         if further:
             with b.if_then(b.icmp_unsigned(">=", value, side)):
-                cell.set(self._first(b, axis), b)
+                cell.set(self.first_coordinate(b, axis), b)
                 self._advance_tid(b, further)
 
     def _schedule(self, b: ir.IRBuilder, pass_head: ir.Block, after: ir.Block) -> None:

@@ -7,7 +7,7 @@ from gpuregress.devices.cpu.runtime.program import KernelFacts
 
 
 def _facts(*, local_bytes: int = 0, context_bytes: int = 0) -> KernelFacts:
-    return KernelFacts("k", 4, local_bytes, context_bytes, 0, (), 1024, None, False, None, (1, 1, 1))
+    return KernelFacts("k", local_bytes, context_bytes, 0, (), 1024, None, False, None, (1, 1, 1))
 
 
 def test_memory_grows_and_is_kept() -> None:

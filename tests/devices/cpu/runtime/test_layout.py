@@ -67,7 +67,6 @@ def test_regions_are_found_by_any_address_near_them() -> None:
     assert space.named("c") is None
     assert offset_in(regions[50], regions[50].address - (1 << 61)) == -(1 << 61)
     assert offset_in(regions[50], (regions[50].address - (1 << 63) + 4) % (1 << 64)) == 4 - (1 << 63)
-    assert space.used == sum(range(100)) - 3 + 5
     space.clear()
     assert space.find(regions[50].address) is None
 

@@ -15,7 +15,6 @@ def test_a_region_is_in_the_table_until_it_is_freed() -> None:
     assert space.table[region.number].tolist() == [region.host, 100, region.address, 0]
     assert space.find(region.address + 1000) is region
     assert space.named("x") is region
-    assert space.used == 100
     assert not space.free(region.address + 4)
     assert space.free(region.address)
     assert not space.table[region.number].any()
@@ -29,7 +28,7 @@ def test_the_table_grows_with_the_regions() -> None:
     assert len({region.address for region in regions}) == 200
     assert all(space.table[region.number][2] == region.address for region in regions)
     space.clear()
-    assert space.used == 0
+    assert space.find(regions[0].address) is None
     assert not space.table.any()
 
 

@@ -78,7 +78,7 @@ def access_site(
     emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
 ) -> int:
     """The number of an access's site, by which a fault names the instruction."""
-    return emitter.unit.site(instruction, action, space, count, _origin_text(emitter.provenance.of(address.base)))
+    return emitter.unit.site(instruction, action, space, count, _buffer(emitter.provenance.of(address.base)))
 
 
 def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
@@ -157,10 +157,11 @@ def _generic(builder: ir.IRBuilder, value: ir.Value, space: str) -> ir.Value:
     return builder.add(wide, i64(_WINDOWS[space])) if space in _WINDOWS else wide
 
 
-def _origin_text(origin: Provenance | None) -> str:
+def _buffer(origin: Provenance | None) -> int | str | None:
+    """The parameter (its first byte) or the variable that an address certainly comes from."""
     if origin is None or not origin.certain:
-        return ""
-    return f"symbol {origin.name}" if origin.kind == "symbol" else f"param {origin.offset}"
+        return None
+    return origin.name if origin.kind == "symbol" else origin.offset
 
 
 def guessed_region(emitter: Services, address: Address, space: str, type_: ir.Type) -> RegionBounds | None:
