@@ -16,7 +16,6 @@ Python, and so are spaces in a device's or case's name.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -25,7 +24,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuregress import dtypes
 from gpuregress.errors import StorageError
 from gpuregress.records import Argument, Buffer, Launch
 from gpuregress.storage import disk_errors, read_bytes, sync_folder
@@ -209,7 +207,7 @@ def render(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
         buffer = buffers[argument.buffer]
-        return f"{argument.buffer}=<{math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size}>"
+        return f"{argument.buffer}=<{buffer.size}>"
     if argument.kind == "struct":
         text = "{" + ", ".join(_argument(field, buffers) for field in argument.fields) + "}"
     else:

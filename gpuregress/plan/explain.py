@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpuregress import dtypes
 from gpuregress.document import units
 from gpuregress.records import Argument, Buffer, Case, Launch, Rule, to_json
 
@@ -33,7 +31,7 @@ def _lines(case: Case) -> Iterator[str]:
     yield "buffers"
     for buffer in case.buffers.values():
         yield f"  {_buffer(buffer)}"
-    total = sum(size_of(buffer) for buffer in case.buffers.values())
+    total = sum(buffer.size for buffer in case.buffers.values())
     yield f"  {units.size_text(total)} together"
     yield "launches"
     for launch, run in itertools.groupby(case.launches):
@@ -72,11 +70,6 @@ def _judgement(case: Case) -> Iterator[str]:
         yield f"expect    a fault{of}{at}: {case.expect_fault}"
 
 
-def size_of(buffer: Buffer) -> int:
-    """Return the size of a buffer, bytes."""
-    return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
-
-
 def _buffer(buffer: Buffer) -> str:
     filled = "output, poisoned"
     if buffer.fill is not None:
@@ -84,7 +77,7 @@ def _buffer(buffer: Buffer) -> str:
         filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
     symbol = f", symbol {buffer.symbol}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
-    size = units.size_text(size_of(buffer))
+    size = units.size_text(buffer.size)
     return f"{buffer.name}: {buffer.dtype} [{shape}], {size}, {filled}{symbol}{_texture(buffer)}"
 
 
@@ -112,7 +105,7 @@ def _launch(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
     if argument.kind == "buffer":
-        return f"{argument.buffer}=<{size_of(buffers[argument.buffer])}>"
+        return f"{argument.buffer}=<{buffers[argument.buffer].size}>"
     if argument.kind == "struct":
         return "{" + ", ".join(_argument(item, buffers) for item in argument.fields) + "}"
     return f"{argument.label}={argument.text}" if argument.label else argument.text

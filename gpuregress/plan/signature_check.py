@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
 from gpuregress.plan.cases import default_memory
-from gpuregress.records import Argument, Buffer, Case, Entry, Launch, Parameter, Program, Source
+from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
 from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
 
 
@@ -108,7 +107,7 @@ def _contradictions(
 def _memory(case: Case, program: Program) -> dict[Key, str]:
     """Compare the memory of variables and buffers with the case's limit."""
     variables = _variable_bytes(program.ptx) if program.ptx else 0
-    buffers = sum(_buffer_bytes(buffer) for buffer in case.buffers.values() if buffer.symbol is None)
+    buffers = sum(buffer.size for buffer in case.buffers.values() if buffer.symbol is None)
     limit = case.limits.memory or default_memory()
     if not variables or variables + buffers <= limit:
         return {}
@@ -131,10 +130,6 @@ def _text(ptx: str) -> str:
         return Path(ptx).read_text(encoding="utf-8")
     except OSError:  # the device says so when it loads it
         return ""
-
-
-def _buffer_bytes(buffer: Buffer) -> int:
-    return math.prod(buffer.shape) * dtypes.parse(buffer.dtype).size
 
 
 def _errors(case: Case, messages: Mapping[Key, str]) -> tuple[JobError, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from gpuregress import dtypes
 from gpuregress.records.serialization import Sparse
 
 Dim3 = tuple[int, int, int]
@@ -69,6 +71,11 @@ class Buffer:
     fill: Fill | None = None
     symbol: str | None = None
     texture: Texture | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return math.prod(self.shape) * dtypes.parse(self.dtype).size
 
     @property
     def is_poisoned(self) -> bool:

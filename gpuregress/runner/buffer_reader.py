@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
@@ -51,29 +50,24 @@ class BufferReader:
         return dtypes.parse(self.buffer.dtype)
 
     @property
-    def size(self) -> int:
-        """Bytes."""
-        return self.element.size * math.prod(self.buffer.shape)
-
-    @property
     def is_large(self) -> bool:
         """Tell whether it is to be read in pieces."""
-        return self.size >= LARGE
+        return self.buffer.size >= LARGE
 
     def array(self) -> Array:
         """Read all of it, in the buffer's shape."""
-        return self.memory.read(0, self.size).view(self.element.storage).reshape(self.buffer.shape)
+        return self.memory.read(0, self.buffer.size).view(self.element.storage).reshape(self.buffer.shape)
 
     def pieces(self) -> Iterator[Array]:
         """Read it piece by piece, flat; each piece is valid until the next one."""
         unit = self.element.size
         if isinstance(self.memory, _Pieced):
-            for piece in self.memory.read_pieces(0, self.size, unit=unit):
+            for piece in self.memory.read_pieces(0, self.buffer.size, unit=unit):
                 yield piece.view(self.element.storage)
             return
         step = max(1, PIECE // unit) * unit
-        for start in range(0, self.size, step):
-            yield self.memory.read(start, min(step, self.size - start)).view(self.element.storage)
+        for start in range(0, self.buffer.size, step):
+            yield self.memory.read(start, min(step, self.buffer.size - start)).view(self.element.storage)
 
     def initialise(self, array: Array | None, word: bytes = POISON) -> None:
         """Write the contents before the first launch.

@@ -92,13 +92,13 @@ class Launcher:
         return memory
 
     def _allocate(self, module: DeviceModule, buffer: Buffer, program: Program) -> Memory:
-        element = dtypes.parse(buffer.dtype)
-        size = element.size * math.prod(buffer.shape)
         if buffer.symbol is None:
-            return self.device.allocate(buffer.name, size, itemsize=element.size)
+            return self.device.allocate(buffer.name, buffer.size, itemsize=dtypes.parse(buffer.dtype).size)
         memory = module.symbol(program.symbols.get(buffer.symbol, buffer.symbol))
-        if size > memory.size:
-            raise DeviceError(f"buffer {buffer.name} has {size} bytes; its symbol {buffer.symbol} has {memory.size}")
+        if buffer.size > memory.size:
+            raise DeviceError(
+                f"buffer {buffer.name} has {buffer.size} bytes; its symbol {buffer.symbol} has {memory.size}"
+            )
         return memory
 
     def run(

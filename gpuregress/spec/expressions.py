@@ -118,6 +118,14 @@ def parse(text: str) -> Expression:
         raise ExpressionError(f"invalid expression {shown!r}: {reason}; allowed are {ALLOWED}") from None
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the parameters of an expression; () for other text."""
+    try:
+        return parse(text).names
+    except ExpressionError:
+        return ()
+
+
 def evaluate(value: float | str, names: Parameters) -> Number:
     """Evaluate a number or an expression.
 

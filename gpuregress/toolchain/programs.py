@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, UnknownNames
@@ -77,8 +76,7 @@ def find(source: Source) -> Program | None:
         return _take_ptx(source, files.contents[0])
     if files.unknown:
         return None
-    records = (cache.load(key) for key in _cxx_keys(source, files))
-    return next((program for record in records if record and (program := _program(record))), None)
+    return next((program for key in _cxx_keys(source, files) if (program := _cached(key))), None)
 
 
 def make(source: Source) -> Program:
@@ -204,55 +202,45 @@ def _compile_cxx(source: Source, files: SourceInputs) -> tuple[Program, str, str
 
 
 def _take_ptx(source: Source, data: bytes) -> Program:
-    text = data.decode(errors="replace")
     key = cache.digest(("ptx", source.contract, source.arch, *source.kernels, "", *source.symbols, data))
-    record = cache.load(key)
-    program = _program(record) if record else None
+    program = _cached(key)
     if program is not None:
         return program
+    text = data.decode(errors="replace")
     ptx = pin(text) if source.contract == "pinned" else text
     module = ptx_declarations.parse(ptx)
     if not module.entries:
-        raise CompileError(
-            f"{compiler_messages.shown(Path(source.path))} holds no .entry: no kernel can be launched from it"
-        )
-    named = _other_names(module, set())
-    kernels = {name: _find_kernel(name, named, source) for name in source.kernels}
-    symbols = {name: _find_symbol(name, module.variables, source) for name in source.symbols}
-    all_named = {**named, **kernels}
-    program = Program(
-        key,
-        "",
-        "",
-        {name: module.entries[mangled] for name, mangled in all_named.items()},
-        {**{name: name for name in module.variables}, **symbols},
-        "ptx as given",
-        (),
-        source.arch,
-    )
+        shown = compiler_messages.shown(Path(source.path))
+        raise CompileError(f"{shown} holds no .entry: no kernel can be launched from it")
+    program = _given(source, module, _other_names(module, set()), key, "ptx as given")
     return _stored(program, ptx, "")
 
 
 def _take_cubin(source: Source, data: bytes) -> Program:
-    where = compiler_messages.shown(Path(source.path))
     key = cache.digest(("cubin", source.arch, *source.kernels, "", *source.symbols, data))
     try:
         module = cubin.parse(data)
     except ValueError as error:
-        raise CompileError(f"{where} cannot be used: {error}") from error
+        raise CompileError(f"{compiler_messages.shown(Path(source.path))} cannot be used: {error}") from error
     named = {demangle(mangled) or mangled: mangled for mangled in module.entries}
+    program = _given(source, module, named, key, "cubin as given")
+    arch = source.arch if source.arch.rstrip("af") == module.arch else module.arch or source.arch
+    return replace(program, cubin=str(Path(source.path).absolute()), arch=arch)
+
+
+def _given(
+    source: Source,
+    module: ptx_declarations.PtxModule | cubin.CubinModule,
+    named: Mapping[str, str],
+    key: str,
+    compiler: str,
+) -> Program:
+    """Describe a module that is not compiled here; its kernels and variables are found by name."""
     kernels = {name: _find_kernel(name, named, source) for name in source.kernels}
     symbols = {name: _find_symbol(name, module.variables, source) for name in source.symbols}
-    return Program(
-        key,
-        "",
-        str(Path(source.path).absolute()),
-        {name: module.entries[mangled] for name, mangled in {**named, **kernels}.items()},
-        {**{name: name for name in module.variables}, **symbols},
-        "cubin as given",
-        (),
-        source.arch if source.arch.rstrip("af") == module.arch else module.arch or source.arch,
-    )
+    entries = {name: module.entries[mangled] for name, mangled in {**named, **kernels}.items()}
+    variables = {**{name: name for name in module.variables}, **symbols}
+    return Program(key, "", "", entries, variables, compiler, (), source.arch)
 
 
 def _other_names(module: ptx_declarations.PtxModule, named: set[str]) -> dict[str, str]:
@@ -308,10 +296,10 @@ def _stored(program: Program, ptx: str, complaints: str) -> Program:
     return _with_paths(program)
 
 
-def _program(record: dict[str, Any]) -> Program | None:
-    """The program of a record, None where it holds none: it was not written by this version."""
+def _cached(key: str) -> Program | None:
+    """Load a program from the cache; None if it is not there, or another version wrote it."""
     try:
-        return _with_paths(from_json(Program, record["program"]))
+        return _with_paths(from_json(Program, (cache.load(key) or {})["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 

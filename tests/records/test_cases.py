@@ -1,15 +1,35 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gpuregress.records import (
-    Rule,
-)
+from gpuregress.records import Buffer, CaseSettings, Fill, Rule, TimingLoop
+from tests import fakes
 
 
 @pytest.mark.parametrize("change", [{"ulp": 0}, {"rtol": 0.0}, {"nan": "never"}, {"key": ("id",)}, {"order": "any"}])
 def test_only_the_default_rule_is_exact(change: dict[str, Any]) -> None:
     assert Rule().is_exact
     assert not Rule(**change).is_exact
+
+
+def test_bytes_and_poison_of_a_buffer() -> None:
+    assert Buffer("x", "float3", (4, 2)).size == 96
+    assert Buffer("x", "float32", (1,)).is_poisoned
+    assert not Buffer("x", "float32", (1,), Fill("ones", {}, 0)).is_poisoned
+    assert not Buffer("x", "float32", (1,), symbol="taps").is_poisoned
+
+
+def test_swaps_are_followed_back_to_the_first_launch() -> None:
+    case = fakes.case("double", "double", "double")
+    launch = replace(case.launches[0], swap=(("out", "x"),))
+    case = replace(case, launches=(launch, launch, launch))
+    assert {name: buffer.name for name, buffer in case.initial_buffers.items()} == {"x": "out", "out": "x"}
+
+
+def test_log_numbers_of_a_case() -> None:
+    assert fakes.case("double", repeat=3).launch_numbers == 3
+    settings = CaseSettings(timing=TimingLoop(2, 5), poison="twice")
+    assert fakes.case("double", "double", settings=settings).launch_numbers == 2 * (1 + 1 + 7)

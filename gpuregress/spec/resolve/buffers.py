@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
-from gpuregress import dtypes, records
+from gpuregress import records
 from gpuregress.document import units
 from gpuregress.document.reader import Key
 from gpuregress.spec.load import JobFile
@@ -43,10 +42,9 @@ def buffers(
         buffer = records.Buffer(name, item.dtype, shape, fill, item.symbol)
         sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
         buffer = dataclasses.replace(buffer, texture=sampled)
-        size = math.prod(shape) * dtypes.parse(item.dtype).size
-        total += size
-        if size > memory:
-            text = f"{list(shape)} of {item.dtype} is {units.size_text(size)}: {_over(memory)}"
+        total += buffer.size
+        if buffer.size > memory:
+            text = f"{list(shape)} of {item.dtype} is {units.size_text(buffer.size)}: {_over(memory)}"
             scope.error((*key, "shape"), text, *item.shape)
             continue
         problem = fill_problem(buffer) if fill else None

@@ -287,8 +287,8 @@ def _written(file: JobFile) -> tuple[str, ...]:
 
 def _uses_step(launch: LaunchSpec) -> bool:
     texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel"}))
-    kernel = any("step" in expressions.parse(hole).names for hole in _HOLE.findall(launch.kernel) if _readable(hole))
-    return kernel or any("step" in expressions.parse(text).names for text in texts if _readable(text))
+    kernel = any("step" in expressions.names_in(hole) for hole in _HOLE.findall(launch.kernel))
+    return kernel or any("step" in expressions.names_in(text) for text in texts)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -297,14 +297,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
-
-
-def _readable(text: str) -> bool:
-    try:
-        expressions.parse(text)
-    except expressions.ExpressionError:
-        return False
-    return True
 
 
 def _template_text(number: expressions.Number | None) -> str:

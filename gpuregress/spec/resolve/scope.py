@@ -38,7 +38,7 @@ class Scope:
             message: what is wrong.
             values: what it comes from; where one of them has a parameter in it, the message says in which case.
         """
-        names = {name for value in values if isinstance(value, str) for name in _names(value)}
+        names = {name for value in values if isinstance(value, str) for name in expressions.names_in(value)}
         self.problems.add(key, f"{message} (in case {self.case})" if self.case and names & {*self.names} else message)
 
     def number(self, value: float | str, key: Key) -> Number | None:
@@ -83,13 +83,6 @@ class Scope:
             self.error(key, f"{shown(value, number)}: it must be {bounds}", value)
             return None
         return float(number)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    try:
-        return expressions.parse(text).names
-    except ExpressionError:
-        return ()
 
 
 def shown(value: float | str, number: Number) -> str:
