@@ -21,8 +21,7 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
         file: the job.
         problems: where errors are noted.
     """
-    job = file.model
-    assert job is not None
+    job = file.job
     if job.dump == "all":
         return tuple(job.buffers)
     listed: list[str] = []
@@ -39,11 +38,10 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
 
 def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
     """Tell whether a buffer exists and is valid; report it otherwise."""
-    assert file.model is not None
-    if name in file.model.buffers:
+    if name in file.job.buffers:
         return True
     if ("buffers", name) not in file.broken and ("buffers",) not in file.broken:
-        problems.add(key, f"unknown buffer {name!r}{suggestion(name, file.model.buffers)}")
+        problems.add(key, f"unknown buffer {name!r}{suggestion(name, file.job.buffers)}")
     return False
 
 
@@ -55,8 +53,7 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
         problems: where errors are noted.
         dump: from `dumped`.
     """
-    job = file.model
-    assert job is not None
+    job = file.job
     for section in ("compare", "checks", "reference", "verify"):
         for name in getattr(job, section):
             known(file, problems, name, (section, name))
@@ -69,8 +66,7 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
 
 def check_used(file: JobFile, problems: Problems) -> None:
     """Report each unused buffer, unless an error elsewhere may be the reason."""
-    job = file.model
-    assert job is not None
+    job = file.job
     if file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
         return
     used = set(_used(job))
@@ -86,8 +82,8 @@ def _judged(job: JobSpec) -> set[str]:
 def _used(job: JobSpec) -> Iterator[str]:
     yield from _judged(job)
     yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
-    gold = (launch for item in job.reference.values() for launch in item.launches or ())
-    for launch in (*job.launches, *gold):
+    of_references = (launch for item in job.reference.values() for launch in item.launches or ())
+    for launch in (*job.launches, *of_references):
         yield from _arguments(launch.args)
         for pair in launch.swap:
             yield from pair

@@ -14,7 +14,7 @@ from gpuregress.document.problems import Problems, show
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
 from gpuregress.plan import buffer_usage, comparison_rules, job_names, sources, status_buffer
-from gpuregress.plan.references import standards
+from gpuregress.plan.references import case_references
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
 from gpuregress.revision import Labels
@@ -67,9 +67,8 @@ class _JobPlan:
     def __init__(
         self, file: JobFile, project: Project, overrides: CaseOverrides, problems: Problems, labels: Labels
     ) -> None:
-        assert file.model is not None
         self.file = file
-        self.job = file.model
+        self.job = file.job
         self.project = project
         self.overrides = overrides
         self.problems = problems
@@ -82,8 +81,7 @@ class _JobPlan:
         if facts is not None and facts.note:
             self.notes = (facts.note,)
         self.file = status_buffer.with_status(self.file, facts.path if facts else None, self.problems)
-        assert self.file.model is not None
-        self.job = self.file.model
+        self.job = self.file.job
         dump = buffer_usage.dumped(self.file, self.problems)
         buffer_usage.check(self.file, self.problems, dump)
         self._check_devices(facts)
@@ -133,7 +131,7 @@ class _JobPlan:
         launches = spec_launches.launches(self.file, scope, buffers)
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, self.verify)
-        gold = standards(self.file, scope, facts, buffers)
+        references = case_references(self.file, scope, facts, buffers)
         checks = {
             buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
             for buffer, items in self.job.checks.items()
@@ -163,9 +161,9 @@ class _JobPlan:
             compare=compare,
             checks=checks,
             status=self.job.status,
-            reference=gold.functions,
-            reference_kernels=gold.kernels,
-            reference_rules=gold.rules,
+            reference=references.functions,
+            reference_kernels=references.kernels,
+            reference_rules=references.rules,
             repeat=repeat or 1,
             limits=records.Limits(
                 self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout, memory or 0

@@ -22,7 +22,7 @@ class CaseReferences:
     rules: Mapping[str, records.Rule]
 
 
-def standards(
+def case_references(
     file: JobFile, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
 ) -> CaseReferences:
     """Resolve the references of one case.
@@ -33,10 +33,9 @@ def standards(
         facts: the job's source, None where it is not there.
         buffers: the case's.
     """
-    assert file.model is not None
     functions: dict[str, str] = {}
     kernels: dict[str, records.ReferenceKernel] = {}
-    for name, item in file.model.reference.items():
+    for name, item in file.job.reference.items():
         if item.python is not None:
             path = paths.existing_function(scope.problems, _function_key(file, name), item.python)
             functions |= {name: path} if path else {}
@@ -62,7 +61,7 @@ def _kernel(
     before = scope.problems.reported
     written = launches.of_reference(file, scope, buffers, name)
     if scope.problems.reported == before and name in buffers and not any(_takes(one, name) for one in written):
-        scope.error(key, f"no launch takes {name}, so it could not be its gold standard")
+        scope.error(key, f"no launch takes {name}, so it could not be its reference")
     source = sources.of_reference(file, facts, scope, written, name) if facts is not None else None
     return records.ReferenceKernel(source, written) if source is not None else None
 
@@ -78,9 +77,8 @@ def _takes(launch: records.Launch, name: str) -> bool:
 
 
 def _rules(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> dict[str, records.Rule]:
-    assert file.model is not None
     resolved = {}
-    for name, item in file.model.reference.items():
+    for name, item in file.job.reference.items():
         if item.compare is not None and name in buffers:
             resolved[name] = comparison_rules.sound_rule(
                 scope, item.compare, buffers[name], ("reference", name, "compare")

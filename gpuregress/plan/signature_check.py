@@ -54,7 +54,7 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
 
     Args:
         case: with its references.
-        buffer: whose gold standard it is.
+        buffer: whose reference it is.
         program: the reference's compiled source.
     """
     kernel = case.reference_kernels[buffer]
@@ -66,12 +66,12 @@ def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ..
     """Locate the kernels and variables that the source does not have.
 
     Args:
-        case: whose source, or whose gold standard's, does not have them.
+        case: whose source, or whose reference's, does not have them.
         messages: name → what is wrong with it.
     """
     errors: dict[Key, str] = {}
     sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), case.launches)]
-    sections += [(("reference", name, "launches"), gold.launches) for name, gold in case.reference_kernels.items()]
+    sections += [(("reference", name, "launches"), kernel.launches) for name, kernel in case.reference_kernels.items()]
     for section, launches in sections:
         errors |= {
             (*section, launch.origin, "kernel"): messages[launch.kernel]

@@ -59,8 +59,7 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems, la
         problems: where errors are noted.
         labels: those of this planning.
     """
-    job = file.model
-    assert job is not None
+    job = file.job
     if file.is_broken("source"):
         return None
     path = paths.existing(problems, ("source",), job.source, "source")
@@ -130,8 +129,7 @@ def of_program(
 
 
 def _check_options(file: JobFile, problems: Problems, path: Path | None) -> None:
-    assert file.model is not None
-    given = file.model.compile
+    given = file.job.compile
     for position, option in enumerate(given.options):
         key = ("compile", "options", position)
         owner = next((key for flag, key in _OWNED.items() if _is_flag(option, flag)), None)
@@ -158,8 +156,7 @@ def source(file: JobFile, known: SourceFacts, scope: Scope, launches: tuple[reco
         scope: the case's numbers.
         launches: the case's.
     """
-    job = file.model
-    assert job is not None
+    job = file.job
     symbols = tuple(dict.fromkeys(buffer.symbol for buffer in job.buffers.values() if buffer.symbol))
     compiled = _compiled(known.path, known.include, job.compile, scope, launches, symbols, ("compile",))
     return dataclasses.replace(compiled, digest=known.digest)
@@ -177,8 +174,7 @@ def of_reference(
         launches: the reference's.
         name: of the buffer.
     """
-    job = file.model
-    assert job is not None
+    job = file.job
     item = job.reference[name]
     own_key: Key = ("reference", name)
     path = known.path if item.source is None else _reference_path(scope.problems, (*own_key, "source"), item.source)

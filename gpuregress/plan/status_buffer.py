@@ -23,8 +23,7 @@ def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFi
         source: the source, None where it is not there.
         problems: where a status that is neither is noted.
     """
-    job = file.model
-    assert job is not None
+    job = file.job
     if job.status is None or job.status in job.buffers or file.is_broken("buffers", "source") or source is None:
         return file
     buffer = _variable(source, job.status)

@@ -48,7 +48,7 @@ def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array])
     Args:
         function: `/abs/module.py:name`.
         case: handed to the function.
-        buffer: whose gold standard it is.
+        buffer: whose reference it is.
         inputs: filled buffer → array.
 
     Raises:

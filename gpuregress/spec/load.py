@@ -60,6 +60,12 @@ class JobFile:
         """The file."""
         return self.document.path
 
+    @property
+    def job(self) -> JobSpec:
+        """The model; only for a file that has one."""
+        assert self.model is not None
+        return self.model
+
     def positions(self, section: str) -> list[int]:
         """Return the positions in the file of those entries of a list that are valid."""
         written = self.document.data.get(section) if isinstance(self.document.data, dict) else None

@@ -30,10 +30,9 @@ def buffers(
         seed_for: a buffer's name → the seed of its fill.
         fill_problem: what keeps a buffer from being filled, None if nothing does.
     """
-    assert file.model is not None
     result: dict[str, records.Buffer] = {}
     total = 0
-    for name, item in file.model.buffers.items():
+    for name, item in file.job.buffers.items():
         key: Key = ("buffers", name)
         shape = _shape(scope, item, key)
         fill = _fill(scope, item.fill, (*key, "fill"), seed_for(name)) if item.fill else None
@@ -52,11 +51,11 @@ def buffers(
             scope.error((*key, "fill"), problem, *item.shape)
             continue
         result[name] = buffer
-    if total > memory and len(result) == len(file.model.buffers):
+    if total > memory and len(result) == len(file.job.buffers):
         scope.error(
             ("buffers",),
             f"take {units.size_text(total)} together: {_over(memory)}",
-            *(text for item in file.model.buffers.values() for text in item.shape),
+            *(text for item in file.job.buffers.values() for text in item.shape),
         )
     return result
 

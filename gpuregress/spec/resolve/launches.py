@@ -31,8 +31,7 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
         scope: the case's numbers; errors are noted there.
         buffers: the case's buffers.
     """
-    assert file.model is not None
-    numbered = zip(file.positions("launches"), file.model.launches, strict=True)
+    numbered = zip(file.positions("launches"), file.job.launches, strict=True)
     return _written_out(file, scope, buffers, numbered, ("launches",))
 
 
@@ -47,8 +46,7 @@ def of_reference(
         buffers: the case's buffers.
         name: of the buffer.
     """
-    assert file.model is not None
-    given = file.model.reference[name].launches or []
+    given = file.job.reference[name].launches or []
     return _written_out(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
 
 
@@ -74,8 +72,7 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
         scope: the case's numbers; errors are noted there.
         written: the case's launches.
     """
-    assert file.model is not None
-    expect = file.model.expect
+    expect = file.job.expect
     if expect is None or not written:
         return "", None
     if expect.fault == "status" and (expect.kernel, expect.launch) != (None, None):
@@ -268,10 +265,9 @@ def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | No
 
 def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
     """Report an unknown buffer, unless its own definition was invalid."""
-    assert file.model is not None
-    if name in buffers or name in file.model.buffers or (file.is_broken("buffers") and name in _written(file)):
+    if name in buffers or name in file.job.buffers or (file.is_broken("buffers") and name in _written(file)):
         return True
-    hint = suggestion(name, file.model.buffers)
+    hint = suggestion(name, file.job.buffers)
     scope.problems.add(key, f"unknown buffer {name!r}{hint}{_scalar_hint(scope, name)}")
     return False
 

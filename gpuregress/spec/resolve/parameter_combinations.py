@@ -24,7 +24,6 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
         file: the job.
         problems: where errors are noted; () comes back where there are any that leave no case.
     """
-    assert file.model is not None
     values = _values(file, problems)
     if values is None:
         return ()
@@ -62,10 +61,9 @@ def case_name(job: str, case: str) -> str:
 
 def _values(file: JobFile, problems: Problems) -> dict[str, tuple[Number, ...]] | None:
     """Evaluate the values of each parameter; None if one is invalid."""
-    assert file.model is not None
     result: dict[str, tuple[Number, ...]] = {}
     before = len(problems)
-    for name, choices in file.model.parameters.items():
+    for name, choices in file.job.parameters.items():
         numbers: list[Number] = []
         for position, choice in enumerate(choices):
             key = ("parameters", name, position)
@@ -83,8 +81,7 @@ def _values(file: JobFile, problems: Problems) -> dict[str, tuple[Number, ...]] 
 
 
 def _kept(file: JobFile, values: Mapping[str, tuple[Number, ...]], problems: Problems) -> Iterator[dict[str, Number]]:
-    assert file.model is not None
-    conditions = list(zip(file.positions("where"), file.model.where, strict=True))
+    conditions = list(zip(file.positions("where"), file.job.where, strict=True))
     wrong: set[int] = set()
     for combination in itertools.product(*values.values()):
         names = dict(zip(values, combination, strict=True))

@@ -28,7 +28,7 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
     result = records.Rule(
         rtol=rtol,
         atol=atol,
-        ulp=_ulp(scope, item, key),
+        ulp=None if item.ulp is None else scope.whole(item.ulp, (*key, "ulp"), low=0, what="ulp"),
         nan=item.nan,
         signed_zero=item.signed_zero,
         outliers=_outliers(scope, item, key),
@@ -50,10 +50,6 @@ def _tolerances(scope: Scope, item: RuleSpec, key: Key) -> tuple[float | None, f
     rtol = scope.real(item.rtol, (*key, "rtol"), low=0) if item.rtol is not None else 0.0
     atol = scope.real(item.atol, (*key, "atol"), low=0) if item.atol is not None else 0.0
     return rtol, atol
-
-
-def _ulp(scope: Scope, item: RuleSpec, key: Key) -> int | None:
-    return None if item.ulp is None else scope.whole(item.ulp, (*key, "ulp"), low=0, what="ulp")
 
 
 def _outliers(scope: Scope, item: RuleSpec, key: Key) -> records.Outliers | None:
