@@ -1,12 +1,14 @@
-"""Instructions back to PTX text, for round trips."""
+"""Texts of modules and kernels for the tests of the parser, and instructions printed back to text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Float,
+    Function,
     Instruction,
     Integer,
     Negated,
@@ -18,6 +20,22 @@ from gpuregress.devices.cpu.ptx.tree import (
     Symbol,
     Vector,
 )
+
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+
+
+def kernel(body: str) -> Function:
+    """A parsed kernel with a body."""
+    return parse(f"{HEAD}.visible .entry k(.param .u64 k_param_0)\n{{\n{body}\n}}\n").functions[-1]
+
+
+def only(body: str) -> Instruction:
+    """The last instruction of a body."""
+    statements = kernel(body).body
+    assert statements is not None
+    statement = statements[-1]
+    assert isinstance(statement, Instruction)
+    return statement
 
 
 def function_text(instructions: Sequence[Instruction]) -> str:

@@ -300,7 +300,7 @@ def _surface_address(emitter: Services, bounds: str) -> ir.Function:
         return b.select(good, at(b, sampling.word(b, row, "host", POINTER), offset), _NULL)
 
     parameters = (POINTER, I64, POINTER, I64, I64, I64, I64, I64)
-    return emitter.subroutine(f"surface.index.{bounds}", POINTER, parameters, build)
+    return emitter.subroutine(f"surface.address.{bounds}", POINTER, parameters, build)
 
 
 def _clamped(b: ir.IRBuilder, value: ir.Value, last: ir.Value) -> ir.Value:

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import (
+    Float,
+    Integer,
+    MaskedSymbol,
+    Symbol,
+)
+from tests.devices.cpu.ptx.printing import HEAD
+
+
+def test_variables_of_every_form() -> None:
+    module = parse(
+        HEAD
+        + """
+    .const .align 4 .b8 taps[8] = {0, 0, 128, 63};
+    .visible .global .align 8 .u64 where = generic(table)+4;
+    .global .align 8 .u64 both[2] = {f, table};
+    .global .align 1 .b8 bytes[2] = {0xFF(table), 0xFF00(table+4)};
+    .global .f32 half = 0f3F000000;
+    .global .s32 grid[2][3] = {{1, 2, 3}, {-4, 5, 6}};
+    .extern .shared .align 16 .b8 tail[];
+    .weak .global .v4 .f32 four;
+    .global .attribute(.managed) .align 4 .u32 managed;
+    .shared .b32 a, b[3];
+    """,
+    )
+    actual = {item.name: item for item in module.variables}
+    assert (actual["taps"].count, actual["taps"].initializer[2], actual["taps"].space) == (8, Integer(128), "const")
+    assert (actual["where"].initializer, actual["where"].linkage) == ((Symbol("table", 4),), "visible")
+    assert actual["both"].initializer == (Symbol("f"), Symbol("table"))
+    assert actual["bytes"].initializer == (
+        MaskedSymbol(Symbol("table"), 0xFF),
+        MaskedSymbol(Symbol("table", 4), 0xFF00),
+    )
+    assert actual["half"].initializer == (Float(0x3F000000, 32),)
+    assert (actual["grid"].count, actual["grid"].initializer[3]) == (6, Integer(-4))
+    assert (actual["tail"].count, actual["tail"].alignment) == (None, 16)
+    assert (actual["four"].count, actual["four"].alignment) == (4, 16)
+    assert actual["managed"].type == "u32"
+    assert (actual["a"].count, actual["b"].count) == (1, 3)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import (
+    Instruction,
+    SourceLine,
+)
+from tests.devices.cpu.ptx.printing import HEAD
+
+
+def test_lines_name_the_outermost_frame() -> None:
+    text = (
+        HEAD
+        + """
+    .visible .entry k() {
+      .loc 1 10 3
+      mov.u32 %r1, 1;
+      .loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3
+      mov.u32 %r1, 2;
+      .loc 2 7 1, function_name $L__info_string1+3, inlined_at 2 5 1
+      mov.u32 %r1, 3;
+      .loc 1 0 3
+      mov.u32 %r1, 4;
+    }
+    .file 1 "/home/me/saxpy.cu"
+    .file 2 "/usr/include/header.h"
+    .section .debug_str { $L__info_string0: .b8 95, 90 }
+    """
+    )
+    body = parse(text).functions[0].body
+    assert body is not None
+    lines = [item.source for item in body if isinstance(item, Instruction)]
+    assert lines == [SourceLine("saxpy.cu", 10)] * 4
+    assert str(lines[0]) == "saxpy.cu:10"
