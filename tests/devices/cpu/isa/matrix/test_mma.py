@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress import dtypes
-from gpuregress.errors import KernelFault
 from tests.devices.cpu.running import Running
 
 Array = npt.NDArray[Any]
@@ -150,17 +149,6 @@ def test_mma_multiplies_small_whole_numbers_exactly(
     assert (out.read().view(expected.dtype).reshape(expected.shape) == expected).all()
 
 
-def test_sums_stop_at_the_range_only_where_the_instruction_says_so(tmp_path: Path) -> None:
-    for word, expected in (("satfinite.", 2**31 - 1), ("", -(2**31) + 16 * 127 * 127 - 1)):
-        name = f"mma.sync.aligned.m8n8k16.row.col.{word}s32.s8.s8.s32"
-        running = Running(tmp_path, _kernel(name, (1, 1, 2), ("b32", "b32", "s32")), "k")
-        ones = running.put("a", np.full(32, 0x7F7F7F7F, np.uint32))
-        start = running.put("c", np.full(64, 2**31 - 1, np.int32))
-        out = running.put("d", np.zeros(64, np.int32))
-        running.launch("k", 1, 32, ones, ones, start, out)
-        assert set(out.read().view(np.int32)) == {expected}
-
-
 MOVES = """
 extern "C" __global__ void k(const unsigned short* x, unsigned* y)
 {
@@ -193,88 +181,3 @@ def test_matrices_go_to_and_from_shared_memory(tmp_path: Path) -> None:
     stored = np.stack([turned[0], turned[1], tiles[2], turned[3]])
     assert (found[256:512].reshape(4, 8, 8) == stored).all()
     assert (found[512:].reshape(2, 8, 8) == turned[:2]).all()
-
-
-WMMA = """
-#include <mma.h>
-using namespace nvcuda;
-extern "C" __global__ void k(const A* a, const B* b, const C* c, C* d)
-{
-    wmma::fragment<wmma::matrix_a, M, N, K, TA, wmma::LA> fa;
-    wmma::fragment<wmma::matrix_b, M, N, K, TB, wmma::LB> fb;
-    wmma::fragment<wmma::accumulator, M, N, K, C> fc;
-    wmma::load_matrix_sync(fa, a, SA);
-    wmma::load_matrix_sync(fb, b, SB);
-    wmma::load_matrix_sync(fc, c, N, wmma::mem_row_major);
-    for (int i = 0; i < fc.num_elements; ++i) fc.x[i] = fc.x[i] + fc.x[i];
-    wmma::mma_sync(fc, fa, fb, fc);
-    wmma::store_matrix_sync(d, fc, N, wmma::mem_row_major);
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("shape", "cxx", "tag", "result"),
-    [
-        ((16, 16, 16), "__half", "__half", np.float32),
-        ((32, 8, 16), "__half", "__half", np.float32),
-        ((8, 32, 16), "__half", "__half", np.float16),
-        ((16, 16, 16), "__nv_bfloat16", "__nv_bfloat16", np.float32),
-        ((16, 16, 8), "float", "wmma::precision::tf32", np.float32),
-        ((8, 8, 4), "double", "double", np.float64),
-        ((16, 16, 16), "signed char", "signed char", np.int32),
-        ((32, 8, 16), "unsigned char", "unsigned char", np.int32),
-    ],
-)
-@pytest.mark.parametrize("layouts", [("row_major", "col_major"), ("col_major", "row_major")])
-def test_wmma(
-    shape: tuple[int, int, int], cxx: str, tag: str, result: type[Any], layouts: tuple[str, str], tmp_path: Path
-) -> None:
-    m, n, k = shape
-    names = {np.float32: "float", np.float16: "__half", np.float64: "double", np.int32: "int"}
-    strides = (k if layouts[0] == "row_major" else m, n if layouts[1] == "row_major" else k)
-    words = {
-        "A": cxx, "B": cxx, "C": names[result], "TA": tag, "TB": tag, "LA": layouts[0], "LB": layouts[1], "M": m,
-        "N": n, "K": k, "SA": strides[0], "SB": strides[1],
-    }  # fmt: skip
-    text = "".join(f"#define {name} {word}\n" for name, word in words.items())
-    # After mma.h, which has parameters of these names.
-    running = Running(tmp_path, WMMA.replace("using namespace", text + "using namespace"), "k")
-    generator = np.random.default_rng(11)
-    a, b, c = (generator.integers(0, 9, size) for size in ((m, k), (k, n), (m, n)))
-    storage = {"__half": np.float16, "float": np.float32, "double": np.float64, "signed char": np.int8}
-    stored: list[Array] = [
-        np.ascontiguousarray(matrix if layout == "row_major" else matrix.T)
-        for matrix, layout in zip((a, b), layouts, strict=True)
-    ]
-    if cxx == "__nv_bfloat16":
-        stored = [dtypes.from_float32(matrix.astype(np.float32)) for matrix in stored]
-    else:
-        stored = [matrix.astype(storage.get(cxx, np.uint8)) for matrix in stored]
-    buffers = [running.put(name, matrix) for name, matrix in zip("ab", stored, strict=True)]
-    addend, out = running.put("c", c.astype(result)), running.put("d", np.zeros((m, n), result))
-    running.launch("k", 1, 32, *buffers, addend, out)
-    assert (out.read().view(result).reshape(m, n) == a @ b + 2 * c).all()
-
-
-BEHIND_THE_END = """
-#include <mma.h>
-using namespace nvcuda;
-extern "C" __global__ void k(const half* a, float* out) {
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> x;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> y;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
-  wmma::load_matrix_sync(x, a, 16);
-  wmma::load_matrix_sync(y, a + 16, 16);
-  wmma::fill_fragment(c, 0.0f);
-  wmma::mma_sync(c, x, y, c);
-  wmma::store_matrix_sync(out, c, 16, wmma::mem_row_major);
-}
-"""
-
-
-def test_a_fragment_from_behind_the_end_is_a_fault_with_element_and_line(tmp_path: Path) -> None:
-    running = Running(tmp_path, BEHIND_THE_END)
-    a, out = running.put("a", np.zeros(256, np.float16)), running.put("out", np.zeros(256, np.float32))
-    with pytest.raises(KernelFault, match=r"read of 2 bytes at a\[256\] \(a has 256\), thread \(15,0,0\).*k.cu:9"):
-        running.launch("k", 1, 32, a, out)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
+from gpuregress.devices.cpu.ptx.parser import parse
+from gpuregress.devices.cpu.ptx.tree import Instruction
+
+_TEXT = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry plain() { bar.sync 0; ret; }
+.visible .entry matrices() {
+  ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];
+  @%p1 mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r1}, {%r1}, {%r3, %r4};
+  wmma.store.d.sync.aligned.row.m16n16k16.f32 [%rd1], {%f1};
+  ret;
+}
+"""
+
+
+def test_each_aligned_matrix_instruction_is_followed_by_a_warp_barrier() -> None:
+    module = parse(_TEXT)
+    plain, matrices = with_warp_barriers(module).functions
+    assert plain is module.functions[0]
+    body = [item for item in matrices.body or () if isinstance(item, Instruction)]
+    assert [item.opcode for item in body] == ["ldmatrix", "bar", "mma", "bar", "wmma", "bar", "ret"]
+    assert body[1].mnemonic == "bar.warp.sync"
+    assert body[3].guard == body[2].guard
+    assert body[3].ptx_line == body[2].ptx_line
