@@ -80,7 +80,7 @@ def make(
         raise UsageError(f"--timeout {timeout}: it must be more than 0 seconds")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
     meant = _Selection(project, jobs, selectors)
-    wrong = _Wrong(keep_going=keep_going)
+    wrong = _JobProblems(keep_going=keep_going)
     if meant.files:
         wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
     planned, notes = _planned(meant.files, project, cases.CaseOverrides(repeat, timeout), wrong)
@@ -142,7 +142,7 @@ def quick_name(path: Path) -> str:
     return name or path.stem
 
 
-class _Wrong:
+class _JobProblems:
     """Errors by job file; a clash of names comes first.
 
     Args:
@@ -211,7 +211,7 @@ def _job_line(path: Path) -> int | None:
 
 
 def _planned(
-    files: Iterable[Path], project: Project, overrides: cases.CaseOverrides, wrong: _Wrong
+    files: Iterable[Path], project: Project, overrides: cases.CaseOverrides, wrong: _JobProblems
 ) -> tuple[list[Case], list[str]]:
     """Plan the cases of all files; errors go to `wrong`."""
     planned: list[Case] = []

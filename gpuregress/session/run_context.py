@@ -11,7 +11,7 @@ from gpuregress.project import Project
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.events import Listener
 from gpuregress.session.request import Machinery, RunRequest
-from gpuregress.workers.pool import Pool
+from gpuregress.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RunContext:
     machinery: Machinery
     stop: StopSignal
     devices: DeviceSelection
-    pool: Pool
+    pool: WorkerPool
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     start_s: float = field(default_factory=time.perf_counter)
 

@@ -69,11 +69,11 @@ class Session:
         project = project() if callable(project) else project
         from gpuregress.session import workflow  # noqa: PLC0415 - takes as long as the worker's start
         from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
-        from gpuregress.workers.pool import Pool  # noqa: PLC0415 - as above
+        from gpuregress.workers.pool import WorkerPool  # noqa: PLC0415 - as above
 
         first, self._first = self._first, None
         command, slots = self._machinery.command, self._devices.slots
-        with Pool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
+        with WorkerPool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
             services = self._machinery, self._stop, self._devices, pool
             return workflow.execute(RunContext(project, self._request, listen, *services))
 

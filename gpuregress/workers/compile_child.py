@@ -17,7 +17,7 @@ from gpuregress.errors import GpuregressError, HarnessError
 from gpuregress.records import Source, from_json
 from gpuregress.workers.channel import Channel
 from gpuregress.workers.child import die_with_parent
-from gpuregress.workers.compiler_pool import failure
+from gpuregress.workers.compiler_pool import encode_error
 
 
 def main(descriptor: int) -> None:
@@ -37,14 +37,14 @@ def main(descriptor: int) -> None:
             program = toolchain.build_cubin(program) if message["cubin"] else program
             channel.send({"say": "compiled", "program": program})
         except GpuregressError as error:
-            channel.send(failure(error))
+            channel.send(encode_error(error))
         except MemoryError:
-            channel.send(failure(HarnessError(f"{source.path}: there is not enough memory to compile it")))
+            channel.send(encode_error(HarnessError(f"{source.path}: there is not enough memory to compile it")))
         except (BrokenPipeError, ConnectionResetError):
             return  # the parent is gone
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one compilation, not the run
             traceback.print_exc()
-            channel.send(failure(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}")))
+            channel.send(encode_error(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}")))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class _Compiler:
     deadline: float = 0.0
 
 
-class Compilers:
+class CompilerPool:
     """Compiler processes, as a context manager that ends them all.
 
     A process is started when there is something to compile, and takes one source after another.
@@ -229,7 +229,7 @@ def _result(message: Message) -> Program | GpuregressError:
     return kind(message["message"])
 
 
-def failure(error: GpuregressError) -> Mapping[str, object]:
+def encode_error(error: GpuregressError) -> Mapping[str, object]:
     """Encode an error as a message; `_result` decodes it."""
     names = error.messages if isinstance(error, UnknownNames) else {}
     return {"say": "failed", "error": type(error).__name__, "message": str(error), "names": names}

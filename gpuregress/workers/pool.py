@@ -76,7 +76,7 @@ class _SlotState:
     lost: str = ""
 
 
-class Pool:
+class WorkerPool:
     """Workers on a set of slots, as a context manager: no child is left when it is over.
 
     Args:
@@ -120,7 +120,7 @@ class Pool:
     def warm(self, count: int) -> None:
         """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
         for state in self._slots[:count]:
-            self._staff(state)
+            self._worker_of(state)
 
     def close(self) -> None:
         """Ends every worker, idle or not: all are told first, then waited for, but for idle ones on a GPU."""
@@ -186,7 +186,7 @@ class Pool:
                 return
             if state.lost:
                 continue
-            worker = self._staff(state)
+            worker = self._worker_of(state)
             if worker.is_free:
                 task = dataclasses.replace(waiting.popleft(), device_label=state.slot.label)
                 worker.submit(task)
@@ -196,7 +196,7 @@ class Pool:
             while waiting:
                 yield _refused(waiting.popleft(), why)
 
-    def _staff(self, state: _SlotState) -> Worker:
+    def _worker_of(self, state: _SlotState) -> Worker:
         if state.worker is None:
             self._started += 1
             captured = self._scratch / f"worker-{self._started}.txt"

@@ -9,7 +9,7 @@ import pytest
 from gpuregress.errors import CompileError, HarnessError, Interrupted, UnknownNames
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source
-from gpuregress.workers.compiler_pool import Compilers
+from gpuregress.workers.compiler_pool import CompilerPool
 
 _PLAN = """
 import json, os, signal, socket, sys, time
@@ -42,7 +42,7 @@ def source(tmp_path: Path, text: str, **settings: object) -> Source:
     return Source(str(path), **settings)  # type: ignore[arg-type] # the settings are Source's own
 
 
-def results(crew: Compilers, *sources: Source) -> dict[str, object]:
+def results(crew: CompilerPool, *sources: Source) -> dict[str, object]:
     found: dict[str, object] = {}
     for number, one in enumerate(sources):
         crew.submit(str(number), one)
@@ -60,7 +60,7 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_sources_are_compiled_and_errors_come_back_as_they_are(tmp_path: Path) -> None:
     good = source(tmp_path, "__global__ void k() {}", kernels=("k",))
-    with Compilers(1) as crew:
+    with CompilerPool(1) as crew:
         found = results(crew, good, Source(good.path, kernels=("missing",)), Source(str(tmp_path / "none.cu")))
     assert isinstance(found["0"], Program)
     assert Path(found["0"].ptx).is_file()
@@ -73,7 +73,7 @@ def test_no_variable_steers_the_compiler(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("NVRTC_X", "1")
     monkeypatch.setenv("HARMLESS", "1")
     does = "open(sys.argv[1] + '.names', 'w').write(' '.join(os.environ))\n"
-    with Compilers(1, command=script(tmp_path, does)) as crew:
+    with CompilerPool(1, command=script(tmp_path, does)) as crew:
         results(crew, source(tmp_path, ""))
     names = (tmp_path / "pid.names").read_text().split()
     assert "HARMLESS" in names
@@ -89,7 +89,7 @@ def test_no_variable_steers_the_compiler(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exception], said: str) -> None:
-    with Compilers(1, command=script(tmp_path, does)) as crew:
+    with CompilerPool(1, command=script(tmp_path, does)) as crew:
         found = results(crew, source(tmp_path, ""), source(tmp_path, ""))
     assert len(found) == 2
     for error in found.values():
@@ -98,7 +98,7 @@ def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exce
 
 
 def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) -> None:
-    with Compilers(1, command=script(tmp_path, "time.sleep(600)\n"), limit_s=1.0) as crew:
+    with CompilerPool(1, command=script(tmp_path, "time.sleep(600)\n"), limit_s=1.0) as crew:
         crew.submit("0", source(tmp_path, ""))
         (compiler,) = crew._compilers
         found = results(crew)
@@ -109,14 +109,14 @@ def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) 
 def test_an_interrupt_waits_for_no_compilation(tmp_path: Path) -> None:
     with StopSignal() as stop:
         ring = f"os.kill({os.getpid()}, signal.SIGINT)\ntime.sleep(600)\n"
-        with Compilers(2, stop, command=script(tmp_path, ring)) as crew, pytest.raises(Interrupted):
+        with CompilerPool(2, stop, command=script(tmp_path, ring)) as crew, pytest.raises(Interrupted):
             results(crew, source(tmp_path, ""))
     assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
 def test_a_dismissed_compiler_ends_and_a_new_one_takes_its_place(tmp_path: Path) -> None:
     kernel = source(tmp_path, 'extern "C" __global__ void k(int* x) { *x = 1; }')
-    with Compilers(1) as crew:
+    with CompilerPool(1) as crew:
         assert isinstance(results(crew, kernel)["0"], Program)
         (first,) = crew._compilers
         crew.dismiss()

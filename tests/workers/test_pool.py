@@ -19,7 +19,7 @@ from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task
 from gpuregress.workers import watchdog
-from gpuregress.workers.pool import CaseStarted, Pool
+from gpuregress.workers.pool import CaseStarted, WorkerPool
 from gpuregress.workers.process import DeviceSlot, Worker
 from tests import fakes
 from tests.waiting import is_running, wait_until
@@ -36,9 +36,9 @@ def tasks(folder: Path, cases: Sequence[Case]) -> list[Task]:
 
 
 @contextlib.contextmanager
-def pool(folder: Path, slots: int = 1, device: str = "cpu", stop: StopSignal | None = None) -> Iterator[Pool]:
+def pool(folder: Path, slots: int = 1, device: str = "cpu", stop: StopSignal | None = None) -> Iterator[WorkerPool]:
     places = [DeviceSlot(device, f"fake:{number}") for number in range(slots)]
-    with Pool(places, folder, command=FAKE, stop=stop) as made:
+    with WorkerPool(places, folder, command=FAKE, stop=stop) as made:
         yield made
 
 
@@ -183,7 +183,9 @@ def test_a_device_that_breaks_at_the_start_says_how(tmp_path: Path) -> None:
 
 
 def test_a_worker_command_that_fails_is_given_up_after_two_tries(tmp_path: Path) -> None:
-    with Pool([DeviceSlot("cpu", "cpu")], tmp_path, command=(sys.executable, "-c", "raise SystemExit(3)")) as made:
+    with WorkerPool(
+        [DeviceSlot("cpu", "cpu")], tmp_path, command=(sys.executable, "-c", "raise SystemExit(3)")
+    ) as made:
         cases = [fakes.case("double", name=f"fake/{number}") for number in range(4)]
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert len(ended) == 4
@@ -193,7 +195,7 @@ def test_a_worker_command_that_fails_is_given_up_after_two_tries(tmp_path: Path)
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     """Also to the tasks that were never handed to it."""
     command = (sys.executable, "-c", "import nothing_of_this_name")
-    with Pool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
+    with WorkerPool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
         cases = [fakes.case("double", name=f"fake/{number}") for number in range(3)]
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert len(ended) == 3
@@ -207,7 +209,7 @@ def test_a_worker_that_never_says_it_is_ready_is_given_up_after_one_try(
     """Nor does a task that is too long for the socket of one that does not read keep the run waiting."""
     monkeypatch.setattr(watchdog, "STARTING_S", 0.3)
     command = (sys.executable, "-c", "import time; time.sleep(600)")
-    with Pool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
+    with WorkerPool([DeviceSlot("cpu", "cpu")], tmp_path, command=command) as made:
         first, second = tasks(tmp_path, [fakes.case("double"), fakes.case("count")])
         first = dataclasses.replace(first, known={"x": {"0" * length: "path"}})
         ended = [event for event in made.run([first, second]) if isinstance(event, Outcome)]
@@ -349,7 +351,7 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
 def test_a_case_whose_device_does_not_open_goes_to_another_one(tmp_path: Path) -> None:
     cases = [fakes.case("double", name=f"fake/{number}") for number in range(4)]
     slots = (DeviceSlot("none", "gone:0"), DeviceSlot("cpu", "fake:1"), DeviceSlot("none", "gone:2"))
-    with Pool(slots, tmp_path, command=FAKE) as made:
+    with WorkerPool(slots, tmp_path, command=FAKE) as made:
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert sorted(outcome.case for outcome in ended) == [case.name for case in cases]
     assert {outcome.state for outcome in ended} == {"done"}

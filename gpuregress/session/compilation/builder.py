@@ -17,7 +17,7 @@ from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Compiling, Listener
 from gpuregress.session.run_context import RunContext
-from gpuregress.workers.compiler_pool import Compilers
+from gpuregress.workers.compiler_pool import CompilerPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def open_builder(context: RunContext) -> Iterator[ProgramBuilder]:
         yield ProgramBuilder(context.machinery.crew(context.stop), context.listen)
         return
     toolchain.check_folder()
-    with Compilers(process_count(), context.stop) as crew:
+    with CompilerPool(process_count(), context.stop) as crew:
         yield ProgramBuilder(crew, context.listen, toolchain.find)
 
 

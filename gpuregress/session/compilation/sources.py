@@ -13,7 +13,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Program, Source
 from gpuregress.session.compilation.builder import Built, ProgramBuilder, find_or_submit
 from gpuregress.session.compiler_crew import Result, process_count
-from gpuregress.workers.compiler_pool import Compilers
+from gpuregress.workers.compiler_pool import CompilerPool
 
 
 def compile_cases(cases: Sequence[Case]) -> dict[str, Built]:
@@ -25,7 +25,7 @@ def compile_cases(cases: Sequence[Case]) -> dict[str, Built]:
     Raises:
         Interrupted: the user asked to stop.
     """
-    with StopSignal() as stop, Compilers(process_count(), stop) as crew:
+    with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
         return ProgramBuilder(crew, lambda _event: None, toolchain.find).compile(cases)
 
 
@@ -62,7 +62,7 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False) -> list[
         return program if program is None or program.cubin or not cubins else None
 
     results: dict[str, Result] = {}
-    with StopSignal() as stop, Compilers(process_count(), stop, cubins=cubins) as crew:
+    with StopSignal() as stop, CompilerPool(process_count(), stop, cubins=cubins) as crew:
         for number, source in enumerate(sources):
             result = find_or_submit(crew, str(number), source, find)
             if result is not None:

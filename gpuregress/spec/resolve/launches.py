@@ -32,7 +32,7 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
         buffers: the case's buffers.
     """
     numbered = zip(file.positions("launches"), file.job.launches, strict=True)
-    return _written_out(file, scope, buffers, numbered, ("launches",))
+    return _unrolled(file, scope, buffers, numbered, ("launches",))
 
 
 def of_reference(
@@ -47,7 +47,7 @@ def of_reference(
         name: of the buffer.
     """
     given = file.job.reference[name].launches or []
-    return _written_out(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
+    return _unrolled(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
 
 
 def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
@@ -95,7 +95,7 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
     return kernel, index
 
 
-def _written_out(
+def _unrolled(
     file: JobFile,
     scope: Scope,
     buffers: Mapping[str, records.Buffer],
@@ -107,17 +107,17 @@ def _written_out(
         key = (*section, position)
         repeat = scope.whole(launch.repeat, (*key, "repeat"), low=1, high=MAX_LAUNCHES, what="repeats")
         if repeat is None:
-            _Maker(file, launch, key, buffers).steps(scope, 1)  # what else is wrong with it
+            _LaunchResolver(file, launch, key, buffers).steps(scope, 1)  # what else is wrong with it
             continue
         if len(written) + repeat > MAX_LAUNCHES:
             scope.error((*key, "repeat"), f"makes more than {MAX_LAUNCHES:,} launches in one case")
             break
-        maker = _Maker(file, launch, key, buffers)
+        maker = _LaunchResolver(file, launch, key, buffers)
         written += maker.steps(scope, repeat)
     return tuple(written)
 
 
-class _Maker:
+class _LaunchResolver:
     """One entry of `launches`."""
 
     def __init__(self, file: JobFile, launch: LaunchSpec, key: Key, buffers: Mapping[str, records.Buffer]) -> None:
@@ -164,7 +164,7 @@ class _Maker:
                 for axis, value in enumerate(grid.blocks)
             ]
             return _dim3(counts)
-        sizes = [self._divided(scope, axis) for axis in range(len(grid.problem or ()))]
+        sizes = [self._block_count(scope, axis) for axis in range(len(grid.problem or ()))]
         for axis, count in enumerate(sizes):
             if count is not None and count > MAX_GRID[axis]:
                 scope.error(
@@ -173,7 +173,7 @@ class _Maker:
                 return None
         return _dim3(sizes)
 
-    def _divided(self, scope: Scope, axis: int) -> int | None:
+    def _block_count(self, scope: Scope, axis: int) -> int | None:
         """Compute ceil(problem / product of its divisors), exactly."""
         grid, key = self.launch.grid, (*self.key, "grid")
         assert grid.problem is not None
@@ -265,7 +265,7 @@ def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | No
 
 def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
     """Report an unknown buffer, unless its own definition was invalid."""
-    if name in buffers or name in file.job.buffers or (file.is_broken("buffers") and name in _written(file)):
+    if name in buffers or name in file.job.buffers or (file.is_broken("buffers") and name in _written_names(file)):
         return True
     hint = suggestion(name, file.job.buffers)
     scope.problems.add(key, f"unknown buffer {name!r}{hint}{_scalar_hint(scope, name)}")
@@ -276,7 +276,7 @@ def _scalar_hint(scope: Scope, name: str) -> str:
     return f" (a number is written with its type: {{int32: {name}}})" if name in scope.names else ""
 
 
-def _written(file: JobFile) -> tuple[str, ...]:
+def _written_names(file: JobFile) -> tuple[str, ...]:
     buffers = file.document.data.get("buffers")
     return tuple(buffers) if isinstance(buffers, dict) else ()
 
