@@ -1,1 +1,1 @@
-"""What gpuregress costs, as ratios against its peers: `python -m benchmarks`."""
+"""Benchmarks of gpuregress as ratios against its peers: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME…]`: all benchmarks, or the named ones; prints one table of ratios."""
+"""Command line `python -m benchmarks [NAME…]`: run all or the named benchmarks and print one table of ratios."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from benchmarks.rows import Row, machine, table
 
 BENCHMARKS = (
     "startup",
+    "checking",
     "saxpy",
     "reduction",
     "matmul",

@@ -1,4 +1,4 @@
-"""Comparing two dumps: against GNU diff, numdiff, sort, polars with numpy, and a plain hash of the bytes."""
+"""Comparison of two dumps against GNU diff, numdiff, sort, polars with numpy, and a plain hash of the bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _dump(path: Path, array: Array) -> None:
 
 
 def diff_files(first: Path, second: Path, rule: Rule) -> Comparison:
-    """What `gpuregress diff` does with a pair of dumps."""
+    """Compare a pair of dumps as `gpuregress diff` does."""
     header = reader.read_header(first)
     request = compare.ComparisonRequest("x", header.element_type, header.shape, rule)
     if not compare.is_in_order(rule):
@@ -148,8 +148,8 @@ def _records() -> Row:
     moved["y"][:UNMATCHED] += 5e-7
     moved["y"][0] += 1
     request = compare.ComparisonRequest("rows", kind, rows.shape, Rule(order="any", atol=1e-6))
-    found = compare.compare(request, rows, moved)
-    assert (found.only_expected, found.only_actual) == (1, 1)
+    comparison = compare.compare(request, rows, moved)
+    assert (comparison.only_expected, comparison.only_actual) == (1, 1)
     seconds = median_seconds(lambda: compare.compare(request, rows, moved), 3, warmup=0)
     what = "1 M records by exact matching, 1,000 unmatched"
     return Row(what, f"{seconds:.2f} s", "limit 10 s", 10 / seconds, 1)
@@ -204,9 +204,9 @@ def peak(folder: str, order: str) -> None:
     before, stop = _anonymous(), _Watch()
     start = time.perf_counter()
     rule = Rule(order="any") if order == "any" else Rule(rtol=1e-6)
-    found = diff_files(Path(folder, "large"), Path(folder, "large_changed"), rule)
+    comparison = diff_files(Path(folder, "large"), Path(folder, "large_changed"), rule)
     seconds = time.perf_counter() - start
-    assert not found.same
+    assert not comparison.same
     print(stop() - before, seconds)
 
 

@@ -1,4 +1,4 @@
-"""PTX → machine code for a kernel of some five hundred instructions, and finding it in the cache the next time."""
+"""Compilation of PTX to machine code for a kernel of some 500 instructions, and loading it from the cache."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def measure() -> list[Row]:
                 first.append(_compile(ptx, cache))
                 later.append(_compile(ptx, cache))
         rows.append(_row(f"{kernel}, {count} instructions: translated and compiled", min(first), 400))
-        rows.append(_row(f"{kernel}: found in the cache", min(later), 30))
+        rows.append(_row(f"{kernel}: loaded from the cache", min(later), 30))
     return rows
 
 

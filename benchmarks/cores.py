@@ -144,11 +144,11 @@ def taken(program: Program, count: int, repeats: int) -> tuple[Taken, dict[str, 
             parts.append(time.thread_time() - start)
             return status
 
-        found = whole(part, machines)
+        result = whole(part, machines)
         longest.append(max(parts))
         is_first = len(longest) <= len(program.launches)  # it need not be cut
         assert is_first or len(parts) == count, f"{program.source.stem} was cut into {len(parts)} parts"
-        return found
+        return result
 
     with mock.patch.object(partition, "run_parallel", timed):
         result = virtual_gpu.time(program, repeats, count)

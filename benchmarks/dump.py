@@ -1,4 +1,4 @@
-"""Dumps against their peers, in ratios: `python benchmarks/dump.py [N]` (5 M float32 by default).
+"""Dumps against their peers: `python benchmarks/dump.py [N]` (5 M float32 by default) prints ratios.
 
 Writing: numpy.savetxt in its default format, and in the shortest that reads back. Reading: numpy.loadtxt. Comparing two
 texts of which one line of 10,000 differs: GNU diff, and reading both with numpy and with this reader.
@@ -56,9 +56,9 @@ def main(count: int, folder: Path) -> None:
     loadtxt = {"numpy.loadtxt": rate(few.size, lambda: np.loadtxt(peer, dtype="<f4"), 2)}
     show("read", rate(count, lambda: reader.read(first)), loadtxt)
 
-    where = np.random.default_rng(1).choice(count, count // 10_000, replace=False)
+    changed_at = np.random.default_rng(1).choice(count, count // 10_000, replace=False)
     changed = values.copy()
-    changed[where] *= np.float32(1.1)
+    changed[changed_at] *= np.float32(1.1)
     writer.write(second, changed, FLOAT, values.shape)
     peers = {
         "read both and compare": rate(count, lambda: reader.read(first).array == reader.read(second).array, 2),

@@ -160,8 +160,8 @@ def device_time(project: Project, cubin: Path, job: str) -> str:
     project.gpuregress("run", "--device", "cuda:0", job, "-q", "-q")
     ours = project.results()["cases"][0]["timing"]
     numbers = map(str, (COUNT, GRID, SAMPLES + 3, ROUNDS[job]))
-    said = _seconds([sys.executable, str(project.root / "bare.py"), str(cubin), *numbers], project.cache)[1]
-    bare = statistics.median(map(float, said.split()))
+    printed = _seconds([sys.executable, str(project.root / "bare.py"), str(cubin), *numbers], project.cache)[1]
+    bare = statistics.median(map(float, printed.split()))
     wanted = "within 0.95 to 1.05" if job == "long" else "for information: the script's own gap is in its time"
     return _row(f"device time of a {job} case, ms", ours["median_ms"], bare, wanted, ours.get("sm_clock", ""))
 
@@ -234,7 +234,7 @@ def big_dump(project: Project, size: int = 4 << 30) -> str:
 
 
 def _resident(process: int) -> float:
-    """What a process and its children have had of the host's memory at most, GiB each summed; 0 once it is gone."""
+    """Peak host memory of a process and its children, summed, in GiB; 0 once it is gone."""
     try:
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
         status = [Path(f"/proc/{number}/status").read_text() for number in (process, *children)]

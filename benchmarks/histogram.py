@@ -26,7 +26,7 @@ struct Work {{
 
 @lru_cache(maxsize=1)
 def elements_per_second() -> float:
-    """What the CPU device does; its result is checked."""
+    """Elements per second of the CPU device; its result is checked."""
     data = np.random.default_rng(1).integers(0, 256, N, np.uint8)
     buffers = {"counts": np.zeros(256, np.uint32), "data": data}
     arguments = ("counts", "data", ("<i", N), ("<i", 256))

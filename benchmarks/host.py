@@ -1,4 +1,4 @@
-"""The host's own speed: plain serial C++ through `g++ -O2`, which times itself."""
+"""Speed of the host: plain serial C++ compiled by `g++ -O2`, which times itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ int main() {
 
 
 def compiler() -> str | None:
-    """Where g++ is, if it is."""
+    """Path of g++; None where there is none."""
     return shutil.which("g++")
 
 

@@ -1,4 +1,4 @@
-"""Run by numba_simulator.py under NUMBA_ENABLE_CUDASIM=1: prints elements per second of three kernels as JSON."""
+"""Three kernels for numba_simulator.py, run under NUMBA_ENABLE_CUDASIM=1; prints elements per second as JSON."""
 
 from __future__ import annotations
 

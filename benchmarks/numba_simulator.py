@@ -26,11 +26,11 @@ def measure() -> list[Row]:
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return [missing("Numba's CUDA simulator", f"{last}; pip install numba-cuda, or set GPUREGRESS_NUMBA_PYTHON")]
-    found = json.loads(done.stdout)
+    rates = json.loads(done.stdout)
     return [
-        _row("saxpy", saxpy.elements_per_second(), found["saxpy"], found["n"], 10_000),
-        _row("tree reduction", reduction.elements_per_second(), found["reduction"], found["n"], 10_000),
-        _row("histogram", histogram.elements_per_second(), found["histogram"], found["n"], 10_000),
+        _row("saxpy", saxpy.elements_per_second(), rates["saxpy"], rates["n"], 10_000),
+        _row("tree reduction", reduction.elements_per_second(), rates["reduction"], rates["n"], 10_000),
+        _row("histogram", histogram.elements_per_second(), rates["histogram"], rates["n"], 10_000),
     ]
 
 

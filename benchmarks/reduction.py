@@ -29,7 +29,7 @@ struct Work {{
 
 @lru_cache(maxsize=2)
 def elements_per_second(cores: int = 1) -> float:
-    """What the CPU device does on so many cores; its result is checked."""
+    """Elements per second of the CPU device on some cores; its result is checked."""
     buffers = {"x": np.ones(N, np.float32), "sum": np.zeros(N // BLOCK, np.float32)}
     launch = virtual_gpu.Launch(
         "block_sum<float>", (N // BLOCK, 1, 1), (BLOCK, 1, 1), ("sum", "x", ("<i", N)), shared=4 * BLOCK

@@ -1,4 +1,4 @@
-"""What a benchmark finds: rows of a table, and the figures that stand beside them."""
+"""Rows of the table of results, and how they are measured and printed."""
 
 from __future__ import annotations
 

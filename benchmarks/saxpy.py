@@ -25,7 +25,7 @@ struct Work {{
 
 @lru_cache(maxsize=1)
 def elements_per_second() -> float:
-    """What the CPU device does; its result is checked."""
+    """Elements per second of the CPU device; its result is checked."""
     x, y = np.full(N, 1.5, np.float32), np.full(N, 2.0, np.float32)
     launch = virtual_gpu.Launch("saxpy", (N // 256, 1, 1), (256, 1, 1), (("<i", N), ("<f", 2.5), "x", "y"))
     timed = virtual_gpu.time(virtual_gpu.Program(Path(__file__).with_suffix(".cu"), {"x": x, "y": y}, (launch,)))

@@ -1,4 +1,4 @@
-"""What a user waits for: the help text, one small case from the shell, and one more case in a warm worker."""
+"""Latencies: the help text, one small case from the shell, and one more case in a warm worker."""
 
 from __future__ import annotations
 

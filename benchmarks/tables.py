@@ -1,4 +1,4 @@
-"""The special-function tables, each in a fresh process: the first load on a machine, and a later one."""
+"""Loading of the special-function tables in a fresh process: the first on a machine, and a later one."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def measure() -> list[Row]:
     return [_row("first", first), _row("later", later)]
 
 
-def _row(which: str, found: dict[str, tuple[float, float]]) -> Row:
-    name = max(found, key=lambda key: found[key])
-    wall_ms, cpu_ms = found[name]
+def _row(which: str, taken: dict[str, tuple[float, float]]) -> Row:
+    name = max(taken, key=lambda key: taken[key])
+    wall_ms, cpu_ms = taken[name]
     what = f"special-function table, {which} load on a machine"
     return Row(what, f"{wall_ms:.1f} ms", "limit 50 ms", 50 / wall_ms, 1, f"the slowest, {name}; {cpu_ms:.1f} ms CPU")
 

@@ -1,4 +1,4 @@
-"""A hundred variants of a convolution, from the shell: with nothing cached, and again."""
+"""A hundred variants of a convolution from the shell, with a cold and with a warm cache."""
 
 from __future__ import annotations
 

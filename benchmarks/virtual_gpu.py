@@ -1,4 +1,4 @@
-"""Kernels on the CPU device, straight through its protocol: compile, load, fill, launch, time."""
+"""Kernels timed on the CPU device through its Protocol: compile, load, fill, launch."""
 
 from __future__ import annotations
 
