@@ -1,8 +1,8 @@
 """The Device protocol: the operations of the virtual GPU and of a real one.
 
 A device is used by one worker process, one launch at a time, as a context manager. Addresses are plain integers, as
-kernels see them. A device raises `KernelFault` for what a kernel did wrong, `UnsupportedError` for what it cannot run,
-`DeviceError` for all else.
+kernels see them. A device raises `KernelFault` for faults of a kernel, `UnsupportedError` for programs that it cannot
+run, `DeviceError` for all other problems.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LaunchReport:
 
     Attributes:
         elapsed_ms: time on the device.
-        output: what the kernel printed with printf, decoded.
+        output: printf output of the kernel, decoded.
         counters: event name → count, the same on every run (empty where the device does not count).
     """
 
@@ -137,8 +137,8 @@ class Device(Protocol):
         """A texture or surface object on a buffer: the 64-bit handle that kernels are given for it.
 
         Args:
-            memory: of this device, from `allocate`; what is written there later is seen by later launches.
-            description: what it holds and how it is sampled.
+            memory: of this device, from `allocate`; later launches see what is written there later.
+            description: elements and sampler.
         """
 
     def free_all(self) -> None:

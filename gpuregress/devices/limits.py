@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuregress.devices.base import KernelInfo
+from gpuregress.devices.occupancy import REGISTER_UNIT
 from gpuregress.errors import DeviceError
 from gpuregress.records import SM_90, Architecture, DeviceInfo, Dim3
 from gpuregress.toolchain.demangle import demangle
@@ -34,8 +35,6 @@ NAMES = {
 """`DeviceInfo.limits` → the driver's device attribute."""
 
 
-# Registers are given to warps in units of 256 (cuda_occupancy.h, compute capability 3.0 and above).
-_REGISTER_UNIT = 256
 _AXES = "xyz"
 
 
@@ -66,13 +65,13 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
 
     Args:
         device: with its limits.
-        kernel: what the compiled kernel takes.
+        kernel: resources of the compiled kernel.
         grid: blocks along x, y, z.
         block: threads along x, y, z.
         shared: dynamic shared memory, bytes.
 
     Raises:
-        DeviceError: which number is wrong, and what the device takes.
+        DeviceError: names the number that is too large, and the limit.
     """
     problem = (
         _sides("grid", "blocks", grid, device.limits)
@@ -93,7 +92,7 @@ def check_cooperative(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, reside
 
     Args:
         device: with its limits.
-        kernel: what is launched.
+        kernel: the launched kernel.
         grid: blocks along x, y, z.
         resident: the blocks that one multiprocessor holds at once.
 
@@ -180,7 +179,7 @@ def _shared(shared: int, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
 def _registers(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
     limit, warp = limits.get("registers", 0), limits.get("warp_size", 32)
     warps = -(-(block[0] * block[1] * block[2]) // warp)
-    needed = warps * -(-(kernel.registers * warp) // _REGISTER_UNIT) * _REGISTER_UNIT
+    needed = warps * -(-(kernel.registers * warp) // REGISTER_UNIT) * REGISTER_UNIT
     if limit and needed > limit:
         each = f"{kernel.registers} registers for each thread of {warps} warps"
         return f"{each} are {needed}; this device has {limit} a block"

@@ -13,7 +13,7 @@ from gpuregress.records import Dim3
 
 # cuda_occupancy.h, compute capability 8.0 and above: registers go to warps in units of 256, shared memory to blocks in
 # units of 128 bytes, and the registers lie in four parts, none of which a warp crosses.
-_REGISTER_UNIT = 256
+REGISTER_UNIT = 256
 _SHARED_UNIT = 128
 _PARTS = 4
 
@@ -25,7 +25,7 @@ class Occupancy:
     Attributes:
         blocks: how many blocks.
         percent: their warps, of the most that there can be.
-        limited_by: `threads`, `registers`, `shared` or `blocks`: what allows no further block.
+        limited_by: `threads`, `registers`, `shared` or `blocks`: the resource that is used up.
     """
 
     blocks: int
@@ -60,7 +60,7 @@ def of_launch(limits: Mapping[str, int], kernel: KernelInfo, block: Dim3, shared
 
 
 def _by_registers(available: int, registers: int, warps: int, warp: int) -> int:
-    each = max(1, -(-registers * warp // _REGISTER_UNIT)) * _REGISTER_UNIT
+    each = max(1, -(-registers * warp // REGISTER_UNIT)) * REGISTER_UNIT
     return (available // _PARTS // each) * _PARTS // warps
 
 

@@ -21,7 +21,7 @@ def open_device(name: str, *, bare: bool = False) -> Device:
 
     Raises:
         UsageError: no such name.
-        DeviceError: it is not on this machine, or what it needs is not.
+        DeviceError: it, or a prerequisite, is not on this machine.
     """
     kind, index = parse(name)
     return _DEVICES[kind](index, bare)

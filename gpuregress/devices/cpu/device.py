@@ -205,7 +205,7 @@ class CpuDevice(base.Device):
         """Run a kernel to its end; see `devices.base.Device.launch`.
 
         Raises:
-            KernelFault: what the kernel did wrong, and where.
+            KernelFault: the kernel's fault, with its source line.
             DeviceError: the launch is over the limits, or the module is not this device's.
         """
         if not isinstance(module, CpuModule) or module not in self._modules:

@@ -182,7 +182,7 @@ class CudaDevice(Device):
 
         Raises:
             DeviceError: the launch is over the device's limits, or the card failed.
-            KernelFault: what the kernel did wrong.
+            KernelFault: the kernel's fault.
         """
         self._refuse_if_dead()
         if not isinstance(module, CudaModule):
@@ -264,7 +264,7 @@ class CudaDevice(Device):
             text: the driver's words.
             doing: for messages.
             kernel: the kernel that ran, "" if none.
-            stderr: what came on stderr meanwhile.
+            stderr: text on stderr meanwhile.
             traps: whether the program has a trap instruction, None where that is not known.
         """
         self.dead = self.dead or faults.meaning_of(text).sticky or not self._answers()

@@ -1,6 +1,6 @@
 """The boundary to pycuda: the only file that imports it.
 
-pycuda ships no type information, so everything that crosses here is `Any`; what comes of it is typed in `device.py`.
+pycuda ships no type information, so everything that crosses here is `Any`; `device.py` gives the results types.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def api() -> Any:
     """`pycuda.driver`, initialised.
 
     Raises:
-        DeviceError: pycuda, the driver or a GPU is missing; the message says which, and what mends it.
+        DeviceError: pycuda, the driver or a GPU is missing; the message names it, and the fix.
     """
     try:
         import pycuda.driver as pycuda_driver  # noqa: PLC0415 - an extra; it loads the driver's library

@@ -20,7 +20,7 @@ class Meaning:
         pattern: searched in the text, any case.
         kind: of `records.FAULT_KINDS`, or "" where it is not the kernel's doing.
         sticky: the process can use the device no more.
-        advice: what to tell the user besides.
+        advice: for the user.
     """
 
     pattern: str
@@ -97,10 +97,10 @@ def as_error(
 
     Args:
         text: pycuda's message, as `cuCtxSynchronize failed: an illegal memory access was encountered`.
-        doing: what was being done, for messages: `launching block_sum`.
+        doing: the operation, for messages: `launching block_sum`.
         kernel: the kernel that ran, by its C++ name; "" where none did.
         dead: nothing works in this process any more.
-        stderr: what the kernel wrote to stderr (an assert's file, line and thread).
+        stderr: text of the kernel on stderr (an assert's file, line and thread).
         traps: whether the program has a trap instruction; None where its PTX is not there.
 
     Returns:

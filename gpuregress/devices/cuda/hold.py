@@ -9,7 +9,7 @@ from __future__ import annotations
 
 KERNEL = "gpuregress_hold"
 CYCLES = 400_000
-"""How long it runs, in cycles of the SM's clock: 0.2 ms at 2 GHz, ten times what queueing takes."""
+"""Duration in cycles of the SM's clock: 0.2 ms at 2 GHz, ten times the duration of queueing."""
 
 PTX = f"""\
 .version 6.3

@@ -28,7 +28,7 @@ class Prerequisite:
 
     Attributes:
         piece: `driver`, `gpu`, `permissions`, `pycuda`, `nvjitlink`, `nvrtc`, `compute mode`, `persistence`.
-        problem: what is wrong with it, "" if nothing is.
+        problem: "" if there is none.
         mend: the command that mends it, "" where there is nothing to do.
         needed: whether no GPU run is possible without it.
     """

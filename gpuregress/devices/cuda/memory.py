@@ -48,7 +48,7 @@ class Staging:
         for number, start in enumerate(range(0, data.size, PIECE)):
             which, piece = number % 2, data[start : start + PIECE]
             if number > 1:
-                self.wait(which)  # until what it held before is on the card
+                self.wait(which)  # until its earlier content is on the card
             self.pieces[which][: piece.size] = piece
             self._api.memcpy_htod_async(address + start, self.pieces[which][: piece.size], self.stream)
             self.done[which].record(self.stream)
@@ -64,7 +64,7 @@ class CudaMemory:
     """A buffer, or a module's variable; follows `devices.base.Memory`.
 
     Attributes:
-        name: what messages call it.
+        name: in messages.
         size: bytes.
         address: as kernels see it.
         itemsize: bytes of an element, for messages.

@@ -48,7 +48,7 @@ def load_module(device: Card, api: Any, program: Program) -> CudaModule:
     """
     image, ptx = _image(program), _ptx(program)
     entries = {entry.mangled: entry for entry in program.entries.values()}
-    # Without PTX nobody can see whether a kernel waits for its grid: it is launched so that it may.
+    # Without PTX it is not known whether a kernel waits for its grid: it is launched so that it may.
     own = not ptx or cooperative.kernels_in(ptx)
     handle = cooperative.CooperativeProgram(image, entries) if own else api.module_from_buffer(image)
     return CudaModule(device, handle, program, image, ptx)
@@ -60,7 +60,7 @@ class CudaModule(DeviceModule):
     Args:
         device: where it was loaded.
         handle: pycuda's module.
-        program: what it was made of.
+        program: from the toolchain.
         image: the bytes that were loaded.
         ptx: its PTX, "" where there is none.
 
@@ -152,6 +152,7 @@ class CudaModule(DeviceModule):
         return handle
 
     def _describe(self, name: str, function: Any) -> KernelInfo:
+        own = function.cluster if isinstance(function, cooperative.CooperativeFunction) else (1, 1, 1)
         return KernelInfo(
             name,
             registers=int(function.num_regs),
@@ -160,7 +161,7 @@ class CudaModule(DeviceModule):
             constant=int(function.const_size_bytes),
             spill=self._told.get(name, {}).get("spill", 0),
             max_threads=int(function.max_threads_per_block),
-            cluster=self._clusters.get(name, getattr(function, "cluster", (1, 1, 1))),
+            cluster=self._clusters.get(name, own),
         )
 
 

@@ -23,7 +23,7 @@ class Printed:
 def captured() -> Iterator[Printed]:
     """Redirect descriptors 1 and 2 into files while the block runs; the result has their text afterwards.
 
-    Files, not pipes: a kernel may print more than a pipe holds while nobody can read it.
+    Files, not pipes: a kernel may print more than a pipe holds while no process reads it.
     """
     printed = Printed()
     sys.stdout.flush()

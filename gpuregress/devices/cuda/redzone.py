@@ -1,4 +1,4 @@
-"""Red zones: bytes before and after each buffer that nobody may write.
+"""Red zones: bytes before and after each buffer that no kernel may write.
 
 A GPU gives out memory in large pages and does not mind a write past a buffer's end. The zones hold a pattern in which
 each 8 bytes differ from their neighbours, and after each launch they must hold it still.

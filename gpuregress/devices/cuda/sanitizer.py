@@ -79,14 +79,14 @@ def command(tool: str, program: Sequence[str], log: Path) -> list[str]:
 
     Args:
         tool: one of TOOLS.
-        program: what to run.
+        program: the command line to run.
         log: where the tool writes its report.
 
     Raises:
         DeviceError: compute-sanitizer is not on the PATH.
     """
     options = ["--tool", tool, "--error-exitcode", str(FOUND), "--log-file", str(log), "--target-processes", "all"]
-    # Calls that the driver refused are told by the harness itself.
+    # The harness itself reports calls that the driver refused.
     return [find(), *options, "--report-api-errors", "no", *program]
 
 

@@ -1,6 +1,6 @@
 """Texture and surface objects on the card, through the driver API, which pycuda does not offer.
 
-Kernels sample an array, whose elements lie in an order of the card's own; what the case fills and dumps is the buffer.
+Kernels sample an array, with elements in the card's own order; the case fills and dumps the buffer.
 So the buffer is copied into the array before a launch where it has been written since, and a surface's array back into
 the buffer after each launch. Constants and structures are those of cuda.h.
 """
@@ -122,8 +122,8 @@ class CudaTexture:
 
     Args:
         memory: the buffer.
-        description: what it holds and how it is sampled.
-        call: `(name, arguments…)`: calls the driver and raises what it refuses.
+        description: elements and sampler.
+        call: `(name, arguments…)`: calls the driver, and raises its refusals.
     """
 
     def __init__(self, memory: CudaMemory, description: TextureDescription, call: Any = cooperative.call) -> None:

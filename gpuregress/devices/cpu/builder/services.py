@@ -64,14 +64,14 @@ class Services(Emit, Protocol):
         unit: the module.
         function: the syntax tree.
         view: the machine, as this LLVM function sees it.
-        thread: who runs.
+        thread: the running thread.
         exits: where threads go, and how they wait.
         flow: control flow.
         frame: where parameters and local variables are.
         provenance: where addresses come from.
         block_number: the block at hand.
         index: the statement at hand.
-        proven: what need not be checked here.
+        proven: facts that need no check here.
     """
 
     builder: ir.IRBuilder

@@ -62,7 +62,7 @@ class LoopThread:
     """The thread inside a kernel's own loops.
 
     Args:
-        coordinates: `tid_x` … `ctaid_z`, set by whoever builds the loops before the body is lowered.
+        coordinates: `tid_x` … `ctaid_z`, set before the body is lowered.
         local: the thread's local memory.
         stack: where the kernel's local variables start.
         slot: stack memory for the handle.
@@ -75,7 +75,7 @@ class LoopThread:
         self._slot = slot
 
     def set_coordinates(self, coordinates: dict[str, ir.Value]) -> None:
-        """Set who runs: `tid_x` … `ctaid_z`, i32."""
+        """Set the coordinates of the running thread: `tid_x` … `ctaid_z`, i32."""
         self._coordinates = coordinates
 
     def coordinate(self, builder: ir.IRBuilder, name: str) -> ir.Value:  # noqa: ARG002 - the protocol's

@@ -75,7 +75,7 @@ class Unit:
             if isinstance(operand, Symbol)
         }
         for variable in self.tree.variables:
-            # Some libraries bring tables of 50,000 numbers: only what is no number is looked at.
+            # Some libraries bring tables of 50,000 numbers: they are skipped.
             for item in variable.initializer:
                 if type(item) is not Integer:
                     named |= {item.name} if isinstance(item, Symbol) else set()

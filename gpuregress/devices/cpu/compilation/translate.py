@@ -24,7 +24,7 @@ from gpuregress.errors import DeviceError, UnsupportedError
 def translate(
     tree: Module, kernels: Sequence[str], schedule: Schedule | None = None
 ) -> tuple[Unit, dict[str, KernelFacts]]:
-    """Translate kernels, and what they call, into LLVM IR: `str(unit.module)`.
+    """Translate kernels, and the functions that they call, into LLVM IR: `str(unit.module)`.
 
     Args:
         tree: the PTX.

@@ -44,7 +44,7 @@ class Body:
         self.local_bytes = self.emitter.frame.local_bytes + (STACK_BYTES if self.has_calls else 0)
         self.is_co_resident = uses_grid_barrier(function) or self.clustered
         self.block: dict[str, ir.Value] = {}
-        """`ctaid_x`, `ctaid_y`, `ctaid_z`: which block runs; set by whoever builds the loop over blocks."""
+        """`ctaid_x`, `ctaid_y`, `ctaid_z` of the running block; set when the loop over blocks is built."""
 
     def start_thread(self, b: ir.IRBuilder, tid: dict[str, ir.Value], number: ir.Value | None) -> None:
         """Set the thread that runs from here on.

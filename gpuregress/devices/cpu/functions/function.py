@@ -52,7 +52,7 @@ class FunctionEmitter:
         unit: the module.
         function: its syntax tree.
         view: the machine, as this LLVM function sees it.
-        thread: who runs.
+        thread: the running thread.
         memory: where results and parameters (by name) are, for a device function.
 
     Attributes:

@@ -87,7 +87,7 @@ class DependenceTest:
             try:
                 self._known[key] = instances(self._values, nodes, conditions)
             except NotAffineError:
-                # The conditions may be what is not affine.
+                # The conditions may be the part that is not affine.
                 self._known[key] = instances(self._values, nodes, ())
         return self._known[key]
 

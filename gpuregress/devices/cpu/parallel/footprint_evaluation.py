@@ -93,7 +93,7 @@ def instances(launch: LaunchValues, nodes: Sequence[int], conditions: Conditions
     """Return all cases in which an access may happen.
 
     Args:
-        launch: what the nodes are evaluated for.
+        launch: the numbers to evaluate for.
         nodes: of the address, or of the coordinates.
         conditions: of the access.
 
@@ -229,7 +229,7 @@ class _Evaluator(AffineOperations):
     # --- conditions ---------------------------------------------------------------------------------------------------
 
     def assume(self, condition: Condition) -> None:
-        """Add a condition's constraints, as far as they are affine."""
+        """Add those constraints of a condition that are affine."""
         if condition in self._assumed:
             return
         self._assumed.add(condition)

@@ -41,7 +41,7 @@ class ClusterBlock:
 
 @dataclass(frozen=True, slots=True)
 class FaultContext:
-    """The launch in which a fault happened, with what its message names.
+    """The launch in which a fault happened, with the facts that its message needs.
 
     Attributes:
         module: the facts of the program.

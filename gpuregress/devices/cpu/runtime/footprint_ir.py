@@ -173,7 +173,7 @@ class Read:
 
     Attributes:
         address: a node; None where it is not known.
-        buffers: what may be read: variables, and first bytes of the parameters whose buffers are read; None: anything.
+        buffers: the variables, and first bytes of the parameters, that it may read through; None: any.
     """
 
     size: int

@@ -30,7 +30,7 @@ SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, FUNCTION_WINDOW, TEXTURE_WINDOW = (
     slot_of(1_081_001 + number) << REGION_SHIFT for number in range(5)
 )
 """Numbers that no region has, nor the sum or difference of one and a region: a window is not reached by accident."""
-"""Handles of textures and surfaces: what follows is their number, from 1."""
+"""Windows of shared, local, parameter memory, function addresses, and handles of textures and surfaces."""
 FIRST_REGION = 16
 MAX_REGIONS = 1 << 16
 TABLE_SHIFT = 5
@@ -42,10 +42,10 @@ TEXTURE_WORDS = (1 << TEXTURE_SHIFT) // 8
 CLUSTER_SHIFT = 26
 """In the shared window the blocks of a cluster lie side by side, each 2^26 bytes from the one before."""
 MOST_RANKS = 64
-"""As many as 32-bit addresses can tell apart; what names a rank beyond is at the last one, where no block is."""
+"""Ranks that 32-bit addresses can hold; an address of a higher rank is at the last one, where no block is."""
 
 SHARED_START = 1024
-"""The first shared variable's address: what comes before it catches negative indexes."""
+"""The first shared variable's address; the bytes before it catch negative indexes."""
 SHARED_GAP = 4096 + 192
 """Bytes between shared variables: catches overruns; not a multiple of a page, which would slow the caches."""
 LOCAL_START = 4096

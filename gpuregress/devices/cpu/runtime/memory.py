@@ -17,7 +17,7 @@ class Region:
 
     Args:
         number: its row in the table.
-        name: what messages call it.
+        name: in messages.
         size: bytes.
         itemsize: bytes of an element, for messages.
         zeros: whether it holds zeros, which take no memory before they are touched; otherwise it holds anything.

@@ -23,7 +23,7 @@ class Syscalls:
         machine: the launch's.
         space: all regions.
         local_bytes: of a thread's local memory.
-        heap: address → bytes of what kernels hold by malloc; outlives the launch, as the memory does.
+        heap: address → bytes of memory allocated by malloc; it outlives the launch.
     """
 
     def __init__(self, machine: Machine, space: AddressSpace, local_bytes: int, heap: dict[int, int]) -> None:
@@ -34,7 +34,7 @@ class Syscalls:
         self.failure: tuple[str, str] | None = None
         self._functions = {"vprintf": self._printf, "__assertfail": self._assert}
         self._functions |= {"malloc": self._malloc, "free": self._free}
-        # `new` of an over-aligned type; every region starts at an address that is aligned to more than anyone asks for.
+        # `new` of an over-aligned type; every region starts at an address of a larger alignment.
         self._functions |= {"__cuda_syscall_aligned_malloc": self._malloc}
         self.callback = layout.SYSCALL(self._call)
 

@@ -19,7 +19,7 @@ WORDS = {
         ("host", "width", "height", "depth", "element", "channels", "format", "flags", "mode0", "mode1", "mode2", "key")
     )
 }
-"""A row's words, by their first byte; `key` is what `key` gives."""
+"""Word of a row → its first byte; `key` is that of the function `key`."""
 
 
 def key(

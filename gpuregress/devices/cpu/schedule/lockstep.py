@@ -1,7 +1,7 @@
 """Lockstep schedule, for kernels whose threads always wait together, or never.
 
 What lies between two waits is a plain loop over the block's threads, thread 0 first or last. Code that follows several
-waits is built once for each of them, so that nobody need remember where a thread stands. Registers that vary from
+waits is built once for each of them, so that no thread's position is stored. Registers that vary from
 thread to thread are kept in rows of the block's context while the threads wait; the others are kept once for the block.
 """
 
@@ -51,7 +51,7 @@ class Lockstep(BlockSchedule):
 
     Args:
         body: the kernel's.
-        uniformity: what is known of its registers; None where no thread ever waits.
+        uniformity: analysis of its registers; None where no thread ever waits.
     """
 
     def __init__(self, body: Body, uniformity: Uniformity | None) -> None:
@@ -285,7 +285,7 @@ class Lockstep(BlockSchedule):
             self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
 
     def _ballots(self) -> ir.Function:
-        """The module's `ballots(context, threads)`: who of each warp posted nonzero, into each lane's row."""
+        """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
         declared = self.unit.module.globals.get("ballots")
         if declared is not None:
             return declared

@@ -1,7 +1,7 @@
 """Pass schedule, for kernels whose threads may wait at different instructions.
 
 In each pass every thread goes on from where it stands to its next wait. When all of them stand at a barrier for the
-whole block, the next pass begins at once; otherwise the scheduler decides who may go on.
+whole block, the next pass begins at once; otherwise the scheduler decides which threads continue.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Passes(BlockSchedule):
         self._leave(ir.IRBuilder(suspend), SUSPENDED)
 
     def _leave(self, b: ir.IRBuilder, answer: int) -> None:
-        """Back to the caller, who will come again."""
+        """Return to the caller, which resumes the block later."""
         b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
         b.ret(i32(answer))
 

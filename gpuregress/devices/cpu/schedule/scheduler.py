@@ -22,7 +22,7 @@ from gpuregress.devices.cpu.runtime.context import DONE
 from gpuregress.devices.cpu.runtime.layout import BARRIERS
 
 GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER = range(4)
-"""What the scheduler answers; BEHIND_CLUSTER: nobody can go on before the cluster's barrier opens."""
+"""Answers of the scheduler; BEHIND_CLUSTER: no thread can continue before the cluster's barrier opens."""
 
 
 def build_scheduler(module: ir.Module, *, clustered: bool = False) -> ir.Function:
