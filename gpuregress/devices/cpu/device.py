@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
+import functools
 import math
 import os
 import platform
@@ -227,7 +227,8 @@ class CpuDevice(base.Device):
             machine = self._machine(module, facts, arena, launch, shared)
             machine.first_block, machine.end_block = first, end
             machines.append(machine)
-        scene = faults.FaultContext(
+        context_of = functools.partial(
+            faults.FaultContext,
             module.module_facts,
             facts,
             kernel,
@@ -235,10 +236,9 @@ class CpuDevice(base.Device):
             shared,
             block,
             launch.parameters,
-            self._arenas[0].context,
-            self._textures,
+            textures=self._textures,
         )
-        return self._run(module.function(facts), machines, scene, sequence)
+        return self._run(module.function(facts), facts, machines, sequence, context_of)
 
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
@@ -272,29 +272,31 @@ class CpuDevice(base.Device):
     def _run(
         self,
         function: Callable[[int], int],
+        facts: KernelFacts,
         machines: list[Machine],
-        scene: faults.FaultContext,
         sequence: Sequence[int] | None,
+        context_of: Callable[..., faults.FaultContext],
     ) -> LaunchReport:
         # Kernels that make system calls, or whose blocks wait for each other, are never split.
-        machine, facts = machines[0], scene.kernel
+        machine, arena = machines[0], self._arenas[0]
         calls = Syscalls(machine, self._space, facts.local_bytes, self._heap)
         machine.syscall = ctypes.cast(calls.callback, ctypes.c_void_p).value or 0
+        cluster: tuple[faults.ClusterBlock, ...] = ()
         start = time.perf_counter_ns()
         if facts.cooperative or facts.cluster != (1, 1, 1):
             # A grid that waits for itself keeps its order.
             clusters = None if facts.cooperative else sequence
-            grid = CoResidentGrid(machine, facts, self._space, len(self._arenas[0].shared), clusters)
+            grid = CoResidentGrid(machine, facts, self._space, len(arena.shared), clusters)
             status = grid.run(lambda: function(ctypes.addressof(machine)))
-            scene = dataclasses.replace(scene, context=grid.arena.context, cluster=grid.cluster_blocks())
+            arena, cluster = grid.arena, grid.cluster_blocks()
         elif sequence is not None:
             status, machine = block_order.run_in_order(function, machine, sequence)
         else:
             status, machine = partition.run_parallel(function, machines)
-            scene = dataclasses.replace(scene, context=self._arenas[machines.index(machine)].context)
+            arena = self._arenas[machines.index(machine)]
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
         if status:
-            raise self._fault(machine, scene, calls)
+            raise self._fault(machine, context_of(context=arena.context, cluster=cluster), calls)
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
         return LaunchReport(elapsed_ms, calls.output, counters)
