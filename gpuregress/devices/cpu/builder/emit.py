@@ -45,13 +45,7 @@ class Emit(Protocol):
     def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
 
-    def subroutine(
-        self,
-        name: str,
-        result: ir.Type,
-        parameters: tuple[ir.Type, ...],
-        build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value],
-    ) -> ir.Function:
+    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
         """A private function of the module, built on first use: for sequences too long to repeat at each use."""
 
     def table(self, name: str) -> ir.Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 from llvmlite import ir
@@ -10,6 +9,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.effects import waits
 from gpuregress.devices.cpu.analysis.symbol_references import uses_reserved_shared
+from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.resolve import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
@@ -129,13 +129,7 @@ class Unit:
         memset = self.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, I1))
         builder.call(memset, (start, ir.Constant(I8, byte), count, is_volatile))
 
-    def subroutine(
-        self,
-        name: str,
-        result: ir.Type,
-        parameters: tuple[ir.Type, ...],
-        build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value],
-    ) -> ir.Function:
+    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
         """A private function, built on first use."""
         if name not in self._subroutines:
             function = ir.Function(self.module, ir.FunctionType(result, parameters), f"subroutine.{name}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis import effects
@@ -13,6 +11,7 @@ from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
 from gpuregress.devices.cpu.builder.context import YIELD
+from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.regions import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.resolve import set_field
@@ -166,13 +165,7 @@ class FunctionEmitter:
         function = self.unit.intrinsic(name, result, tuple(item.type for item in arguments))
         return self.builder.call(function, arguments)
 
-    def subroutine(
-        self,
-        name: str,
-        result: ir.Type,
-        parameters: tuple[ir.Type, ...],
-        build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value],
-    ) -> ir.Function:
+    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
         """A private function of the module, built on first use."""
         return self.unit.subroutine(name, result, parameters, build)
 
