@@ -6,7 +6,7 @@ from typing import Protocol
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.regions import MachineView
+from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.structured import at, i32
 from gpuregress.devices.cpu.builder.types import I8, I32, I64, POINTER
 

@@ -9,8 +9,8 @@ from llvmlite import ir
 from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.effects import waits
 from gpuregress.devices.cpu.analysis.symbol_references import uses_reserved_shared
+from gpuregress.devices.cpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.builder.emit import Build
-from gpuregress.devices.cpu.builder.resolve import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size

@@ -15,12 +15,12 @@ from gpuregress.devices.cpu.analysis.cluster_size import cluster_size
 from gpuregress.devices.cpu.analysis.footprint import footprint
 from gpuregress.devices.cpu.analysis.symbol_references import names_used, uses_grid_barrier, uses_reserved_shared
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
-from gpuregress.devices.cpu.builder.environment import wrap
+from gpuregress.devices.cpu.builder.floating_point_environment import wrap
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.builder.unit import Unit, byte_size
-from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
 from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride

@@ -7,8 +7,8 @@ from typing import NoReturn
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.builder.regions import MachineView
-from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64, open_function
 from gpuregress.devices.cpu.builder.threads import THREAD_FIELDS, CalledThread

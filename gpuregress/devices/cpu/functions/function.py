@@ -10,14 +10,14 @@ from gpuregress.devices.cpu.analysis.effects import CARRY
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
-from gpuregress.devices.cpu.builder.context import YIELD
+from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.frame import Frame
-from gpuregress.devices.cpu.builder.regions import MachineView, RegionBounds
-from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.services import Exits, Proven
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.builder.symbols import symbol_value
+from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
 from gpuregress.devices.cpu.builder.unit import Unit

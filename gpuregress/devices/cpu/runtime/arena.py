@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.runtime.context import ROWS
 from gpuregress.devices.cpu.runtime.layout import local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
+from gpuregress.devices.cpu.runtime.thread_context import ROWS
 
 _Bytes = npt.NDArray[np.uint8]
 _ALIGNMENT = 1024

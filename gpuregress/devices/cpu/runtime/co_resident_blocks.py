@@ -9,11 +9,11 @@ import numpy as np
 
 from gpuregress.devices.cpu.runtime import layout
 from gpuregress.devices.cpu.runtime.arena import Arena
-from gpuregress.devices.cpu.runtime.context import DONE, ROWS
 from gpuregress.devices.cpu.runtime.faults import ClusterBlock
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.program import KernelFacts
+from gpuregress.devices.cpu.runtime.thread_context import DONE, ROWS
 from gpuregress.records import Dim3
 
 PASSES_PER_TURN = 64

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from gpuregress.devices.cpu.runtime import layout
-from gpuregress.devices.cpu.runtime.context import DONE, ROWS
 from gpuregress.devices.cpu.runtime.layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
+from gpuregress.devices.cpu.runtime.thread_context import DONE, ROWS
 from gpuregress.errors import KernelFault
 from gpuregress.records import SM_90, Dim3
 from gpuregress.toolchain.demangle import demangle

@@ -1,8 +1,8 @@
-"""The special-function unit's tables: unpacked once into the cache folder, then mapped into memory.
+"""Lookup tables of the special-function unit, unpacked once into the cache folder and mapped into memory.
 
-The package holds them packed (`packing.py`, 1.6 MB); in memory one is up to 32 MiB. What is unpacked, and what was
-kept, must have the table's digest, so that neither damaged data nor a file that a power cut left half empty is ever
-used: the file is written whole or not at all, but not flushed, since digesting it takes 2 ms and flushing it 50.
+The package holds them packed (`table_packing.py`, 1.6 MB); in memory one is up to 32 MiB. An unpacked or cached table
+must have its digest, so that neither damaged data nor a file that a power cut left half empty is ever used. The file is
+written atomically, but not flushed: to compute its digest takes 2 ms, to flush it 50.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 
 from gpuregress import storage
-from gpuregress.devices.cpu.runtime.packing import DATA, SUFFIX, Table, unpack
+from gpuregress.devices.cpu.runtime.table_packing import DATA, SUFFIX, Table, unpack
 from gpuregress.errors import DeviceError, StorageError
 from gpuregress.toolchain import cache
 

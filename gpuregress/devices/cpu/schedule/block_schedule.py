@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.builder.context import LAYOUT, row
-from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, row
 from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 
 

@@ -13,16 +13,16 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
-from gpuregress.devices.cpu.builder.context import BARRIER, PLAIN_BARRIER, row
 from gpuregress.devices.cpu.builder.services import Proven, Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, entry_alloca, i32, i64, open_function
+from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
-from gpuregress.devices.cpu.functions.body import Body
+from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
-from gpuregress.devices.cpu.schedule.rows import ProvenRow, plan
+from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, plan
 
 
 @dataclass(slots=True)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.builder.context import LAYOUT, PLAIN_BARRIER, YIELD, row
-from gpuregress.devices.cpu.builder.resolve import set_field
+from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, at, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, PLAIN_BARRIER, YIELD, row
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
-from gpuregress.devices.cpu.functions.body import Body
-from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, DONE, FIXED_BYTES
+from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.runtime.layout import FAULT_DEADLOCK, HELD, SUSPENDED
+from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
 from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
 from gpuregress.devices.cpu.schedule.scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from gpuregress.devices.cpu.runtime.arena import WARP, Arena
-from gpuregress.devices.cpu.runtime.context import FIXED_BYTES, ROWS
 from gpuregress.devices.cpu.runtime.layout import local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
+from gpuregress.devices.cpu.runtime.thread_context import FIXED_BYTES, ROWS
 
 
 def _facts(*, local_bytes: int = 0, context_bytes: int = 0) -> KernelFacts:

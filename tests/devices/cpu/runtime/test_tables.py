@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu.runtime import packing, tables
+from gpuregress.devices.cpu.runtime import table_packing, tables
 from gpuregress.errors import DeviceError
 
 _KEPT = f"rcp64h.{tables.DIGESTS['rcp64h']}.u32"
@@ -42,7 +42,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_each_measured_table_is_packed() -> None:
-    assert {path.stem for path in packing.DATA.glob(f"*{packing.SUFFIX}")} == set(tables.DIGESTS) == set(MEASURED)
+    assert (
+        {path.stem for path in table_packing.DATA.glob(f"*{table_packing.SUFFIX}")}
+        == set(tables.DIGESTS)
+        == set(MEASURED)
+    )
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -76,7 +80,7 @@ def test_a_folder_that_cannot_be_written_costs_no_results(tmp_path: Path) -> Non
 
 
 def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = (packing.DATA / "rcp64h.runs").read_bytes()
+    whole = (table_packing.DATA / "rcp64h.runs").read_bytes()
     monkeypatch.setattr(tables, "DATA", tmp_path)
     with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read .*No such file"):
         tables.table("rcp64h")
@@ -85,6 +89,6 @@ def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / "rcp64h.runs").write_bytes(damaged)
         with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read"):
             tables.table("rcp64h")
-    (tmp_path / "rcp64h.runs").write_bytes((packing.DATA / "rsqrt64h_0.runs").read_bytes())
+    (tmp_path / "rcp64h.runs").write_bytes((table_packing.DATA / "rsqrt64h_0.runs").read_bytes())
     with pytest.raises(DeviceError, match=r"rcp64h.runs is damaged"):
         tables.table("rcp64h")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.resolve import WINDOWS, field, in_space, set_field
+from gpuregress.devices.cpu.builder.address_resolution import WINDOWS, field, in_space, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension, lane, linear_thread

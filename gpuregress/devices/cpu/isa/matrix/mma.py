@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.context import LAYOUT, WARP
 from gpuregress.devices.cpu.builder.lane_mailbox import post
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, WARP
 from gpuregress.devices.cpu.builder.threads import lane, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, Term, dot, element_of, packed, unpacked
@@ -23,7 +23,7 @@ from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_p
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
-from gpuregress.devices.cpu.runtime.context import AREA
+from gpuregress.devices.cpu.runtime.thread_context import AREA
 
 _ALL_LANES = 0xFFFF_FFFF
 _LOAD, _STORE, _MOVE, MULTIPLY = range(96, 160, 16)

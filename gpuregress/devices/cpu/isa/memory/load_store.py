@@ -13,7 +13,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.pointer_provenance import Provenance
-from gpuregress.devices.cpu.builder.regions import RegionBounds, local_region
+from gpuregress.devices.cpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.context import ARRIVE, BARRIER, PLAIN_BARRIER, WARP
 from gpuregress.devices.cpu.builder.lane_mailbox import post, received
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
+from gpuregress.devices.cpu.builder.thread_context import ARRIVE, BARRIER, PLAIN_BARRIER, WARP
 from gpuregress.devices.cpu.builder.types import I64
 from gpuregress.devices.cpu.isa.warp import clusters
 from gpuregress.devices.cpu.ptx.errors import unsupported

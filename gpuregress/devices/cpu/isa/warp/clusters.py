@@ -9,9 +9,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import cluster_size, is_explicit
-from gpuregress.devices.cpu.builder.context import CLUSTER
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
+from gpuregress.devices.cpu.builder.thread_context import CLUSTER
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32
 from gpuregress.devices.cpu.ptx.tree import Instruction

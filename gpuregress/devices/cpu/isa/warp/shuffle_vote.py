@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.context import CONVERGE, WARP, YIELD
+from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.lane_mailbox import from_lane, post, received
-from gpuregress.devices.cpu.builder.resolve import field, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import Cell, counted, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import CONVERGE, WARP, YIELD
 from gpuregress.devices.cpu.builder.threads import lane
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.ptx.errors import unsupported

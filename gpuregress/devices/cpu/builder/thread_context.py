@@ -10,8 +10,8 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import at, element
 from gpuregress.devices.cpu.builder.types import I8, I32, I64, width
-from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 from gpuregress.devices.cpu.runtime.layout import ROW
+from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 
 YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER = range(6)
 """Kind of a wait: none; a barrier; a barrier without waiting; a warp operation; until no lane of the warp can

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpuregress.devices.cpu.runtime.context import AREA, CLUSTER_BYTES, FIXED_BYTES, ROWS
 from gpuregress.devices.cpu.runtime.layout import BARRIERS, MAX_THREADS, ROW
+from gpuregress.devices.cpu.runtime.thread_context import AREA, CLUSTER_BYTES, FIXED_BYTES, ROWS
 
 
 def test_rows_do_not_overlap() -> None:

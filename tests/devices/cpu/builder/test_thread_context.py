@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpuregress.devices.cpu.builder.context import LAYOUT, Slots
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, Slots
 from gpuregress.devices.cpu.builder.types import F64, I1, I32, I64
-from gpuregress.devices.cpu.runtime.context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 from gpuregress.devices.cpu.runtime.layout import ROW
+from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 
 
 def test_each_register_has_a_row_of_its_own_behind_the_fixed_ones() -> None:

@@ -4,7 +4,7 @@ Neighbouring entries differ by little, and the same few runs of differences come
 zlib stream: the number of distinct runs (u32), what each run adds up to at each of its 16 entries (i32), then for each
 16 entries which run they are (u16). All little-endian.
 
-    python -m gpuregress.devices.cpu.runtime.packing tests/devices/cpu/measured/sm_90
+    python -m gpuregress.devices.cpu.runtime.table_packing tests/devices/cpu/measured/sm_90
 
 packs the tables as they were measured (xz of first differences) into the package.
 """

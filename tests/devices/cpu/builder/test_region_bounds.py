@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.regions import MachineView, RegionBounds, local_region
+from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds, local_region
 from gpuregress.devices.cpu.builder.structured import i64, open_function
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.builder.unit import Unit

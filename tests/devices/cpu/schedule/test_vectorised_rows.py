@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.runtime import engine
 from gpuregress.devices.cpu.runtime.program import Schedule
-from gpuregress.devices.cpu.schedule import lockstep, rows
+from gpuregress.devices.cpu.schedule import lockstep, vectorised_rows
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
 from tests.devices.cpu.running import Running, ptx_of
@@ -61,7 +61,7 @@ def _outcome(
 def _rows(body: str) -> list[bool]:
     """For each region of the kernel, whether it has proven rows."""
     found: list[bool] = []
-    plan = rows.plan
+    plan = vectorised_rows.plan
 
     def watch(*arguments: object) -> object:
         planned = plan(*arguments)  # type: ignore[arg-type]  # handed through

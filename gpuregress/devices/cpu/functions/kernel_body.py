@@ -6,9 +6,9 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.symbol_references import uses_grid_barrier
-from gpuregress.devices.cpu.builder.context import Slots
-from gpuregress.devices.cpu.builder.regions import MachineView
+from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
+from gpuregress.devices.cpu.builder.thread_context import Slots
 from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.builder.unit import Unit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.resolve import field, region_row
+from gpuregress.devices.cpu.builder.address_resolution import field, region_row
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
 from gpuregress.devices.cpu.builder.unit import Unit, byte_size
