@@ -7,6 +7,8 @@ borrowed. The PTX manual calls it a borrow, which is the same within a chain of 
 
 from __future__ import annotations
 
+from functools import partial
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
@@ -40,10 +42,6 @@ def _add(emit: Emit, instruction: Instruction, *, carry_in: bool = False) -> Non
     _finish(emit, instruction, total)
 
 
-def _addc(emit: Emit, instruction: Instruction) -> None:
-    _add(emit, instruction, carry_in=True)
-
-
 def _sub(emit: Emit, instruction: Instruction, *, borrow_in: bool = False) -> None:
     a, b = _wide(emit, read_all(emit, instruction, type_of(instruction)))
     difference = emit.builder.sub(a, b)
@@ -51,10 +49,6 @@ def _sub(emit: Emit, instruction: Instruction, *, borrow_in: bool = False) -> No
         borrow = emit.builder.not_(emit.read_carry())
         difference = emit.builder.sub(difference, emit.builder.zext(borrow, difference.type))
     _finish(emit, instruction, difference, borrows=True)
-
-
-def _subc(emit: Emit, instruction: Instruction) -> None:
-    _sub(emit, instruction, borrow_in=True)
 
 
 def _mad(emit: Emit, instruction: Instruction, *, carry_in: bool = False) -> None:
@@ -72,15 +66,11 @@ def _mad(emit: Emit, instruction: Instruction, *, carry_in: bool = False) -> Non
     _finish(emit, instruction, total)
 
 
-def _madc(emit: Emit, instruction: Instruction) -> None:
-    _mad(emit, instruction, carry_in=True)
-
-
 TABLE: dict[str, Lowering] = {
     "add": _add,
-    "addc": _addc,
+    "addc": partial(_add, carry_in=True),
     "sub": _sub,
-    "subc": _subc,
+    "subc": partial(_sub, borrow_in=True),
     "mad": _mad,
-    "madc": _madc,
+    "madc": partial(_mad, carry_in=True),
 }

@@ -7,6 +7,7 @@ special_function_unit.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from llvmlite import ir
 
@@ -73,14 +74,6 @@ def _simple(instruction: Instruction) -> bool:
 
 
 # --- add, sub -------------------------------------------------------------------------------------------------------
-
-
-def _add(emit: Emit, instruction: Instruction) -> None:
-    _sum(emit, instruction, subtract=False)
-
-
-def _sub(emit: Emit, instruction: Instruction) -> None:
-    _sum(emit, instruction, subtract=True)
 
 
 def _sum(emit: Emit, instruction: Instruction, *, subtract: bool) -> None:
@@ -234,14 +227,6 @@ def _signed_as(emit: Emit, size: ir.Value, a: ir.Value) -> ir.Value:
 # --- signs, order, classes ------------------------------------------------------------------------------------------
 
 
-def _abs(emit: Emit, instruction: Instruction) -> None:
-    _signed(emit, instruction, magnitude)
-
-
-def _neg(emit: Emit, instruction: Instruction) -> None:
-    _signed(emit, instruction, negated)
-
-
 def _signed(emit: Emit, instruction: Instruction, change: Callable[[Emit, ir.Value], ir.Value]) -> None:
     """The hardware adds -0 to the operand with its sign changed; a NaN comes out as from an addition, its sign kept."""
     if type_of(instruction) == "f64":
@@ -259,14 +244,6 @@ def _copysign(emit: Emit, instruction: Instruction) -> None:
     sign = sign_bit(value.type)
     result = builder.or_(builder.and_(sign_source, sign), builder.and_(value, builder.not_(sign)))
     emit.write(instruction.operands[0], float_of(emit, result), type_name)
-
-
-def _min(emit: Emit, instruction: Instruction) -> None:
-    _extreme(emit, instruction, "<")
-
-
-def _max(emit: Emit, instruction: Instruction) -> None:
-    _extreme(emit, instruction, ">")
 
 
 def _extreme(emit: Emit, instruction: Instruction, order: str) -> None:
@@ -326,8 +303,8 @@ def _testp(emit: Emit, instruction: Instruction) -> None:
 
 
 TABLE: dict[str, Lowering] = {
-    "add": _add,
-    "sub": _sub,
+    "add": partial(_sum, subtract=False),
+    "sub": partial(_sum, subtract=True),
     "mul": _mul,
     "fma": _fma,
     "mad": _fma,
@@ -340,10 +317,10 @@ TABLE: dict[str, Lowering] = {
     "lg2": special_function_unit.lg2,
     "ex2": special_function_unit.ex2,
     "tanh": special_function_unit.tanh,
-    "abs": _abs,
-    "neg": _neg,
+    "abs": partial(_signed, change=magnitude),
+    "neg": partial(_signed, change=negated),
     "copysign": _copysign,
-    "min": _min,
-    "max": _max,
+    "min": partial(_extreme, order="<"),
+    "max": partial(_extreme, order=">"),
     "testp": _testp,
 }

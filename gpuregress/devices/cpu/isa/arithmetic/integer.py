@@ -7,6 +7,7 @@ routine ends the same way). INT_MIN / -1 does not trap either: it is INT_MIN, re
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from llvmlite import ir
 
@@ -17,14 +18,6 @@ from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import type_of
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.devices.cpu.ptx.types import BITS, is_signed
-
-
-def _add(emit: Emit, instruction: Instruction) -> None:
-    _sum(emit, instruction, "add")
-
-
-def _sub(emit: Emit, instruction: Instruction) -> None:
-    _sum(emit, instruction, "sub")
 
 
 def _sum(emit: Emit, instruction: Instruction, operation: str) -> None:
@@ -114,14 +107,6 @@ def _sad(emit: Emit, instruction: Instruction) -> None:
     emit.write(instruction.operands[0], builder.add(c, distance), type_name)
 
 
-def _div(emit: Emit, instruction: Instruction) -> None:
-    _quotient(emit, instruction, remainder=False)
-
-
-def _rem(emit: Emit, instruction: Instruction) -> None:
-    _quotient(emit, instruction, remainder=True)
-
-
 def _quotient(emit: Emit, instruction: Instruction, *, remainder: bool) -> None:
     builder, type_name = emit.builder, type_of(instruction)
     a, b = read_all(emit, instruction, type_name)
@@ -151,14 +136,6 @@ def _neg(emit: Emit, instruction: Instruction) -> None:
     type_name = type_of(instruction)
     (a,) = read_all(emit, instruction, type_name)
     emit.write(instruction.operands[0], emit.builder.neg(a), type_name)
-
-
-def _min(emit: Emit, instruction: Instruction) -> None:
-    _extreme(emit, instruction, smaller)
-
-
-def _max(emit: Emit, instruction: Instruction) -> None:
-    _extreme(emit, instruction, larger)
 
 
 def _extreme(emit: Emit, instruction: Instruction, choose: Callable[..., ir.Value]) -> None:
@@ -202,19 +179,19 @@ def _dp2a(emit: Emit, instruction: Instruction) -> None:
 
 
 TABLE: dict[str, Lowering] = {
-    "add": _add,
-    "sub": _sub,
+    "add": partial(_sum, operation="add"),
+    "sub": partial(_sum, operation="sub"),
     "mul": _mul,
     "mad": _mad,
     "mul24": _mul24,
     "mad24": _mad24,
     "sad": _sad,
-    "div": _div,
-    "rem": _rem,
+    "div": partial(_quotient, remainder=False),
+    "rem": partial(_quotient, remainder=True),
     "abs": _abs,
     "neg": _neg,
-    "min": _min,
-    "max": _max,
+    "min": partial(_extreme, choose=smaller),
+    "max": partial(_extreme, choose=larger),
     "dp4a": _dp4a,
     "dp2a": _dp2a,
 }

@@ -170,9 +170,4 @@ def _createpolicy(emitter: Services, instruction: Instruction) -> None:
     emitter.write(instruction.operands[0], i64(0), "b64")
 
 
-TABLE = {
-    "mov": _mov,
-    "cvta": _cvta,
-    "isspacep": _isspacep,
-    "createpolicy": _createpolicy,
-}
+TABLE = {"mov": _mov, "cvta": _cvta, "isspacep": _isspacep, "createpolicy": _createpolicy}

@@ -266,10 +266,4 @@ def _nothing(emitter: Services, instruction: Instruction) -> None:
     """Prefetches and cache hints: no code."""
 
 
-TABLE = {
-    "ld": _load,
-    "ldu": _load,
-    "prefetch": _nothing,
-    "prefetchu": _nothing,
-    "applypriority": _nothing,
-}
+TABLE = {"ld": _load, "ldu": _load, "prefetch": _nothing, "prefetchu": _nothing, "applypriority": _nothing}
