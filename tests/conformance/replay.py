@@ -54,9 +54,8 @@ def inputs(form: Form) -> list[Array]:
     return [array.astype(f"<u{size(kind)}") for array, kind in zip(arrays, form.inputs.values(), strict=True)]
 
 
-def execute(device: Device, module: DeviceModule, name: str, form: Form) -> tuple[list[Array], list[Array]]:
-    """Runs a form's kernel; gives operands and results."""
-    given = inputs(form)
+def execute(device: Device, module: DeviceModule, name: str, form: Form, given: list[Array]) -> list[Array]:
+    """Run a form's kernel on operands; return the results."""
     lanes = len(given[0])
     buffers = []
     for register, array in zip(form.inputs, given, strict=True):
@@ -70,10 +69,7 @@ def execute(device: Device, module: DeviceModule, name: str, form: Form) -> tupl
         outputs.append(memory)
     arguments = (struct.pack("<I", lanes), *(struct.pack("<Q", memory.address) for memory in (*buffers, *outputs)))
     device.launch(module, name, (-(-lanes // BLOCK), 1, 1), (BLOCK, 1, 1), 0, arguments)
-    results = [
-        memory.read().view(f"<u{size(kind)}") for memory, kind in zip(outputs, form.outputs.values(), strict=True)
-    ]
-    return given, results
+    return [memory.read().view(f"<u{size(kind)}") for memory, kind in zip(outputs, form.outputs.values(), strict=True)]
 
 
 def digest(results: list[Array]) -> str:
@@ -97,10 +93,11 @@ def results_of(
     with tempfile.TemporaryDirectory() as folder:
         module = device.load(program(batch, Path(folder), build))
         for name, form in batch.forms.items():
+            given = inputs(form)
             try:
-                given, results = execute(device, module, name, form)
+                results = execute(device, module, name, form, given)
             except GpuregressError as error:
-                yield form, inputs(form), error
+                yield form, given, error
             else:
                 yield form, given, results
         device.free_all()

@@ -1,21 +1,26 @@
-"""What an H200 stored, against what the lowering and the cpu device store: names the opcodes that are off.
+"""Replay of the conformance forms: what an H200 stored, against the lowering and the CPU device.
 
-The harness runs every form. The device, which compiles a whole kernel for each, runs every eighth here, and all of
-them with `python -m tests.conformance.replay compare cpu tests/conformance/digests.json`.
+The harness runs every form. The device runs every eighth here, several to a kernel, and all of them, a kernel each,
+with `python -m tests.conformance.replay compare cpu tests/conformance/digests.json`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import tempfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpuregress.devices.registry import open_device
 from gpuregress.errors import GpuregressError
+from tests.conformance.catalog.form import Form
 from tests.conformance.generate import Batch, machine_batches, module
 from tests.conformance.lanes import BATCHES, compiled
-from tests.conformance.replay import DIGESTS, OPEN, UNASKED, digest, inputs, results_of
+from tests.conformance.replay import DIGESTS, OPEN, UNASKED, digest, execute, inputs, program, results_of
 
 _MACHINE = {batch.name: batch for batch in machine_batches()}
 
@@ -35,15 +40,34 @@ def test_every_form_gives_what_the_card_stored(name: str) -> None:
     assert not _wrong({form.name: digest(compiled(name).run(kernel, *inputs(form))) for kernel, form in forms.items()})
 
 
-def test_the_cpu_device_stores_what_the_card_stored() -> None:
-    found = {}
-    with open_device("cpu") as device:
-        for batch in BATCHES.values():
-            chosen = dict(list(batch.forms.items())[::8])
-            part = dataclasses.replace(batch, forms=chosen, ptx=module(chosen))
-            for form, _, results in results_of(device, part):
-                found[form.name] = str(results) if isinstance(results, GpuregressError) else digest(results)
-    assert not _wrong(found)
+def _merged(forms: list[Form]) -> Form:
+    """Make one form of several, each with registers of its own, so that one kernel executes all of them."""
+    merged = Form(" + ".join(form.name for form in forms), "", {}, {})
+    text = []
+    for number, form in enumerate(forms):
+        text.append(re.sub(r"%(\w+)", rf"%\1_{number}", form.text))
+        for mine, own in ((merged.inputs, form.inputs), (merged.outputs, form.outputs), (merged.scratch, form.scratch)):
+            mine.update({f"{register}_{number}": kind for register, kind in own.items()})
+    return dataclasses.replace(merged, text="\n".join(text))
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_the_cpu_device_stores_what_the_card_stored(name: str) -> None:
+    chosen = list(BATCHES[name].forms.values())[::8]
+    groups = {f"k{start}": chosen[start : start + 7] for start in range(0, len(chosen), 7)}
+    kernels = {kernel: _merged(forms) for kernel, forms in groups.items()}
+    actual = {}
+    with open_device("cpu") as device, tempfile.TemporaryDirectory() as folder:
+        loaded = device.load(program(Batch(name, kernels, module(kernels)), Path(folder)))
+        for kernel, forms in groups.items():
+            operands = [inputs(form) for form in forms]
+            lanes = max(len(arrays[0]) for arrays in operands)
+            padded = [np.resize(array, lanes) for arrays in operands for array in arrays]
+            results = iter(execute(device, loaded, kernel, kernels[kernel], padded))
+            for form, arrays in zip(forms, operands, strict=True):
+                actual[form.name] = digest([next(results)[: len(arrays[0])] for _ in form.outputs])
+    assert len(actual) == len(chosen)
+    assert not _wrong(actual)
 
 
 @pytest.mark.parametrize("batch", _MACHINE.values(), ids=_MACHINE)
