@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
+from gpuregress.dtypes import C_TYPES
 from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
@@ -20,38 +21,6 @@ from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.buffer_accesses import Accesses
 
-_SPACES, _SIGNS, _BITS = ("", "std::"), ("", "u"), (8, 16, 32, 64)
-_DTYPES = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "__half": "float16",
-    "nv_bfloat16": "bfloat16",
-    "__nv_bfloat16": "bfloat16",
-    "bool": "bool",
-    "char": "int8",
-    "signed char": "int8",
-    "unsigned char": "uint8",
-    "uchar": "uint8",
-    "short": "int16",
-    "unsigned short": "uint16",
-    "ushort": "uint16",
-    "int": "int32",
-    "signed": "int32",
-    "signed int": "int32",
-    "unsigned": "uint32",
-    "unsigned int": "uint32",
-    "uint": "uint32",
-    "long": "int64",
-    "unsigned long": "uint64",
-    "long long": "int64",
-    "unsigned long long": "uint64",
-    "size_t": "uint64",
-    "std::size_t": "uint64",
-    "ptrdiff_t": "int64",
-    **{f"{space}{sign}int{bits}_t": f"{sign}int{bits}" for space in _SPACES for sign in _SIGNS for bits in _BITS},
-}
-_INTEGERS = frozenset(f"{sign}int{bits}" for sign in _SIGNS for bits in _BITS)
 _VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _EXTENT = re.compile(
     r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
@@ -148,12 +117,12 @@ class _Writer:
 
     def _is_extent(self, name: str, one: CxxParameter) -> bool:
         dtype = self._dtype(one) or ""
-        return dtype in _INTEGERS and _EXTENT.fullmatch(name) is not None
+        return "int" in dtype and not _VECTOR.fullmatch(dtype) and _EXTENT.fullmatch(name) is not None
 
     def _dtype(self, one: CxxParameter) -> str | None:
         plain = " ".join(_QUALIFIERS.sub(" ", one.type).split())
         plain = self._types.get(plain, plain)
-        return _DTYPES.get(plain) or (plain if _VECTOR.fullmatch(plain) else None)
+        return C_TYPES.get(plain) or (plain if _VECTOR.fullmatch(plain) else None)
 
     def _buffers(self) -> Iterator[str]:
         shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from gpuregress.document.problems import Problems, suggestion
+from gpuregress.dtypes import C_TYPES
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.buffer import BufferSpec
-from gpuregress.spec.models.launch import C_NAMES
 from gpuregress.toolchain import cxx_declarations, include_scanner
 
 _ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")
@@ -59,16 +59,8 @@ def _variable(source: Path, name: str) -> BufferSpec | None:
     if declaration is None:
         return None
     words = [word for word in declaration[1].split() if word not in ("volatile", "static", "__managed__")]
-    dtype = C_NAMES.get(" ".join(words), _FIXED.get(" ".join(words)))
+    dtype = C_TYPES.get(" ".join(words))
     if dtype is None:
         return None
     shape = [int(extent) for extent in _ARRAY.findall(declaration[2])] or [1]
     return BufferSpec.model_validate({"dtype": dtype, "shape": shape, "fill": "zeros", "symbol": name})
-
-
-_FIXED = {
-    "unsigned int": "uint32",
-    "unsigned long long": "uint64",
-    "unsigned long": "uint64",
-    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}

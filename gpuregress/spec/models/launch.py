@@ -11,27 +11,11 @@ from gpuregress.document.problems import show, suggestion
 from gpuregress.spec.models.base import Spec
 from gpuregress.spec.models.values import LITERAL_SCHEMA, Expr, LiteralValue, Name
 
-C_NAMES = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "__half": "float16",
-    "__nv_bfloat16": "bfloat16",
-    "char": "int8",
-    "short": "int16",
-    "int": "int32",
-    "unsigned": "uint32",
-    "uint": "uint32",
-    "long": "int64",
-    "long long": "int64",
-    "size_t": "uint64",
-}
-
 
 def dtype_hint(name: str) -> str:
     """Suggest a dtype for an unknown name: `; C's float is 'float32'`."""
-    if name in C_NAMES:
-        return f"; C's {name} is {C_NAMES[name]!r}"
+    if name in dtypes.C_TYPES:
+        return f"; C's {name} is {dtypes.C_TYPES[name]!r}"
     return suggestion(name, dtypes.known_names())
 
 
