@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
 from gpuregress.devices.cpu.ptx.modifiers import type_of
+from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
@@ -162,7 +163,7 @@ class ValueGraph:
 
     def _result(self, item: Instruction, name: str, index: int) -> Node:
         opcode, words = item.opcode, item.modifiers
-        if opcode == "ld":
+        if info(item).memory is MemoryEffect.READ:
             return self._parameter(item, name)
         if not isinstance(item.operands[0], Register):
             return UNKNOWN

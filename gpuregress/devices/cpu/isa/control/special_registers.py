@@ -27,7 +27,7 @@ _CONSTANTS = {
     "%tid.w": 0, "%ntid.w": 1, "%ctaid.w": 0, "%nctaid.w": 1, "%smid": 0, "%nsmid": 1, "%gridid": 0,
     "%nwarpid": SM_90.threads_per_multiprocessor // SM_90.warp_size,
     "%reserved_smem_offset_begin": 0,
-    "%reserved_smem_offset_end": 1024, "%reserved_smem_offset_cap": 0, "%reserved_smem_offset_0": 0,
+    "%reserved_smem_offset_end": SM_90.reserved_shared, "%reserved_smem_offset_cap": 0, "%reserved_smem_offset_0": 0,
     # cooperative_groups keeps the barriers of groups of several warps there, and 8 bytes for each warp of a block.
     "%reserved_smem_offset_1": 512,
     **{f"%envreg{number}": 0 for number in range(32) if number not in (1, 2)},
