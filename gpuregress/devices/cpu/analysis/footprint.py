@@ -91,7 +91,7 @@ def _space(instruction: Instruction) -> str:
 class _Collector:
     """Collects the accesses of one kernel.
 
-    The nodes of the value graph are complete only when all of them have been asked for: until then an access has the
+    The nodes of the value graph are complete only when all of them have been read: until then an access has the
     numbers that the graph gives to nodes, and no conditions.
     """
 

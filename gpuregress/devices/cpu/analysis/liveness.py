@@ -39,14 +39,14 @@ class AtWait(NamedTuple):
 
 @dataclass(slots=True)
 class _Backward:
-    """Transfer function of code: live before it are `wanted`, and those live after it without `settled`."""
+    """Transfer function of code: live before it are `gen`, and those live after it except `kill`."""
 
-    wanted: set[str]
-    settled: set[str]
+    gen: set[str]
+    kill: set[str]
     opaque: bool = False
 
     def before(self, after: Collection[str]) -> frozenset[str]:
-        return frozenset(self.wanted if self.opaque else self.wanted.union(set(after) - self.settled))
+        return frozenset(self.gen if self.opaque else self.gen.union(set(after) - self.kill))
 
 
 class Liveness:
@@ -56,11 +56,11 @@ class Liveness:
         statements: the function's body.
         blocks: its blocks, connected.
         waits: the statements at which a thread may wait.
-        spins: the edges (block, block) at which it lets other threads go on.
+        spins: the edges (block, block) at which it yields to other threads.
 
     Attributes:
         live_in: for each block, the registers that are read there or later before they are set.
-        live_after: wait → the registers that are read behind it before they are set.
+        live_after: wait → the registers that are read after it before they are set.
         dirty_in: for each block, the registers that may have been set since the thread last waited.
         dirty_before: wait → the registers that may have been set since the wait before.
         needed_after: wait → the registers that are read, or saved, before the thread waits again.
@@ -190,11 +190,11 @@ class Liveness:
         waits = not through_waits and position in self._waits
         if not self._guarded[position]:
             if waits:
-                step.wanted.clear()
+                step.gen.clear()
                 step.opaque = True
-            step.wanted -= self._sets[position]
+            step.gen -= self._sets[position]
             if not step.opaque:
-                step.settled |= self._sets[position]
+                step.kill |= self._sets[position]
         if waits:
-            step.wanted |= self.saved_at(position) - self._sets[position]
-        step.wanted |= self._reads[position]
+            step.gen |= self.saved_at(position) - self._sets[position]
+        step.gen |= self._reads[position]

@@ -38,7 +38,7 @@ class PointerProvenance:
     Args:
         statements: its body.
         parameters: the parameters' names → their first byte in the parameter space; empty for a device function.
-        variables: the names that stand for memory: the module's and the function's.
+        variables: the names of variables: the module's and the function's.
     """
 
     def __init__(self, statements: tuple[Statement, ...], parameters: dict[str, int], variables: set[str]) -> None:

@@ -272,7 +272,7 @@ def _to_tf32(emit: Emit, instruction: Instruction) -> None:
 
 
 def _tf32_away(emit: Emit, value: ir.Value, *, finite: bool) -> ir.Value:
-    """`cvt.rna{.satfinite}.tf32`: half a step added to what is finite, the low bits cut off.
+    """`cvt.rna{.satfinite}.tf32`: finite numbers plus half a step, the low bits truncated.
 
     As ptxas (CUDA 13.0, sm_90) writes it out, so that a NaN keeps some of its payload; `.satfinite` takes one step off
     what is not finite.

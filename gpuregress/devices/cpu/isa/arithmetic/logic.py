@@ -140,8 +140,8 @@ def _prmt(emit: Emit, instruction: Instruction) -> None:
             byte = _byte(builder, both, builder.and_(nibble, I32(7)))
             sign = builder.icmp_unsigned("!=", builder.and_(byte, I32(0x80)), I32(0))
             replicated = builder.select(sign, I32(0xFF), I32(0))
-            wanted = builder.icmp_unsigned("!=", builder.and_(nibble, I32(8)), I32(0))
-            byte = builder.select(wanted, replicated, byte)
+            is_sign = builder.icmp_unsigned("!=", builder.and_(nibble, I32(8)), I32(0))
+            byte = builder.select(is_sign, replicated, byte)
         result = builder.or_(result, builder.shl(byte, I32(8 * position)))
     emit.write(instruction.operands[0], result, "b32")
 

@@ -53,7 +53,7 @@ def round_to(emit: Emit, value: ir.Value, form: Format, rounding: str, *, finite
 
     Args:
         emit: the builder's services.
-        value: f32 or f64; where it stands for a longer number, rounded to odd.
+        value: f32 or f64; rounded to odd where it replaces a longer number.
         form: the target.
         rounding: `rn`, `rz`, `rm`, `rp`, or `rna` (nearest, ties away from zero).
         finite: what overflows, infinities too, becomes the largest finite number (`.satfinite`).

@@ -147,7 +147,7 @@ def _isspacep(emitter: Services, instruction: Instruction) -> None:
     elif space == "const":
         inside = _is_constant(emitter, address)
     else:
-        raise unsupported(instruction, "only global, shared, local, const and param can be asked for")
+        raise unsupported(instruction, "only global, shared, local, const and param are")
     if space == "shared" and emitter.view.clustered and "shared::cluster" not in instruction.modifiers:
         own = builder.icmp_unsigned("==", clusters.rank_of(builder, address), emitter.view.field("cluster_rank"))
         inside = builder.and_(inside, own)

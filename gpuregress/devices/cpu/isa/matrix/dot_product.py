@@ -130,11 +130,11 @@ def dot(
     """An element of D, computed by a subroutine: kernels hold thousands of mma with eight elements a lane.
 
     Args:
-        emitter: the function that wants it.
+        emitter: the function being lowered.
         name: of all that the subroutine's code depends on besides `types` and `limited`.
         depth: products.
         types: of D and of C.
-        term: given a step (i32) and the arguments behind the first, the two factors; built once for each name.
+        term: given a step (i32) and the arguments after the first, the two factors; built once for each name.
         arguments: the element of C, and what `term` needs.
         limited: where the sum does not fit it stops at the ends of the range.
     """

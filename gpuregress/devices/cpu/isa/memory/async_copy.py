@@ -152,11 +152,11 @@ def _moving(emitter: Services, address: Address) -> Callable[[ir.Value], Address
     register = emitter.temporary("u64")
     start = emitter.read(address.base, "u64")
 
-    def behind(step: ir.Value) -> Address:
+    def at_offset(step: ir.Value) -> Address:
         emitter.write(register, emitter.builder.add(start, step), "u64")
         return Address(register, address.offset)
 
-    return behind
+    return at_offset
 
 
 # --- st.async, red.async ----------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def gather(emitter: Services, channel: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, out = arguments
-        # The builder stands in the first block: a slot made there by another one would move its position.
+        # The builder is in the first block: a slot allocated by another builder would move its position.
         texel = b.alloca(TEXEL)
         texel.type = POINTER
         scaled = _scaled(emitter, b, row, [x, y])

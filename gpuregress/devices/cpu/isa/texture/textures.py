@@ -87,12 +87,12 @@ def _targets(instruction: Instruction, operand: Operand, count: int) -> tuple[Op
     return targets
 
 
-def _row(emitter: Services, instruction: Instruction, handle: Operand, mask: int, wanted: int) -> ir.Value:
+def _row(emitter: Services, instruction: Instruction, handle: Operand, mask: int, required: int) -> ir.Value:
     """The row of a handle's texture; a fault if it is not of the required kind."""
     b = emitter.builder
     value = emitter.read(handle, "u64")
     site = i64(emitter.unit.site(instruction))
-    row = b.call(_find(emitter), (emitter.view.machine, value, i64(mask), i64(wanted), site))
+    row = b.call(_find(emitter), (emitter.view.machine, value, i64(mask), i64(required), site))
     _leave_if(emitter, b.icmp_unsigned("==", row, _NULL))
     return row
 
@@ -104,15 +104,15 @@ def _leave_if(emitter: Services, lost: ir.Value) -> None:
 
 
 def _find(emitter: Services) -> ir.Function:
-    """`(machine, handle, mask, wanted, site) → row`; null, and a fault is recorded, if there is none."""
+    """`(machine, handle, mask, required, site) → row`; null, and a fault is recorded, if there is none."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        machine, handle, mask, wanted, site = arguments
+        machine, handle, mask, required, site = arguments
         number = b.sub(handle, i64(TEXTURE_WINDOW + 1))
         known = b.icmp_unsigned("<", number, field(b, machine, "texture_count"))
         number = b.select(known, number, i64(0))
         row = at(b, field(b, machine, "textures", POINTER), b.shl(number, i64(TEXTURE_SHIFT)))
-        fits = b.icmp_unsigned("==", b.and_(sampling.word(b, row, "key"), mask), wanted)
+        fits = b.icmp_unsigned("==", b.and_(sampling.word(b, row, "key"), mask), required)
         good = b.and_(known, fits)
         with b.if_then(b.not_(good)):
             set_field(b, machine, "fault_kind", i64(FAULT_TEXTURE))
@@ -199,15 +199,15 @@ def _deliver(emitter: Services, instruction: Instruction, out: ir.Value, type_na
 
 def _query(emitter: Services, instruction: Instruction) -> None:
     """Lower a query of an extent: txq, suq."""
-    asked = [word for word in instruction.modifiers if word in _QUERIES]
+    queries = [word for word in instruction.modifiers if word in _QUERIES]
     source = instruction.operands[1]
-    if instruction.modifiers != (*asked, "b32") or not isinstance(source, Address) or source.offset:
-        raise unsupported(instruction, "only width, height and depth can be asked")
+    if instruction.modifiers != (*queries, "b32") or not isinstance(source, Address) or source.offset:
+        raise unsupported(instruction, "only width, height and depth can be queried")
     if not isinstance(source.base, Register):
         raise unsupported(instruction, "only texture and surface objects, through a handle, are there")
-    wanted = SURFACE_KEY if instruction.opcode == "suq" else 0
-    row = _row(emitter, instruction, source.base, SURFACE_KEY, wanted)
-    extent = emitter.builder.trunc(sampling.word(emitter.builder, row, asked[0]), I32)
+    required = SURFACE_KEY if instruction.opcode == "suq" else 0
+    row = _row(emitter, instruction, source.base, SURFACE_KEY, required)
+    extent = emitter.builder.trunc(sampling.word(emitter.builder, row, queries[0]), I32)
     emitter.write(instruction.operands[0], extent, "b32")
 
 

@@ -60,14 +60,14 @@ def _source_lane(emitter: Services, mode: str, by: ir.Value, clamp: ir.Value) ->
     by = b.and_(by, i32(31))
     most = b.or_(b.and_(own, segment), b.and_(bound, b.not_(segment)))
     least = b.and_(own, segment)
-    wanted = {
+    source = {
         "up": lambda: b.sub(own, by),
         "down": lambda: b.add(own, by),
         "bfly": lambda: b.xor(own, by),
         "idx": lambda: b.or_(least, b.and_(by, b.not_(segment))),
     }[mode]()
-    inside = b.icmp_signed(">=" if mode == "up" else "<=", wanted, most)
-    return b.select(inside, wanted, own), inside
+    inside = b.icmp_signed(">=" if mode == "up" else "<=", source, most)
+    return b.select(inside, source, own), inside
 
 
 def _count_inactive(emitter: Services, source: ir.Value) -> None:
