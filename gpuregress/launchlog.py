@@ -130,7 +130,7 @@ class LaunchLog:
         os.close(self._descriptor)
 
     def write_header(self, facts: Mapping[str, str]) -> None:
-        """Write the log's header: what the run is made of.
+        """Write the log's header: the facts about the run.
 
         Args:
             facts: `device`, `driver`, `compiler`, `host`, `gpuregress`, and every seed, each with its text.

@@ -210,7 +210,7 @@ def _ledger(runs: Path) -> Mapping[tuple[str, str], frozenset[str]]:
 
 @lru_cache(maxsize=1)
 def _read_ledger(path: Path, _state: tuple[int, ...]) -> Mapping[tuple[str, str], frozenset[str]]:
-    """Reads it once for all jobs of a plan, and again when it has changed: lines are only ever added."""
+    """Read the ledger once for all jobs of a plan, and again when it has changed."""
     recorded: dict[tuple[str, str], set[str]] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         row = line.split("\t")
@@ -220,7 +220,7 @@ def _read_ledger(path: Path, _state: tuple[int, ...]) -> Mapping[tuple[str, str]
 
 
 def _accepted(path: Path, wanted: str) -> set[str]:
-    """Revisions and digests of a `baseline.yaml`, read by its look: its own room judges whether it is whole."""
+    """Digests of the sources accepted under a label, found in a `baseline.yaml` by regular expressions."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -92,7 +92,7 @@ DEFAULT_TERMS = Terms()
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The selected cases of a run, by what can be done with them."""
+    """The selected cases of a run: acceptable, refused, or rejected before."""
 
     acceptable: tuple[FinishedCase, ...]
     refused: tuple[RefusedCase, ...]

@@ -78,7 +78,7 @@ class JournalEntry:
     Attributes:
         verdict: with the worker's outcome.
         case: without its launches; None where it did not run.
-        made_of: what decided its results; None where it did not run.
+        made_of: the inputs that decided its results; None where it did not run.
     """
 
     verdict: Verdict

@@ -146,7 +146,7 @@ def _with_notes(summary: RunSummary, notes: Iterable[str]) -> RunSummary:
 
 
 def _make_room(project: Project) -> list[str]:
-    """Remove old runs where the disk is short, and return what the user should know of that."""
+    """Remove old runs where the disk is short, and return notes for the user."""
     try:
         return list(retention.make_room(project))
     except (StorageError, OSError) as error:

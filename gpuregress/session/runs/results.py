@@ -23,13 +23,13 @@ _ADVICE = f"remove it: all that it holds is in {journal.FILE}, too"
 
 @dataclass(frozen=True, slots=True)
 class FinishedCase:
-    """A case as a run left it: what `accept` needs, whatever became of the job since.
+    """A case as a run left it; `accept` needs no more, even if the job has changed since.
 
     Attributes:
         case: without its launches.
         verdict: its own.
         outcome: the worker's.
-        made_of: what decided its results.
+        made_of: the inputs that decided its results.
     """
 
     case: Case
@@ -118,7 +118,7 @@ def document(folder: Path) -> dict[str, Any]:
 
 
 def read_verdicts(folder: Path) -> tuple[Verdict, ...]:
-    """The verdicts of a run, broken jobs first, then in the order of its plan; what was left out is skipped.
+    """The verdicts of a run, broken jobs first, then in the order of its plan; a case that was left out is skipped.
 
     Raises:
         StorageError: the journal or `results.json` was edited or cut short.

@@ -87,7 +87,7 @@ def _free(runs: Path) -> int:
 
 
 def _needed(runs: Sequence[Path]) -> int:
-    """Twice what the largest of the last few runs takes; at least a twentieth of the disk, or 64 MiB."""
+    """Twice the size of the largest of the last few runs; at least a twentieth of the disk, or 64 MiB."""
     disk = os.statvfs(runs[-1].parent)
     largest = max(map(_size, runs[-_RECENT:]))
     return max(2 * largest, min(_ROOM, disk.f_blocks * disk.f_frsize // _SHARE))

@@ -48,7 +48,7 @@ class ExecutedRun:
 def execute_cases(
     context: RunContext, checked: CheckedRun, builder: ProgramBuilder, recording: Recording
 ) -> ExecutedRun:
-    """Run and judge the cases; what cannot run gets its verdict first.
+    """Run and judge the cases; those that cannot run get their verdicts first.
 
     Args:
         context: the run's.
