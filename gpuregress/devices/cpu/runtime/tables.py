@@ -1,4 +1,4 @@
-"""Lookup tables of the special-function unit, unpacked once into the cache folder and mapped into memory.
+"""Lookup tables of the special-function unit, unpacked once into the cache and mapped into memory.
 
 The package holds them packed (`table_packing.py`, 1.6 MB); in memory one is up to 32 MiB. An unpacked or cached table
 must have its digest, so that neither damaged data nor a file that a power cut left half empty is ever used. The file is
