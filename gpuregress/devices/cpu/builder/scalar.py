@@ -5,6 +5,8 @@ Half precision (`f16`, `bf16`) is handled as its bits, an i16; the packed forms 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit
@@ -59,3 +61,9 @@ def pack(emit: Emit, low: ir.Value, high: ir.Value) -> ir.Value:
     """An i32 of two i16."""
     builder = emit.builder
     return builder.or_(builder.zext(low, I32), builder.shl(builder.zext(high, I32), I32(16)))
+
+
+def by_halves(emit: Emit, operation: Callable[..., ir.Value], *operands: ir.Value) -> ir.Value:
+    """Apply a 16-bit operation to the lower and to the upper halves of 32-bit operands."""
+    low, high = zip(*(halves(emit, operand) for operand in operands), strict=True)
+    return pack(emit, operation(*low), operation(*high))

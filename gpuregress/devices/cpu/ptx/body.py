@@ -10,6 +10,7 @@ from dataclasses import replace
 from gpuregress.devices.cpu.ptx import declarations
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.lexer import PtxError, Token
+from gpuregress.devices.cpu.ptx.opcodes import Control, info
 from gpuregress.devices.cpu.ptx.operands import OperandParser
 from gpuregress.devices.cpu.ptx.scopes import Scopes
 from gpuregress.devices.cpu.ptx.source_locations import Locations
@@ -154,11 +155,10 @@ class BodyParser:
             while cursor.accept(","):
                 operands.append(self._operands.read())
         cursor.expect(";")
-        if opcode in ("bra", "brx"):
-            operands = [self._as_label(item) for item in operands]
-        self.statements.append(
-            Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current)
-        )
+        item = Instruction(opcode, tuple(modifiers), tuple(operands), guard, token.line, self._locations.current)
+        if info(item).control in {Control.BRANCH, Control.BRANCH_TABLE}:
+            item = replace(item, operands=tuple(map(self._as_label, operands)))
+        self.statements.append(item)
 
     def _as_label(self, operand: Operand) -> Operand:
         return Symbol(self._scopes.label(operand.name)) if isinstance(operand, Symbol) else operand

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import halves, pack, read_all
+from gpuregress.devices.cpu.builder.scalar import by_halves, read_all
 from gpuregress.devices.cpu.builder.types import F32, I16
 from gpuregress.devices.cpu.isa.arithmetic import special_function_unit
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import flush, is_tiny, round_to_odd_sum, saturate
@@ -46,18 +46,15 @@ def _each(emit: Emit, instruction: Instruction, operation: _Scalar) -> None:
     if not type_name.endswith("x2"):
         emit.write(instruction.operands[0], operation(operands), type_name)
         return
-    pairs = [halves(emit, operand) for operand in operands]
-    low = operation([pair[0] for pair in pairs])
-    high = operation([pair[1] for pair in pairs])
-    emit.write(instruction.operands[0], pack(emit, low, high), type_name)
+    result = by_halves(emit, lambda *parts: operation(list(parts)), *operands)
+    emit.write(instruction.operands[0], result, type_name)
 
 
 def _flushed(emit: Emit, operands: list[ir.Value], type_name: str) -> list[ir.Value]:
-    form = format_of(type_name)
-    if not type_name.endswith("x2"):
-        return [flush_bits(emit, operand, form) for operand in operands]
-    pairs = [halves(emit, operand) for operand in operands]
-    return [pack(emit, flush_bits(emit, low, form), flush_bits(emit, high, form)) for low, high in pairs]
+    def flush_one(bits: ir.Value) -> ir.Value:
+        return flush_bits(emit, bits, format_of(type_name))
+
+    return [by_halves(emit, flush_one, item) if type_name.endswith("x2") else flush_one(item) for item in operands]
 
 
 def _rounded(emit: Emit, instruction: Instruction, exact: ir.Value) -> ir.Value:

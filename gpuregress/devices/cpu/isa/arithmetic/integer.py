@@ -12,7 +12,7 @@ from functools import partial
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.emit import Emit, Lowering
-from gpuregress.devices.cpu.builder.scalar import extend, halves, larger, pack, read_all, smaller
+from gpuregress.devices.cpu.builder.scalar import by_halves, extend, larger, read_all, smaller
 from gpuregress.devices.cpu.builder.types import I32
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import type_of
@@ -25,18 +25,12 @@ def _sum(emit: Emit, instruction: Instruction, operation: str) -> None:
     a, b = read_all(emit, instruction, type_name)
     method = emit.builder.add if operation == "add" else emit.builder.sub
     if type_name.endswith("x2"):
-        result = _by_halves(emit, a, b, method)
+        result = by_halves(emit, method, a, b)
     elif "sat" in instruction.modifiers:
         result = emit.intrinsic(f"llvm.s{operation}.sat.{a.type}", a.type, a, b)
     else:
         result = method(a, b)
     emit.write(instruction.operands[0], result, type_name)
-
-
-def _by_halves(emit: Emit, a: ir.Value, b: ir.Value, operation: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
-    """Apply a 16-bit operation to the two halves of 32-bit operands."""
-    (a_low, a_high), (b_low, b_high) = halves(emit, a), halves(emit, b)
-    return pack(emit, operation(a_low, b_low), operation(a_high, b_high))
 
 
 def _product(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> tuple[ir.Value, str]:
@@ -147,7 +141,7 @@ def _extreme(emit: Emit, instruction: Instruction, choose: Callable[..., ir.Valu
         chosen = choose(emit, x, y, signed=signed)
         return larger(emit, chosen, x.type(0), signed=True) if "relu" in instruction.modifiers else chosen
 
-    result = _by_halves(emit, a, b, pick) if type_name.endswith("x2") else pick(a, b)
+    result = by_halves(emit, pick, a, b) if type_name.endswith("x2") else pick(a, b)
     emit.write(instruction.operands[0], result, type_name)
 
 
