@@ -19,8 +19,9 @@ import xxhash
 
 from benchmarks.rows import Row, median_seconds, missing
 from gpuregress import compare, dtypes
-from gpuregress.dump import digest, line_diff, reader, writer
+from gpuregress.dump import line_diff, reader, writer
 from gpuregress.records import Comparison, Rule
+from gpuregress.storage import digest_file
 
 COUNT = 5_000_000
 LARGE = 100_000_000
@@ -122,7 +123,7 @@ def _identical(folder: Path) -> list[Row]:
     first, second = folder / "base", folder / "same"
     hashed = median_seconds(lambda: (_hash(first), _hash(second)), 9)
     walked = median_seconds(lambda: diff_files(first, second, Rule()), 9)
-    digested = median_seconds(lambda: digest.of_file(first) == digest.of_file(second), 9)
+    digested = median_seconds(lambda: digest_file(first) == digest_file(second), 9)
     what = "5 M float32, identical, {}: plain xxh3 of both"
     return [
         Row(what.format("by digests of the files"), _speed(digested), _speed(hashed), hashed / digested, 0.6),

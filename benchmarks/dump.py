@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from gpuregress import dtypes
-from gpuregress.dump import digest, line_diff, reader, writer
+from gpuregress.dump import line_diff, reader, writer
+from gpuregress.storage import digest_file
 
 FLOAT = dtypes.parse("float32")
 PEER_SHARE = 10
@@ -62,7 +63,7 @@ def main(count: int, folder: Path) -> None:
     writer.write(second, changed, FLOAT, values.shape)
     peers = {
         "read both and compare": rate(count, lambda: reader.read(first).array == reader.read(second).array, 2),
-        "xxh3 of both files": rate(count, lambda: [digest.of_file(path) for path in (first, second)]),
+        "xxh3 of both files": rate(count, lambda: [digest_file(path) for path in (first, second)]),
     }
     if shutil.which("diff"):
         peers["GNU diff"] = rate(count, lambda: subprocess.run(["diff", first, second], stdout=subprocess.DEVNULL), 1)  # noqa: PLW1510 - 1 means differing

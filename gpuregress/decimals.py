@@ -107,7 +107,7 @@ def _magnitudes(patterns: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
     above[np.isinf(above)] = 2.0**128
     # All decimals in the rounding interval read back; its ends do where the pattern is even (ties to even).
     low, high, is_even = (below + exact) / 2, (exact + above) / 2, patterns % 2 == 0
-    found, left = exact.copy(), np.flatnonzero(np.isfinite(exact) & (exact != 0))
+    shortest_of, left = exact.copy(), np.flatnonzero(np.isfinite(exact) & (exact != 0))
     for digits in range(1, _BFLOAT16_DIGITS + 1):
         rounding_up = Context(prec=digits, rounding=ROUND_CEILING)
         # Below a power of two the numbers lie closer: the nearest decimal can miss where the next one up reads back.
@@ -121,6 +121,6 @@ def _magnitudes(patterns: Bits, scalar: Scalar) -> npt.NDArray[np.float32]:
             )
             at_end = (decimals == low[rows]) | (decimals == high[rows])
             good = (decimals > low[rows]) & (decimals < high[rows]) | is_even[rows] & at_end
-            found[rows[good]] = decimals[good]
+            shortest_of[rows[good]] = decimals[good]
             left = np.setdiff1d(left, rows[good], assume_unique=True)
-    return found.astype("<f4")
+    return shortest_of.astype("<f4")

@@ -109,6 +109,16 @@ def ulps(expected: Array, actual: Array, scalar: Scalar) -> npt.NDArray[np.uint6
     return steps
 
 
+def splitmix64(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Mix integers by splitmix64 (Steele, Lea and Flood 2014), a bijection; in place."""
+    state += np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state ^= state >> np.uint64(shift)
+        state *= np.uint64(factor)
+    state ^= state >> np.uint64(31)
+    return state
+
+
 def values(ordered: Array, scalar: Scalar) -> Array:
     """The values of `keys`: the scalar's storage dtype, each NaN as one quiet NaN."""
     if scalar.kind == "bool":

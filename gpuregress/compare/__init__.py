@@ -12,11 +12,10 @@ from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rule_validation import validate_rule, validate_sample
 
 if TYPE_CHECKING:
-    from gpuregress.compare.comparators import COMPARATORS, compare
+    from gpuregress.compare.comparators import compare
     from gpuregress.compare.in_order import InOrder
 
 __all__ = [
-    "COMPARATORS",
     "ComparisonRequest",
     "InOrder",
     "compare",

@@ -243,7 +243,7 @@ def _all_equal(subject: CheckedBuffer, setting: Any) -> CheckResult:
 
 
 def _is_not(column: Array, scalar: Scalar, value: Any) -> Mask:
-    """Where a column does not hold a value, which is rounded as a fill's is; NaN equals NaN, -0 equals 0."""
+    """Mask of elements other than a value, which is rounded as a fill's is; NaN equals NaN, -0 equals 0."""
     wanted = dtypes.to_float(conversion.stored(np.array([value]), scalar), scalar)[0]
     numbers = dtypes.to_float(column, scalar)
     return np.asarray((numbers != wanted) & ~(ordinals.is_nan(column, scalar) & (wanted != wanted)))  # noqa: PLR0124
@@ -255,27 +255,23 @@ def _not_a_number(subject: CheckedBuffer) -> CheckResult | None:
     return result if result.message else None
 
 
-def _steps(subject: CheckedBuffer, *, falling: bool, strict: bool) -> Mask:
-    """Where an element is out of order with the one before it; the first part decides."""
-    column, scalar = subject.element_type.columns(subject.array)[0], subject.element_type.parts[0].scalar
-    keys = ordinals.keys(column, scalar, merge_zeros=True)
+def _ordered(subject: CheckedBuffer, problem: str, *, falling: bool, strict: bool) -> CheckResult:
+    """No element is out of order with the one before it; the first part decides."""
+    part, column = next(subject.element_type.part_columns(subject.array))
+    keys = ordinals.keys(column, part.scalar, merge_zeros=True)
     before, after = (keys[1:], keys[:-1]) if falling else (keys[:-1], keys[1:])
-    wrong = before >= after if strict else before > after
-    return np.concatenate([np.zeros(min(1, len(keys)), np.bool_), wrong])
+    broken = np.concatenate([np.zeros(min(1, len(keys)), np.bool_), before >= after if strict else before > after])
+    return _not_a_number(subject) or _share(broken, f"are {problem} the one before")
 
 
 def _sorted(subject: CheckedBuffer, setting: Any) -> CheckResult:
     falling = setting == "descending"
-    return _not_a_number(subject) or _share(
-        _steps(subject, falling=falling, strict=False), f"are {'over' if falling else 'under'} the one before"
-    )
+    return _ordered(subject, "over" if falling else "under", falling=falling, strict=False)
 
 
 def _monotone(subject: CheckedBuffer, setting: Any) -> CheckResult:
     falling = setting == "decreasing"
-    return _not_a_number(subject) or _share(
-        _steps(subject, falling=falling, strict=True), f"are not {'under' if falling else 'over'} the one before"
-    )
+    return _ordered(subject, f"not {'under' if falling else 'over'}", falling=falling, strict=True)
 
 
 def _permutation(subject: CheckedBuffer, setting: Any) -> CheckResult:

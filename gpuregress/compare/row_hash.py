@@ -34,7 +34,7 @@ def rows(
             continue
         keys = ordinals.keys(column, part.scalar, merge_zeros=merge_zeros)
         state ^= keys.astype(np.uint64 if keys.dtype.kind == "u" else np.int64).view(np.uint64)
-        _mix(state)
+        ordinals.splitmix64(state)
     return state
 
 
@@ -53,13 +53,3 @@ def differences(expected: Array, actual: Array, element_type: ElementType) -> tu
 def total(array: Array, element_type: ElementType, *, merge_zeros: bool = False) -> int:
     """The sum of the rows' hashes modulo 2^64."""
     return int(rows(array, element_type, merge_zeros=merge_zeros).sum(dtype=np.uint64))
-
-
-def _mix(state: Hashes) -> None:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), in place."""
-    state += np.uint64(0x9E3779B97F4A7C15)
-    state ^= state >> np.uint64(30)
-    state *= np.uint64(0xBF58476D1CE4E5B9)
-    state ^= state >> np.uint64(27)
-    state *= np.uint64(0x94D049BB133111EB)
-    state ^= state >> np.uint64(31)

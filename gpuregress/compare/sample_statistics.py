@@ -55,7 +55,7 @@ class NumericSample:
 
     @property
     def count(self) -> int:
-        """How many numbers there are."""
+        """The size of the sample."""
         return len(self.values)
 
     @property

@@ -3,10 +3,9 @@
 from gpuregress.diagnose.difference_sample import DifferenceSample
 from gpuregress.diagnose.error_bins import ErrorBins, ErrorProfile, heat_map, strip
 from gpuregress.diagnose.evidence import Evidence
-from gpuregress.diagnose.pattern_table import PATTERNS, diagnose, thread_label
+from gpuregress.diagnose.pattern_table import diagnose, thread_label
 
 __all__ = [
-    "PATTERNS",
     "DifferenceSample",
     "ErrorBins",
     "ErrorProfile",

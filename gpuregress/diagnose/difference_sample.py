@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuregress import ordinals
 from gpuregress.diagnose.evidence import Array
 from gpuregress.diagnose.thread_mapping import Indices
 
@@ -65,8 +66,4 @@ class DifferenceSample:
 
 
 def _hashes(indices: Indices) -> Hashes:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), a bijection: no two indices have the same hash."""
-    state = indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
+    return ordinals.splitmix64(indices.astype(np.uint64))

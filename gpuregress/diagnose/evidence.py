@@ -153,7 +153,7 @@ class Column:
 
     @cached_property
     def finite(self) -> Mask:
-        """Where both sides are numbers."""
+        """Mask of rows that are finite on both sides."""
         return np.isfinite(self.e) & np.isfinite(self.a)
 
     @cached_property

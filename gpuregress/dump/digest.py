@@ -1,8 +1,7 @@
-"""Digests of a buffer's raw bytes and of files: xxh3-128, hexadecimal."""
+"""Digests of a buffer's raw bytes: xxh3-128, hexadecimal."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy.typing as npt
 import xxhash
 
 from gpuregress.dtypes import ElementType
-from gpuregress.storage import digest_file
 
 _PIECE = 1 << 20
 
@@ -50,15 +48,6 @@ def of_array(array: npt.NDArray[np.generic], element_type: ElementType) -> str:
     digest = RawDigest(element_type)
     digest.add(array)
     return digest.hexdigest()
-
-
-def of_file(path: Path) -> str:
-    """Digest a file's bytes.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
-    return digest_file(path)
 
 
 def _zero_padding(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

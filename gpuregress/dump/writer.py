@@ -22,7 +22,7 @@ from gpuregress.dump.format import lines
 from gpuregress.dump.header import Header
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.records import Dump
-from gpuregress.storage import atomic, copy_file, disk_errors, split_name
+from gpuregress.storage import atomic, copy_file, digest_file, disk_errors, split_name
 
 PIECE = 1 << 20
 """Elements formatted at a time, which bounds the memory of writing."""
@@ -162,7 +162,7 @@ def copy_known(
     if raw not in known or not _holds(known[raw], Header(element_type, shape)):
         return None
     copy_file(known[raw], path, durable=durable)
-    return _record(path, element_type, shape, raw, digest.of_file(path))
+    return _record(path, element_type, shape, raw, digest_file(path))
 
 
 def _holds(path: Path, header: Header) -> bool:

@@ -54,12 +54,12 @@ def comparisons(case: Case, program: Program | None, outcome: Outcome) -> dict[s
     if not changed or program is None:
         return {}
     uses = _uses(case)
-    found = {}
+    compared = {}
     for name, change in changed.items():
         why = _forbidden(case, program, case.buffers[name], uses.get(name, []))
         if why:
-            found[name] = _comparison(case.buffers[name], change, why)
-    return found
+            compared[name] = _comparison(case.buffers[name], change, why)
+    return compared
 
 
 def _comparison(buffer: Buffer, change: OverwrittenInput, why: str) -> Comparison:
@@ -123,14 +123,14 @@ def _is_const(program: Program, use: _Use) -> bool:
 def _is_never_stored_to(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> bool:
     """Whether no kernel's PTX stores to a buffer."""
     kernels = dict.fromkeys(launch.kernel for launch in case.launches)
-    found = {kernel: _accesses(program.ptx, program.entries[kernel].mangled) for kernel in kernels}
-    if any(one is None or one.writes_anywhere for one in found.values()):
+    by_kernel = {kernel: _accesses(program.ptx, program.entries[kernel].mangled) for kernel in kernels}
+    if any(one is None or one.writes_anywhere for one in by_kernel.values()):
         return False
     if buffer.symbol is not None:
         name = program.symbols.get(buffer.symbol, buffer.symbol)
-        return not any(one is not None and name in one.written for one in found.values())
+        return not any(one is not None and name in one.written for one in by_kernel.values())
     for use in uses:
-        accesses, parameter = found[use.kernel], _parameter(program, use)
+        accesses, parameter = by_kernel[use.kernel], _parameter(program, use)
         if accesses is None or parameter is None:
             return False
         if accesses.of_parameter(use.argument, parameter.size, accesses.written):

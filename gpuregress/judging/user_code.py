@@ -68,7 +68,7 @@ class UserCodeProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the process."""
+        """End the process."""
         self._end()
         self._held.close()
 

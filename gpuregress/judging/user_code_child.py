@@ -25,10 +25,10 @@ _NEEDED = ("polars", "gpuregress.compare.checks", "gpuregress.compare.user_funct
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serves one parent until it goes away."""
+    """Serve one parent until it goes away."""
     parser = argparse.ArgumentParser(prog="gpuregress.judging.user_code_child")
     parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
-    parser.add_argument("place", help="what the parent calls this process")
+    parser.add_argument("label", help="the parent's name of this process")
     options = parser.parse_args(arguments)
     die_with_parent()
     faulthandler.enable()

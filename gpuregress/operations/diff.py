@@ -8,13 +8,14 @@ from pathlib import Path
 
 from gpuregress import plan, verdict
 from gpuregress.baselines import BaselineStore
-from gpuregress.dump import digest, paths, reader
+from gpuregress.dump import paths, reader
 from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.session.runs import run_folders
+from gpuregress.storage import digest_file
 
 BASELINE = "baseline"
 WIDTH = 78
@@ -99,7 +100,7 @@ def record(buffer: str, path: Path) -> Dump:
         StorageError: it cannot be read.
     """
     header = reader.read_header(path)
-    text = digest.of_file(path)
+    text = digest_file(path)
     return Dump(buffer, str(path), header.element_type.name, header.shape, text, text)
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xxhash
 
 from gpuregress import dtypes
 from gpuregress.dump import digest
-from gpuregress.errors import StorageError
 
 PADDED = "{id:uint8,score:float32}"
 
@@ -36,11 +33,3 @@ def test_padding_counts_as_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     assert digest.of_array(array, element) == expected
     monkeypatch.setattr(digest, "_PIECE", 2)
     assert digest.of_array(array, element) == expected
-
-
-def test_files(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"bytes")
-    assert digest.of_file(path) == xxhash.xxh3_128(b"bytes").hexdigest()
-    with pytest.raises(StorageError):
-        digest.of_file(tmp_path / "y")

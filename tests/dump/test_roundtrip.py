@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpuregress import dtypes
 from gpuregress.dump import digest, reader, writer
 from gpuregress.dump.format import lines
+from gpuregress.storage import digest_file
 from tests.dump import oracle
 
 RECORDS = [
@@ -41,7 +42,7 @@ def check_round_trip(element_type: dtypes.ElementType, raw: bytes) -> None:
         dump = writer.write(path, array, element_type, array.shape)
         loaded = reader.read(path)
         text = path.read_bytes()
-        assert dump.text_digest == digest.of_file(path)
+        assert dump.text_digest == digest_file(path)
     assert loaded.header.element_type == element_type
     assert loaded.array.dtype == element_type.storage
     expected = list(oracle.elements(raw, element_type))

@@ -21,7 +21,7 @@ _BELOW_2_64 = float(np.nextafter(2.0**64, 0.0))
 
 
 def changed(expected: Array, actual: Array, scalar: Scalar) -> Mask:
-    """Where two columns hold different values: other bits, except a NaN against a NaN."""
+    """Mask of elements with different values: other bits, except a NaN against a NaN."""
     different = np.asarray(ordinals.bits(expected, scalar) != ordinals.bits(actual, scalar))
     if scalar.is_float and different.any():
         rows = np.flatnonzero(different)
@@ -48,7 +48,7 @@ def magnitude(expected: Array, scalar: Scalar) -> Floats:
 
 
 def broken(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> Mask:
-    """Where elements break a bound.
+    """Mask of elements that break a bound.
 
     Args:
         expected: one dimension, the scalar's storage dtype.

@@ -52,7 +52,7 @@ class _Side:
         return ordinals.values(self.keys[at], self.scalar)
 
     def nan(self) -> int:
-        """How many NaNs there are: they are sorted last."""
+        """The number of NaNs, which are sorted last."""
         if not self.scalar.is_float:
             return 0
         top = np.array(np.iinfo(self.keys.dtype).max, self.keys.dtype)  # a plain int would widen a copy of all keys

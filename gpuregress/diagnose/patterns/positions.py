@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from gpuregress.diagnose.evidence import DENSE, Evidence, listed, share
+from gpuregress.diagnose.evidence import DENSE, Evidence, Mask, listed, share
 from gpuregress.diagnose.thread_mapping import WARP, Indices
 from gpuregress.records import Finding
 
@@ -122,20 +124,35 @@ def _nth(number: int) -> str:
     return f"{number}{ending}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """The differing elements of a buffer as a matrix, all axes but the last as its rows."""
+
+    evidence: Evidence
+    row: Indices
+    column: Indices
+    height: int
+    width: int
+
+    @property
+    def on_border(self) -> Mask:
+        """Elements of the first and last rows and columns."""
+        rows = (self.row == 0) | (self.row == self.height - 1)
+        return np.asarray(rows | (self.column == 0) | (self.column == self.width - 1))
+
+
 def rows_and_columns(evidence: Evidence) -> Finding | None:
     """Whole rows or columns, the border, all but it, the diagonal or one tile of a buffer with two axes or more."""
     if len(evidence.shape) < 2 or evidence.count < 4 or _is_everything(evidence) or 1 in evidence.shape[-1:]:
         return None
     width = evidence.shape[-1]
-    height = evidence.total // width
-    row, column = evidence.indices // width, evidence.indices % width
+    matrix = _Matrix(evidence, evidence.indices // width, evidence.indices % width, evidence.total // width, width)
     return (
-        _lines(evidence, row, "row", width, height)
-        or _lines(evidence, column, "column", height, width)
-        or _border(evidence, row, column, height, width)
-        or _interior(evidence, row, column, height, width)
-        or _diagonal(evidence, row, column, height, width)
-        or _tile(evidence, row, column, height, width)
+        _lines(evidence, matrix.row, "row", width, matrix.height)
+        or _lines(evidence, matrix.column, "column", matrix.height, width)
+        or _border_or_interior(matrix)
+        or _diagonal(matrix)
+        or _tile(matrix)
     )
 
 
@@ -143,41 +160,37 @@ def _lines(evidence: Evidence, numbers: Indices, name: str, length: int, of: int
     lines, counts = np.unique(numbers, return_counts=True)
     if 2 * len(lines) > of or length < 2 or not evidence.fills(counts, np.full(len(lines), length)):
         return None
-    what = f"one {name}: {lines[0]}" if len(lines) == 1 else f"whole {name}s: {listed(lines)}"
-    return Finding(name, f"{what} of {of}, {share(evidence.differing, len(lines) * length)} elements")
+    which = f"one {name}: {lines[0]}" if len(lines) == 1 else f"whole {name}s: {listed(lines)}"
+    return Finding(name, f"{which} of {of}, {share(evidence.differing, len(lines) * length)} elements")
 
 
-def _border(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
-    on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
-    around = 2 * (height + width) - 4
-    if height < 4 or width < 4 or not on_edge.all() or evidence.differing < 0.9 * around:
+def _border_or_interior(matrix: _Matrix) -> Finding | None:
+    differing, on_border = matrix.evidence.differing, matrix.on_border
+    around, inside = 2 * (matrix.height + matrix.width) - 4, (matrix.height - 2) * (matrix.width - 2)
+    if matrix.height < 4 or matrix.width < 4:
         return None
-    return Finding(
-        "border", f"the border: {share(evidence.differing, around)} elements of the first and last rows and columns"
-    )
+    if on_border.all() and differing >= 0.9 * around:
+        text = f"the border: {share(differing, around)} elements of the first and last rows and columns"
+        return Finding("border", text)
+    if not on_border.any() and differing >= DENSE * inside:
+        text = f"all but the border: {share(differing, inside)} elements inside of it, and none on it"
+        return Finding("interior", text)
+    return None
 
 
-def _interior(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
-    on_edge = (row == 0) | (row == height - 1) | (column == 0) | (column == width - 1)
-    inside = (height - 2) * (width - 2)
-    if height < 4 or width < 4 or on_edge.any() or evidence.differing < DENSE * inside:
+def _diagonal(matrix: _Matrix) -> Finding | None:
+    length, differing = min(matrix.height, matrix.width), matrix.evidence.differing
+    if not (matrix.row == matrix.column).all() or differing < 0.9 * length:
         return None
-    return Finding(
-        "interior", f"all but the border: {share(evidence.differing, inside)} elements inside of it, and none on it"
-    )
+    return Finding("diagonal", f"the diagonal: {share(differing, length)} elements")
 
 
-def _diagonal(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
-    length = min(height, width)
-    if not (row == column).all() or evidence.differing < 0.9 * length:
-        return None
-    return Finding("diagonal", f"the diagonal: {share(evidence.differing, length)} elements")
-
-
-def _tile(evidence: Evidence, row: Indices, column: Indices, height: int, width: int) -> Finding | None:
-    top, bottom, left, right = int(row.min()), int(row.max()), int(column.min()), int(column.max())
+def _tile(matrix: _Matrix) -> Finding | None:
+    differing = matrix.evidence.differing
+    (top, bottom), (left, right) = ((int(axis.min()), int(axis.max())) for axis in (matrix.row, matrix.column))
     high, wide = bottom - top + 1, right - left + 1
-    if min(high, wide) < 2 or evidence.differing < max(9, DENSE * high * wide) or high * wide > height * width // 2:
+    is_half = high * wide > matrix.height * matrix.width // 2
+    if min(high, wide) < 2 or differing < max(9, DENSE * high * wide) or is_half:
         return None
-    which = share(evidence.differing, high * wide)
+    which = share(differing, high * wide)
     return Finding("tile", f"one tile: rows {top} to {bottom}, columns {left} to {right}, {which} elements")

@@ -100,20 +100,20 @@ def nan(column: Column) -> Finding | None:
     count = int(np.count_nonzero(fresh))
     if not count or count < 0.5 * column.count:
         return None
-    places = column.indices[fresh]
+    indices = column.indices[fresh]
     return Finding(
-        "nan", f"{differing(count, column.count, 'is|are')} NaN{_spread(column, places)}", count / column.count
+        "nan", f"{differing(count, column.count, 'is|are')} NaN{_spread(column, indices)}", count / column.count
     )
 
 
-def _spread(column: Column, places: Indices) -> str:
+def _spread(column: Column, indices: Indices) -> str:
     """Describe where NaN began and how far it spread."""
     total, shape = column.evidence.total, column.evidence.shape
-    first, last, count = int(places[0]), int(places[-1]), len(places)
+    first, last, count = int(indices[0]), int(indices[-1]), len(indices)
     if count == 1:
         return f", element {first}"
     if len(shape) >= 2 and count > 2:
-        rows, columns = np.unique(places // shape[-1]), np.unique(places % shape[-1])
+        rows, columns = np.unique(indices // shape[-1]), np.unique(indices % shape[-1])
         if len(rows) == 1 and count > shape[-1] // 2:
             return f": spread along row {rows[0]}"
         if len(columns) == 1 and count > total // shape[-1] // 2:
