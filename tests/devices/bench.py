@@ -39,8 +39,8 @@ class Bench:
     def launch(self, kernel: str, grid: int | Dim3, block: int | Dim3, *args: Value, shared: int = 0) -> LaunchReport:
         """Launches a kernel by its C++ name: memories go as pointers, None as null, numpy scalars by value."""
         mangled = self.program.entries[kernel].mangled
-        packed = tuple(_bytes(value) for value in args)
-        return self.device.launch(self.module, mangled, _dim3(grid), _dim3(block), shared, packed)
+        packed = tuple(argument_bytes(value) for value in args)
+        return self.device.launch(self.module, mangled, dim3(grid), dim3(block), shared, packed)
 
 
 def as_bytes(array: Array) -> Bytes:
@@ -53,7 +53,8 @@ def read(memory: Memory, dtype: npt.DTypeLike) -> npt.NDArray[np.float64]:
     return memory.read().view(np.dtype(dtype))
 
 
-def _bytes(value: Value) -> bytes:
+def argument_bytes(value: Value) -> bytes:
+    """An argument as a kernel takes it: memory as a pointer, None as null."""
     if value is None:
         return bytes(8)
     if isinstance(value, bytes):
@@ -63,5 +64,6 @@ def _bytes(value: Value) -> bytes:
     return value.address.to_bytes(8, "little")
 
 
-def _dim3(size: int | Dim3) -> Dim3:
+def dim3(size: int | Dim3) -> Dim3:
+    """A grid or block with the extents that are not given."""
     return (size, 1, 1) if isinstance(size, int) else size

@@ -13,6 +13,7 @@ from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.records import Dim3, Program, Source
+from tests.devices.bench import argument_bytes, as_bytes, dim3
 
 Array = npt.NDArray[np.generic]
 Argument = Region | np.generic | bytes
@@ -53,28 +54,18 @@ class Running:
     def put(self, name: str, array: Array) -> Region:
         """A buffer that holds an array."""
         region = self.device.allocate(name, array.nbytes, itemsize=array.itemsize)
-        region.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        region.write(as_bytes(array))
         return region
 
     def launch(
         self, kernel: str, grid: int | Dim3, block: int | Dim3, *args: Argument, shared: int = 0
     ) -> LaunchReport:
         """Launches a kernel by its C++ name."""
-        packed = tuple(_bytes(item) for item in args)
+        packed = tuple(argument_bytes(item) for item in args)
         mangled = self.program.entries[kernel].mangled
-        return self.device.launch(self.module, mangled, _dim3(grid), _dim3(block), shared, packed)
+        return self.device.launch(self.module, mangled, dim3(grid), dim3(block), shared, packed)
 
 
 def ints(region: Region) -> list[int]:
     """A buffer's content as int32."""
     return [int(item) for item in region.read().view(np.int32)]
-
-
-def _bytes(item: Argument) -> bytes:
-    if isinstance(item, Region):
-        return item.address.to_bytes(8, "little")
-    return item if isinstance(item, bytes) else item.tobytes()
-
-
-def _dim3(size: int | Dim3) -> Dim3:
-    return (size, 1, 1) if isinstance(size, int) else size
