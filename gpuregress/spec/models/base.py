@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, field_validator
+
+from gpuregress.document.problems import suggestion
 
 
 class Spec(BaseModel):
@@ -23,10 +26,27 @@ class Spec(BaseModel):
 class OneOfSpec(Spec):
     """A mapping with exactly one key, which says what kind of thing it is."""
 
-    words: ClassVar[tuple[str, ...]] = ()
-    """Those that may stand alone, as text."""
+    words: ClassVar[Mapping[str, Any]] = {}
+    """The keys that may stand alone, as text → the setting that they then have."""
     only_words: ClassVar[tuple[str, ...]] = ()
     """Those that take no setting."""
+
+    @classmethod
+    def of_word(cls, word: str, noun: str) -> dict[str, Any]:
+        """Return the mapping that a word stands for.
+
+        Args:
+            word: as the job has it.
+            noun: `fill`, for messages.
+
+        Raises:
+            ValueError: the word needs a setting, or is unknown.
+        """
+        if word in cls.words:
+            return {word: cls.words[word]}
+        if word in cls.model_fields:
+            raise ValueError(f"{word!r} needs its setting: {{{word}: …}}")
+        raise ValueError(f"unknown {noun} {word!r}{suggestion(word, cls.model_fields)}")
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -12,7 +13,7 @@ from pydantic import (
 )
 
 from gpuregress import dtypes
-from gpuregress.document.problems import show, suggestion
+from gpuregress.document.problems import show
 from gpuregress.spec.models.base import OneOfSpec, Spec
 from gpuregress.spec.models.launch import dtype_hint
 from gpuregress.spec.models.texture import Surface, TextureSpec
@@ -59,9 +60,6 @@ class ParkMillerSpec(Spec):
     seed: Expr = Field(1, description="x before the first step, 1 to 2^31-2")
 
 
-FILL_WORDS = ("zeros", "ones", "arange", "permutation")
-
-
 class FillSpec(OneOfSpec):
     """Contents of a buffer before the first launch: one of these."""
 
@@ -78,19 +76,14 @@ class FillSpec(OneOfSpec):
     file: Text | None = Field(None, description="a dump, .npy, or .bin, relative to the job")
     python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
 
-    words: ClassVar[tuple[str, ...]] = FILL_WORDS
+    words: ClassVar[Mapping[str, Any]] = {"zeros": True, "ones": True, "arange": {}, "permutation": True}
     only_words: ClassVar[tuple[str, ...]] = ("zeros", "ones", "permutation")
 
     @model_validator(mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
-        kinds = list(cls.model_fields)
         if isinstance(value, str):
-            if value in FILL_WORDS:
-                return {value: {} if value == "arange" else True}
-            if value in kinds:
-                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
-            raise ValueError(f"unknown fill {value!r}{suggestion(value, kinds)}")
+            return cls.of_word(value, "fill")
         if not isinstance(value, dict):
             raise ValueError(f"expected a fill, such as zeros or {{normal: {{std: 2.0}}}}, got {show(value)}")
         if len(value) != 1:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from gpuregress.document.problems import show, suggestion
+from gpuregress.document.problems import show
 from gpuregress.spec.models.base import OneOfSpec, Spec
 from gpuregress.spec.models.values import NUMBER_SCHEMA, Expr, FunctionPath, LiteralValue, Text
 
@@ -76,20 +77,17 @@ class SumSpec(Spec):
         return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
 
 
-_ALONE: dict[str, Any] = {
-    "finite": True,
-    "unique": True,
-    "all_equal": True,
-    "nonzero": 1,
-    "sorted": "ascending",
-    "monotone": "increasing",
-}
-
-
 class CheckSpec(OneOfSpec):
     """A property that a buffer must have by itself: one of these."""
 
-    words: ClassVar[tuple[str, ...]] = tuple(_ALONE)
+    words: ClassVar[Mapping[str, Any]] = {
+        "finite": True,
+        "unique": True,
+        "all_equal": True,
+        "nonzero": 1,
+        "sorted": "ascending",
+        "monotone": "increasing",
+    }
 
     finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
     nonzero: Expr | None = Field(None, description="the smallest number of elements that are not 0")
@@ -110,13 +108,8 @@ class CheckSpec(OneOfSpec):
     @model_validator(mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
-        kinds = list(cls.model_fields)
         if isinstance(value, str):
-            if value in _ALONE:
-                return {value: _ALONE[value]}
-            if value in kinds:
-                raise ValueError(f"{value!r} needs its setting: {{{value}: …}}")
-            raise ValueError(f"unknown check {value!r}{suggestion(value, kinds)}")
+            return cls.of_word(value, "check")
         if not isinstance(value, dict) or len(value) != 1:
             raise ValueError(f"expected one check, such as finite or {{nonzero: 8}}, got {show(value)}")
         ((kind, setting),) = value.items()

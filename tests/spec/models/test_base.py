@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import pytest
 from pydantic import ValidationError
 
@@ -11,7 +14,7 @@ class Amount(Spec):
 
 
 class Either(OneOfSpec):
-    words = ("left",)
+    words: ClassVar[Mapping[str, Any]] = {"left": 1}
     only_words = ("left",)
 
     left: int | None = None
@@ -24,6 +27,14 @@ def test_unknown_and_empty_keys_are_refused() -> None:
         Amount.model_validate({"vlaue": 3})
     with pytest.raises(ValidationError, match="is empty: give it a value"):
         Amount.model_validate({"value": None})
+
+
+def test_a_word_stands_for_a_mapping() -> None:
+    assert Either.of_word("left", "side") == {"left": 1}
+    with pytest.raises(ValueError, match="'right' needs its setting"):
+        Either.of_word("right", "side")
+    with pytest.raises(ValueError, match="unknown side 'rihgt'; did you mean"):
+        Either.of_word("rihgt", "side")
 
 
 def test_one_of_several_keys_names_its_kind() -> None:
