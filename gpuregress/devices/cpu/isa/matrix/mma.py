@@ -27,7 +27,7 @@ from gpuregress.devices.cpu.runtime.thread_context import AREA
 
 _ALL_LANES = 0xFFFF_FFFF
 _LOAD, _STORE, _MOVE, MULTIPLY = range(96, 160, 16)
-"""The operations' numbers in a warp operation's key: see `exchange`."""
+"""The operations' numbers in a warp operation's key: see `lane_mailbox`."""
 
 
 def area(emitter: Services) -> ir.Value:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, element_of
-from tests.devices.cpu.isa.matrix.test_mma import _kernel as mma_kernel
+from tests.devices.cpu.isa.matrix.kernels import mma_kernel
 from tests.devices.cpu.running import Running
 
 

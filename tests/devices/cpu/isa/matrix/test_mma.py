@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress import dtypes
+from tests.devices.cpu.isa.matrix.kernels import mma_kernel
 from tests.devices.cpu.running import Running
 
 Array = npt.NDArray[Any]
@@ -100,31 +101,6 @@ def _registers(kind: str, matrix: Array, places: list[tuple[Array, Array]]) -> A
     return np.stack(packed, 1).astype(np.uint64 if kind == "f64" else np.uint32)
 
 
-def _kernel(name: str, counts: tuple[int, int, int], kinds: tuple[str, str, str]) -> str:
-    """PTX that loads A, B and C of each lane from three buffers and stores D into the fourth."""
-    lines, names = [], []
-    for place, (count, kind) in enumerate(zip((*counts, counts[2]), (*kinds, kinds[2]), strict=True)):
-        register = "abcd"[place]
-        lines.append(f".reg .{kind} %{register}<{count}>; .reg .u64 %p{place};")
-        lines.append(f"ld.param.u64 %p{place}, [p{place}]; cvta.to.global.u64 %p{place}, %p{place};")
-        size = count * (8 if kind == "f64" else 4)
-        lines.append(f"mad.wide.u32 %p{place}, %lane, {size}, %p{place};")
-        names.append([f"%{register}{number}" for number in range(count)])
-        step = size // count
-        loaded = names[-1] if place < 3 else []
-        lines += [f"ld.global.{kind} {item}, [%p{place}+{step * number}];" for number, item in enumerate(loaded)]
-    vectors = [f"{{{', '.join(names[place])}}}" for place in (3, 0, 1, 2)]
-    lines.append(f"{name} {', '.join(vectors)};")
-    size = 8 if kinds[2] == "f64" else 4
-    lines += [f"st.global.{kinds[2]} [%p3+{number * size}], {item};" for number, item in enumerate(names[3])]
-    parameters = ", ".join(f".param .u64 p{place}" for place in range(4))
-    body = "\n".join(lines)
-    return (
-        f".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k({parameters})\n"
-        f"{{\n.reg .u32 %lane;\nmov.u32 %lane, %tid.x;\n{body}\nret;\n}}\n"
-    )
-
-
 @pytest.mark.parametrize(("shape", "result", "left", "right"), SHAPES)
 def test_mma_multiplies_small_whole_numbers_exactly(
     shape: str, result: str, left: str, right: str, tmp_path: Path
@@ -141,7 +117,9 @@ def test_mma_multiplies_small_whole_numbers_exactly(
     register = {"f16": "b32", "f32": "f32", "f64": "f64", "s32": "s32"}[result]
     name = f"mma.sync.aligned.{shape}.row.col.{result}.{left}.{right}.{result}"
     counts = tuple(array.shape[1] for array in given)
-    running = Running(tmp_path, _kernel(name, (counts[0], counts[1], counts[2]), (types[0], types[1], register)), "k")
+    running = Running(
+        tmp_path, mma_kernel(name, (counts[0], counts[1], counts[2]), (types[0], types[1], register)), "k"
+    )
     buffers = [running.put(word, array) for word, array in zip("abc", given, strict=True)]
     out = running.put("d", np.zeros_like(given[2]))
     running.launch("k", 1, 32, *buffers, out)
