@@ -25,8 +25,8 @@ from gpuregress.devices.cpu.ptx.tree import (
     TextureAddress,
 )
 
-Place = int | str
-"""A pointer's first byte in the parameter space, or the name of a variable."""
+Base = int | str
+"""A base pointer: its first byte in the parameter space, or the name of a variable."""
 
 _OWN_SPACES = frozenset(["shared", "local", "param"])
 _HARMLESS_CALLS = frozenset(["vprintf", "__assertfail", "malloc", "free"])
@@ -38,26 +38,26 @@ class Accesses:
 
     Attributes:
         offsets: each parameter's first byte in the parameter space.
-        read: the places it may read.
-        written: the places it may write; atomic operations both read and write.
-        updated: the places it reads and writes in one operation.
-        read_first: the places of which it may read an element before it has written any.
+        read: the base pointers it may read through.
+        written: those it may write through; atomic operations both read and write.
+        updated: those it reads and writes through in one operation.
+        read_first: those it may read an element through before it has written any.
         reads_anywhere: whether it reads through an address of unknown origin.
         writes_anywhere: whether it writes through one.
     """
 
     offsets: tuple[int, ...]
-    read: set[Place] = field(default_factory=set)
-    written: set[Place] = field(default_factory=set)
-    updated: set[Place] = field(default_factory=set)
-    read_first: set[Place] = field(default_factory=set)
+    read: set[Base] = field(default_factory=set)
+    written: set[Base] = field(default_factory=set)
+    updated: set[Base] = field(default_factory=set)
+    read_first: set[Base] = field(default_factory=set)
     reads_anywhere: bool = False
     writes_anywhere: bool = False
 
-    def of_parameter(self, number: int, size: int, places: set[Place]) -> bool:
-        """Whether one of the places is a pointer inside a parameter of `size` bytes."""
+    def of_parameter(self, number: int, size: int, bases: set[Base]) -> bool:
+        """Whether one of the base pointers is inside a parameter of `size` bytes."""
         first = self.offsets[number]
-        return any(isinstance(place, int) and first <= place < first + size for place in places)
+        return any(isinstance(base, int) and first <= base < first + size for base in bases)
 
 
 def of_kernel(ptx: str, kernel: str) -> Accesses:
@@ -83,15 +83,15 @@ def _without_copies(function: Function) -> Function:
         if (
             isinstance(item, Instruction)
             and info(item).memory is MemoryEffect.WRITE
-            and (place := _own_place(item, 0, own))
+            and (variable_byte := _param_byte(item, 0, own))
         ):
-            stored.setdefault(place, []).append(item.operands[1])
+            stored.setdefault(variable_byte, []).append(item.operands[1])
 
     def moved(item: Statement) -> Statement:
         if not isinstance(item, Instruction) or info(item).memory is not MemoryEffect.READ:
             return item
-        place = _own_place(item, 1, own)
-        held = stored.get(place, []) if place else []
+        variable_byte = _param_byte(item, 1, own)
+        held = stored.get(variable_byte, []) if variable_byte else []
         is_plain = len(held) == 1 and isinstance(held[0], Register) and isinstance(item.operands[0], Register)
         return (
             replace(item, opcode="mov", modifiers=item.modifiers[-1:], operands=(item.operands[0], held[0]))
@@ -102,7 +102,7 @@ def _without_copies(function: Function) -> Function:
     return replace(function, body=tuple(map(moved, function.body or ())))
 
 
-def _own_place(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | None:
+def _param_byte(item: Instruction, at: int, own: set[str]) -> tuple[str, int] | None:
     """The `.param` variable of the body, and the byte in it, that an operand is the address of."""
     address = item.operands[at]
     if isinstance(address, Address) and isinstance(address.base, Symbol) and address.base.name in own:
@@ -115,9 +115,9 @@ class _Collector:
         self._flow = ControlFlowGraph(function)
         offsets, _ = lay_out(function.parameters)
         self._sources = PointsTo(self._flow.statements, offsets)
-        self._found = Accesses(tuple(offsets[item.name] for item in function.parameters))
-        self._reads: dict[int, set[Place]] = {}
-        self._writes: dict[int, set[Place]] = {}
+        self._accesses = Accesses(tuple(offsets[item.name] for item in function.parameters))
+        self._reads: dict[int, set[Base]] = {}
+        self._writes: dict[int, set[Base]] = {}
 
     def collect(self) -> Accesses:
         for index, statement in enumerate(self._flow.statements):
@@ -125,16 +125,18 @@ class _Collector:
                 self._call(statement)
             elif isinstance(statement, Instruction):
                 self._instruction(index, statement)
-        found = self._found
-        found.read = {item for items in self._reads.values() for item in items}
-        found.written = {item for items in self._writes.values() for item in items}
-        found.read_first = {item for item in found.read if item not in found.written or self._is_read_first(item)}
-        return found
+        accesses = self._accesses
+        accesses.read = {item for items in self._reads.values() for item in items}
+        accesses.written = {item for items in self._writes.values() for item in items}
+        accesses.read_first = {
+            item for item in accesses.read if item not in accesses.written or self._is_read_first(item)
+        }
+        return accesses
 
     def _call(self, call: Call) -> None:
-        """A function that could not be put in place of its call may do anything."""
+        """Record a call: a function that was not inlined may do anything."""
         if not isinstance(call.callee, Symbol) or call.callee.name not in _HARMLESS_CALLS:
-            self._found.reads_anywhere = self._found.writes_anywhere = True
+            self._accesses.reads_anywhere = self._accesses.writes_anywhere = True
 
     def _instruction(self, index: int, item: Instruction) -> None:
         facts = info(item)
@@ -142,15 +144,15 @@ class _Collector:
             self._copy(index, item)
         elif facts.memory is not MemoryEffect.NONE and (facts.space or space_of(item)) not in _OWN_SPACES:
             address = next((one for one in item.operands if isinstance(one, Address | TextureAddress)), None)
-            places = None if address is None else self._places(address)
+            bases = None if address is None else self._bases(address)
             self._note(
                 index,
-                places,
+                bases,
                 reads=facts.memory is not MemoryEffect.WRITE,
                 writes=facts.memory is not MemoryEffect.READ,
             )
             if facts.memory is MemoryEffect.UPDATE:
-                self._found.updated |= places or set()
+                self._accesses.updated |= bases or set()
 
     def _copy(self, index: int, item: Instruction) -> None:
         """`cp.async` and its bulk forms: the first address is written, the second read, where they are global."""
@@ -160,26 +162,26 @@ class _Collector:
             self._note(index, None, reads=True, writes=bool(addresses))
             return
         if spaces[0] == "global":
-            self._note(index, self._places(addresses[0]), reads="reduce" in item.modifiers, writes=True)
+            self._note(index, self._bases(addresses[0]), reads="reduce" in item.modifiers, writes=True)
         if spaces[1] == "global":
-            self._note(index, self._places(addresses[1]), reads=True, writes=False)
+            self._note(index, self._bases(addresses[1]), reads=True, writes=False)
 
-    def _places(self, address: Address | TextureAddress) -> set[Place] | None:
-        found = self._sources.of(address.base)
-        return None if found is None else set(found)
+    def _bases(self, address: Address | TextureAddress) -> set[Base] | None:
+        bases = self._sources.of(address.base)
+        return None if bases is None else set(bases)
 
-    def _note(self, index: int, places: set[Place] | None, *, reads: bool, writes: bool) -> None:
-        if places is None:
-            self._found.reads_anywhere |= reads
-            self._found.writes_anywhere |= writes
+    def _note(self, index: int, bases: set[Base] | None, *, reads: bool, writes: bool) -> None:
+        if bases is None:
+            self._accesses.reads_anywhere |= reads
+            self._accesses.writes_anywhere |= writes
             return
         if reads:
-            self._reads.setdefault(index, set()).update(places)
+            self._reads.setdefault(index, set()).update(bases)
         if writes:
-            self._writes.setdefault(index, set()).update(places)
+            self._writes.setdefault(index, set()).update(bases)
 
-    def _is_read_first(self, wanted: Place) -> bool:
-        """Whether a path from the entry reaches a read of a place with no write to it before."""
+    def _is_read_first(self, wanted: Base) -> bool:
+        """Whether a path from the entry reaches a read through a base pointer with no write before."""
         pending, seen = [0], set[int]()
         while pending:
             index = pending.pop()
