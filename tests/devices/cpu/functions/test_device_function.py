@@ -16,7 +16,7 @@ __device__ __noinline__ int count(int n)
     volatile int own[4];
     for (int i = 0; i < 4; ++i) own[i] = n + i;
     int below = n > 0 ? count(n - 1) : 0;
-    return below + own[3] - own[2];
+    return below + own[3] - n;
 }
 extern "C" __global__ void k(int* y, int n) { y[threadIdx.x] = count(n + threadIdx.x); }
 """
@@ -34,7 +34,7 @@ def test_each_call_has_local_memory_of_its_own(tmp_path: Path) -> None:
     program = Running(tmp_path, SOURCE)
     y = program.put("y", np.zeros(4, np.int32))
     program.launch("k", 1, 4, y, np.int32(10))
-    assert ints(y) == [11, 12, 13, 14]
+    assert ints(y) == [33, 36, 39, 42]
 
 
 def test_too_many_calls_are_a_stack_overflow(tmp_path: Path) -> None:
