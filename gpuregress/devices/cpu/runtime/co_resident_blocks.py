@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.runtime.thread_context import DONE, ROWS
 from gpuregress.records import Dim3
 
 PASSES_PER_TURN = 64
-"""Times that a block's waiting threads are looked after before the next block has its turn."""
+"""Passes of a block over its threads before the next block has its turn."""
 _WORKSPACE_BYTES = 256
 
 
@@ -57,7 +57,7 @@ class Cluster:
 
     @property
     def done(self) -> bool:
-        """Whether all blocks are."""
+        """Whether all blocks are done."""
         return all(block.done for block in self.blocks)
 
     def open_barrier(self, threads: int) -> bool:

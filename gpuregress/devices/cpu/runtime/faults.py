@@ -109,7 +109,7 @@ def _block(machine: Machine) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What an address was meant for: a name, its bytes, the bytes of an element, and where the access starts in it.
+    """The object that an address was meant for: name, size, bytes of an element, offset of the access.
 
     `rank` is that of the block whose shared memory it is in, where a kernel has clusters.
     """

@@ -63,7 +63,7 @@ class Passes(BlockSchedule):
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
         self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
-        # What a lane posted last in another block is nothing to this one: which one ran before may be open.
+        # A lane must not see the posts of another block: the order of blocks is not fixed.
         snaps = b.shl(b.zext(self.count, I64), i64(3))
         self.unit.fill(b, row(b, self.context, "snap", i32(0)), 0, snaps)
 
@@ -77,7 +77,7 @@ class Passes(BlockSchedule):
                 self.live.set(b.load(row(b, self.context, "left", i32(0)), typ=I32), b)
 
     def _continue_or_suspend(self, b: ir.IRBuilder, pass_head: ir.Block) -> None:
-        """Another pass, or back to the caller, so that the next block can have its turn."""
+        """Begin another pass, or return to the caller, so that the next block can have its turn."""
         self.pass_count.add(i64(1), b)
         most = self.view.field("passes_per_turn")
         over = b.icmp_unsigned(">=", self.pass_count.get(b), most)
@@ -118,7 +118,7 @@ class Passes(BlockSchedule):
         number.set(following, b)
         self._advance_tid(b, "xyz")
         end = self.llvm.append_basic_block("pass_end")
-        # Below 0, a number is a large one.
+        # As an unsigned number, one below 0 is large.
         b.cbranch(b.icmp_unsigned("<", following, self.count), thread_head, end)
         b.position_at_end(end)
         quick, slow = self.llvm.append_basic_block("all_arrived"), self.llvm.append_basic_block("schedule")
