@@ -103,7 +103,7 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
 
     Args:
         case: what was run.
-        outcome: what the worker said of it.
+        outcome: its result on the worker.
         program: what its source was compiled to.
         launches: `launchlog.render` of each launch.
     """

@@ -107,7 +107,7 @@ class StagedChange:
         document: what it will hold.
         keep: leave dumps of earlier revisions.
         files: every new file.
-        renames: what `commit` renames, `baseline.yaml` first: from then on the new document stands.
+        renames: what `commit` renames, `baseline.yaml` first: from then on the new manifest is valid.
     """
 
     folder: Path

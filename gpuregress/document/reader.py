@@ -1,7 +1,7 @@
-"""YAML → plain values and the line of every key.
+"""Reader of YAML files: plain values, and the line of every key.
 
-The scalars are YAML 1.2's: `1e-5` is a number, `on`, `off`, `yes`, `no` and `1:30` are text. A key that stands twice,
-a tag, a value that contains itself or grows without bound through aliases, a file that is no regular one: errors.
+The scalars are YAML 1.2's: `1e-5` is a number, `on`, `off`, `yes`, `no` and `1:30` are text. A duplicate key,
+a tag, a value that contains itself or grows without bound through aliases, and a file that is not regular are errors.
 """
 
 from __future__ import annotations

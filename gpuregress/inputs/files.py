@@ -94,7 +94,7 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
     """Convert an array to a buffer's shape and type.
 
     Args:
-        buffer: what it is for.
+        buffer: that it belongs to.
         element: its type.
         array: see `conversion.convert`.
         origin: what messages call it.

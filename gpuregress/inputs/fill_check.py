@@ -15,7 +15,7 @@ FARTHEST_SIGMAS = 8.3
 
 
 def fill_problem(buffer: Buffer) -> str | None:
-    """Explain why a fill does not fit its buffer; None if it fits, as far as no file must be read."""
+    """Explain why a fill does not fit its buffer; None if it fits or a file must be read to know."""
     made = buffer.fill
     if made is None or made.kind == "python":
         return None

@@ -19,7 +19,7 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
 
     Args:
         file: the job.
-        problems: where errors are noted.
+        problems: collects the errors.
     """
     job = file.job
     if job.dump == "all":
@@ -50,7 +50,7 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
 
     Args:
         file: the job.
-        problems: where errors are noted.
+        problems: collects the errors.
         dump: from `dumped`.
     """
     job = file.job

@@ -27,7 +27,7 @@ def case_rules(
 
     Args:
         job: its `compare`.
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         project: its default tolerances.
         buffers: the case's.
         dump: those that are dumped.
@@ -55,10 +55,10 @@ def sound_rule(
     """Resolve one rule, and report unsound bounds.
 
     Args:
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         item: as the job has it.
-        buffer: what it is for.
-        key: where it stands.
+        buffer: that it belongs to.
+        key: its key.
         verify: the user's own function from elsewhere in the job.
     """
     element = dtypes.parse(buffer.dtype)

@@ -29,7 +29,7 @@ def case_references(
 
     Args:
         file: the job.
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         facts: the job's source, None where it is not there.
         buffers: the case's.
     """

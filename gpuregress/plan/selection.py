@@ -25,7 +25,7 @@ class BrokenJob:
     """A job without cases, for it has errors.
 
     Attributes:
-        name: the job's, as far as its file tells; that of no other job of the plan.
+        name: the job's, from its file; unique in the plan.
         errors: at least one.
     """
 

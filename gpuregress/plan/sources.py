@@ -39,7 +39,7 @@ class SourceFacts:
         include: folders, absolute.
         digest: of the source and all it includes.
         revision: the label of its dumps.
-        note: said to the user, None if there is nothing to say.
+        note: a message for the user, or None.
     """
 
     path: Path
@@ -56,7 +56,7 @@ def facts(file: JobFile, job_name: str, project: Project, problems: Problems, la
         file: the job.
         job_name: whose dumps may already carry the label.
         project: where they are.
-        problems: where errors are noted.
+        problems: collects the errors.
         labels: those of this planning.
     """
     job = file.job
@@ -104,7 +104,7 @@ def _labelled(
 
     name, note = revision.resolve(label, inputs.digest, recorded)
     if note and inputs.digest in revision.accepted(project.baselines, job_name, name):
-        note = None  # said when it was new; whoever accepted it knows, and a nightly run has nothing to say
+        note = None  # known since the accept: a nightly run does not repeat it
     return SourceFacts(path, include, inputs.digest, name, f"{job_name}: {note}" if note else None)
 
 

@@ -21,7 +21,7 @@ def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFi
     Args:
         file: the job; `status: d_status` may name a `__device__` variable of its source.
         source: the source, None where it is not there.
-        problems: where a status that is neither is noted.
+        problems: collects the errors.
     """
     job = file.job
     if job.status is None or job.status in job.buffers or file.is_broken("buffers", "source") or source is None:

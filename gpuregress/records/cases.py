@@ -34,7 +34,7 @@ class Texture:
 
     Attributes:
         filter: `point` takes the nearest element, `linear` mixes its neighbours.
-        address: along x, y, z: what a coordinate outside stands for.
+        address: along x, y, z: the address mode for coordinates outside.
         normalized: whether coordinates go from 0 to 1, not from 0 to the extent.
         read: `normalized_float` turns integers into 0 … 1 or -1 … 1.
         memory: `array`, or `linear` for tex1Dfetch.

@@ -10,7 +10,7 @@ from gpuregress.records.outcomes import Outcome
 
 Status = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
 State = Literal["running", "finished", "interrupted", "cut short"]
-"""What became of a run: `cut short` had no chance to say so itself (kill -9, a power cut)."""
+"""The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
 STATUSES: tuple[Status, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
 
 
@@ -65,7 +65,7 @@ class Comparison:
         of: elements compared.
         differing: elements that break the rule.
         changed: elements whose bits differ at all, in order.
-        multiset_same: the same values in other places; None where it was not worked out.
+        multiset_same: whether the values are equal in another order; None if unknown.
         only_expected: under `order: any`, values only in the baseline.
         only_actual: values only in this run.
         worst: the worst element by the rule.
@@ -122,11 +122,11 @@ class Verdict:
         baseline_revision: the accepted one's, "" if there is none.
         seconds: wall time.
         buffers: each buffer's verdict.
-        changes: what else changed since the baseline (compiler, options, inputs, device), a line each, said first.
+        changes: other changes since the baseline (compiler, options, inputs, device), a line each.
         notes: what the user should know besides.
         exit_code: what this verdict alone would make of the exit code.
         against: of `baseline`, `reference`, `verify`: what it was compared with, where that is not a baseline alone.
-        outcome: what the worker said, None where the case did not run.
+        outcome: the result on the worker, None if the case did not run.
     """
 
     job: str
@@ -150,7 +150,7 @@ class Missing:
 
     Attributes:
         case: its name.
-        lines: what is to be said of it, a line each.
+        lines: a message for the user, line by line.
     """
 
     case: str

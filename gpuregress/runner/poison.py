@@ -1,7 +1,7 @@
 """Poison pattern of outputs, and detection of elements that were never written.
 
 The 16-bit word 0x7ffd over and over is a NaN as float16, bfloat16, float32 and float64, 2147319805 as int32 and 32765
-as int16, and never a result by accident. What still holds it was never written; it is counted where the raw bytes are.
+as int16, and never a result by accident. Elements that still hold it were never written.
 A second run under the complement of every bit makes a proof of it: no result equals both.
 """
 

@@ -1,7 +1,7 @@
 """Loading of a job file: YAML, then validation, with all errors at once.
 
 A part that is wrong is taken out and the rest is judged further, so that an unknown key in line 3 does not hide a block
-of 2048 threads in line 20. What was taken out is remembered, so that nothing is reported that only follows from it.
+of 2048 threads in line 20. Removed parts are remembered, so that their consequences are not reported.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 KNOWN = (75, 80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121)
-"""What nvrtcGetSupportedArchs of 13.5 answers."""
+"""The result of nvrtcGetSupportedArchs in 13.5."""
 
 _WITH_OWN_FEATURES = 90
 _WITH_FAMILIES = 100

@@ -54,7 +54,7 @@ class Declaration:
         name: with its namespaces, as `reduce::block_sum`.
         template: the template parameters' texts, as `("typename T", "int N")`; empty for a plain kernel.
         parameters: in order.
-        line: where its name stands, counted from 1.
+        line: of its name, counted from 1.
     """
 
     name: str

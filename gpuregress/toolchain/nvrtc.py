@@ -35,7 +35,7 @@ class NvrtcResult:
 
 
 _GIVEN = frozenset(["-lineinfo", "--generate-line-info", "-device-int128", "--device-int128"])
-"""What every program is compiled with; a second time is an error or a warning."""
+"""Options of every program; given twice, they are an error or a warning."""
 
 
 def options_for(source: Source) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ cuda_runtime_api.h cuda_tile.h driver_types.h nv thrust
 """
 
 SHADOWABLE = frozenset([*(name.partition("/")[0] for name in HEADERS), *_FROM_CUDA.split()])
-"""What the headers of CUDA and those above include with `<…>`: the name, or its first folder.
+"""The names that CUDA's headers and those above include with `<…>`, or the first folder of each.
 
 A file or folder of this name in a project's folder comes before theirs, though no file of the project includes it.
 """

@@ -31,7 +31,7 @@ from gpuregress.workers.process import death_of
 from gpuregress.workers.watchdog import Phase
 
 COMPILING_S = 900.0
-"""What one source may take; a kernel of 2,000 mma instructions takes half a minute."""
+"""The time limit of one source; a kernel of 2,000 mma instructions takes half a minute."""
 
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.workers.compile_child")
 _STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "LLVM_", "EDG_")

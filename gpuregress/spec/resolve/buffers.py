@@ -25,7 +25,7 @@ def buffers(
 
     Args:
         file: the job.
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         memory: bytes that all of them may take.
         seed_for: a buffer's name → the seed of its fill.
         fill_problem: what keeps a buffer from being filled, None if nothing does.

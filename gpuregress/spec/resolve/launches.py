@@ -28,7 +28,7 @@ def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer])
 
     Args:
         file: the job.
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         buffers: the case's buffers.
     """
     numbered = zip(file.positions("launches"), file.job.launches, strict=True)
@@ -42,7 +42,7 @@ def of_reference(
 
     Args:
         file: the job.
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         buffers: the case's buffers.
         name: of the buffer.
     """
@@ -56,7 +56,7 @@ def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
     Args:
         scope: the case's numbers.
         text: as the job has it.
-        key: where it stands.
+        key: its key.
     """
     numbers = {hole: scope.number(hole, key) for hole in _HOLE.findall(text)}
     if None in numbers.values():
@@ -69,7 +69,7 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
 
     Args:
         file: the job.
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         written: the case's launches.
     """
     expect = file.job.expect

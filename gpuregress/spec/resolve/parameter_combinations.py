@@ -22,7 +22,7 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
 
     Args:
         file: the job.
-        problems: where errors are noted; () comes back where there are any that leave no case.
+        problems: collects the errors; they may leave no case.
     """
     values = _values(file, problems)
     if values is None:

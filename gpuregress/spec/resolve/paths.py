@@ -15,10 +15,10 @@ def existing(problems: Problems, key: Key, text: str, what: str) -> Path | None:
     """Return the absolute path of a file; None if it does not exist, which is reported.
 
     Args:
-        problems: where the error is noted.
-        key: where the path stands.
+        problems: collects the errors.
+        key: of the path.
         text: relative to the job, or absolute.
-        what: what it is, as `source`.
+        what: its role in messages, as `source`.
     """
     path = absolute(problems, text)
     try:

@@ -19,10 +19,10 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
     """Resolve one buffer's comparison rule.
 
     Args:
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         item: as the job has it.
         element: the buffer's type.
-        key: where the rule stands.
+        key: its key.
     """
     rtol, atol = _tolerances(scope, item, key)
     result = records.Rule(
@@ -113,7 +113,7 @@ def checks(
     """Resolve one buffer's checks.
 
     Args:
-        scope: the case's numbers; errors are noted there.
+        scope: the case's numbers; errors are reported there.
         items: as the job has them.
         buffer: what they look at.
         buffers: all of the case.
@@ -203,7 +203,7 @@ def functions(scope: Scope, given: Mapping[str, str], *section: str) -> dict[str
     """Resolve user functions: buffer → `/abs/module.py:function`, without those that do not exist.
 
     Args:
-        scope: errors are noted there.
+        scope: errors are reported there.
         given: buffer → `module.py:function`, as the job has it.
         section: the key they stand under.
     """

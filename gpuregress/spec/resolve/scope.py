@@ -18,7 +18,7 @@ class Scope:
 
     Attributes:
         names: parameter → number.
-        problems: where errors are noted.
+        problems: collects the errors.
         case: `n=1000,tile=128`, for messages; "" where there are no parameters.
     """
 
@@ -54,7 +54,7 @@ class Scope:
 
         Args:
             value: a number or expression.
-            key: where it stands.
+            key: its key.
             low: the smallest that is right.
             high: the largest that is right; None: any.
             what: what it counts, as `threads`.

@@ -11,7 +11,7 @@ from gpuregress.spec.models.texture import TextureSpec
 from gpuregress.spec.resolve.scope import Scope
 
 FORMATS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
-"""What a channel can be."""
+"""The scalar types of a channel."""
 
 # The largest extents along x, y, z: CUDA programming guide, "Technical Specifications", the same from sm_70 on.
 _ARRAYS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
@@ -39,7 +39,7 @@ def texture(
     Args:
         scope: the case's numbers.
         given: `texture:`, if it is there.
-        buffer: what it is said of.
+        buffer: that is sampled.
         key: the buffer's.
         surface: what `surface:` says.
     """
