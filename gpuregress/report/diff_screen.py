@@ -40,7 +40,7 @@ def _same(comparison: Comparison) -> str:
 def _different(
     buffer: BufferVerdict, comparison: Comparison, verdict: Verdict, root: Path | None
 ) -> Iterator[str | error_map_text.Line]:
-    yield f"{buffer.name}: {comparison.message or f'{comparison.differing} of {comparison.of} differ'}"
+    yield f"{buffer.name}: {comparison.difference}"
     yield f"  rule       {comparison.rule}"
     yield from (f"  {line}" for line in both_verdicts(comparison))
     if comparison.worst is not None:

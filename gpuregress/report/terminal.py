@@ -265,7 +265,7 @@ def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
     for comparison in buffer.comparisons:
         if comparison.same:
             continue
-        message = comparison.message or f"{comparison.differing} of {comparison.of} differ"
+        message = comparison.difference
         lines = tuple(_comparison_details(comparison))
         # The comparison with a reference mostly has the same text as that with the baseline.
         before = shown_before.setdefault((message, *lines), comparison.against)
