@@ -139,6 +139,7 @@ def _server() -> socket.socket:
 def _serve(requests: socket.socket) -> str:
     """Fork a process for each request; return in that process the name of the module it is to run."""
     _load_libraries()
+    assert threading.active_count() == 1 == len(list(Path("/proc/self/task").iterdir()))
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, _LARGEST, 8)
         if not data:
@@ -154,8 +155,7 @@ def _serve(requests: socket.socket) -> str:
 
 
 def _load_libraries() -> None:
-    """Import what the processes need; nothing is called, so that no library starts a thread."""
-    import polars as pl  # noqa: F401, PLC0415
+    """Import what the processes need, but polars: it starts threads, which a fork would not have."""
     from cuda.bindings import nvrtc  # noqa: F401, PLC0415 - all of these are for the server only
 
     from gpuregress import runner, toolchain  # noqa: F401, PLC0415
