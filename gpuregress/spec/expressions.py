@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from gpuregress import dtypes
 from gpuregress.document.problems import suggestion
@@ -50,8 +51,7 @@ class _Invalid(Exception):
     """The reason alone; the expression's text is added where it is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     """A token.
 
     Attributes:
@@ -173,7 +173,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         if match is None:
             rest = text[position:].lstrip()
             raise _Invalid(f"unexpected {rest[0]!r} at column {len(text) - len(rest) + 1}")
-        form = next(form for form, token in match.groupdict().items() if token is not None)
+        form = "number" if match.lastgroup == "junk" else str(match.lastgroup)
         kind, python = _translated(form, match)
         yield _Token(kind, match[form], python, match.start(form) + 1)
         position = match.end()
@@ -244,21 +244,29 @@ def _unexpected(token: _Token) -> _Invalid:
 
 def _check(tree: ast.expr) -> None:
     """Refuse deep nesting, tuples, and calls with a wrong number of arguments."""
-    pending: list[tuple[ast.AST, int]] = [(tree, 1)]
+    pending: list[tuple[ast.expr, int]] = [(tree, 1)]
     while pending:
         node, depth = pending.pop()
         if depth > MAX_DEPTH:
             raise _Invalid(_TOO_DEEP)
         if isinstance(node, ast.Tuple):
             raise _Invalid("a comma separates a function's arguments only")
-        if isinstance(node, ast.Call):
-            name, is_variadic = ast.unparse(node.func), ast.unparse(node.func) in ("min", "max")
-            if (len(node.args) < 2) if is_variadic else (len(node.args) != 1):
-                raise _Invalid(f"{name} takes {'two or more numbers' if is_variadic else 'one number'}")
         # A chain of operations leans to the left, and is as deep as it is long: that is no nesting.
-        deeper = isinstance(node, ast.UnaryOp | ast.Call)
-        right = getattr(node, "right", None)
-        pending += [(child, depth + (deeper or child is right)) for child in ast.iter_child_nodes(node)]
+        if isinstance(node, ast.BinOp):
+            pending += [(node.left, depth), (node.right, depth + 1)]
+        elif isinstance(node, ast.UnaryOp):
+            pending.append((node.operand, depth + 1))
+        elif isinstance(node, ast.Compare):
+            pending += [(part, depth) for part in (node.left, *node.comparators)]
+        elif isinstance(node, ast.BoolOp):
+            pending += [(part, depth) for part in node.values]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name, count = node.func.id, len(node.args)
+            if name in ("min", "max") and count < 2:
+                raise _Invalid(f"{name} takes two or more numbers")
+            if name not in ("min", "max") and count != 1:
+                raise _Invalid(f"{name} takes one number")
+            pending += [(argument, depth + 1) for argument in node.args]
 
 
 # --- evaluation -------------------------------------------------------------------------------------------------------
