@@ -20,7 +20,7 @@ from benchmarks.rows import Row, missing
 from benchmarks.virtual_gpu import KERNELS, Launch, Program
 from gpuregress.devices.cpu.parallel import partition
 from gpuregress.devices.cpu.parallel.cores import available
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 
 GOAL = 1.7
 N = 1 << 22

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gpuregress.project import Project, Settings
-from gpuregress.session.request import Machinery
+from gpuregress.session.run_request import Machinery
 from tests import preloaded, workshop
 from tests.session.bench import Bench
 

@@ -7,7 +7,7 @@ import sys
 from unittest import mock
 
 from gpuregress.cli import main
-from gpuregress.session.request import Machinery
+from gpuregress.session.run_request import Machinery
 
 if __name__ == "__main__":
     command = (sys.executable, "-m", "tests.fake_worker")

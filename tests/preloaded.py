@@ -28,7 +28,7 @@ from typing import IO, Any
 
 import pytest
 
-from gpuregress.workers import compiler_pool, process
+from gpuregress.workers import compiler_pool, worker_process
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +40,7 @@ def use(patch: pytest.MonkeyPatch) -> None:
     """Start all processes of workers and compilers in this way from now on."""
     if sys.platform == "linux":
         stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _start})
-        for module in (compiler_pool, process):
+        for module in (compiler_pool, worker_process):
             patch.setattr(module, "subprocess", stand_in)
 
 

@@ -105,7 +105,7 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
         case: what was run.
         outcome: its result on the worker.
         program: what its source was compiled to.
-        launches: `launchlog.render` of each launch.
+        launches: `launch_log.render` of each launch.
     """
     device = outcome.device
     options = program.options if program else case.source.options

@@ -88,10 +88,10 @@ class Commands(click.Group):
         try:
             return plain(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
-            from gpuregress.cli import reports
+            from gpuregress.cli import report_files
 
             given = extra.get("args") or next(iter(args), None) or sys.argv[1:]
-            reports.refuse(given, error.format_message())
+            report_files.refuse(given, error.format_message())
             raise
 
 

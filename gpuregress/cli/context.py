@@ -13,7 +13,7 @@ from gpuregress.cli import console, values
 
 if TYPE_CHECKING:
     from gpuregress.project import Project
-    from gpuregress.session.request import RunRequest
+    from gpuregress.session.run_request import RunRequest
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -156,10 +156,10 @@ def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
         options: from click.
         more: further fields of the request.
     """
-    from gpuregress.session import request
+    from gpuregress.session import run_request
 
     names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize")
-    return request.RunRequest(**{name: options[name] for name in names}, jobs=options["workers"], **more)
+    return run_request.RunRequest(**{name: options[name] for name in names}, jobs=options["workers"], **more)
 
 
 def writes_to_stdout(options: Mapping[str, Any]) -> bool:

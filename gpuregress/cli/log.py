@@ -12,7 +12,7 @@ from gpuregress.escapes import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpuregress.launchlog import Event, Log
+    from gpuregress.launch_log import Event, Log
     from gpuregress.records import State
 
 
@@ -60,17 +60,17 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
 
 def _log(folder: Path, state: State) -> Log:
     """The run's launch log; an empty one where the run did not begin one."""
-    from gpuregress import launchlog
+    from gpuregress import launch_log
     from gpuregress.session.runs import run_folders
 
     path = folder / run_folders.LAUNCH_LOG
     if state in ("running", "cut short") and not path.exists():
-        return launchlog.Log({}, ())
-    return launchlog.read(path)
+        return launch_log.Log({}, ())
+    return launch_log.read(path)
 
 
 def _line(event: Event) -> str:
-    from gpuregress.launchlog import LaunchBegin, LaunchEnd
+    from gpuregress.launch_log import LaunchBegin, LaunchEnd
 
     if isinstance(event, LaunchBegin):
         return f"begin {event.number} {event.time} {event.device} {event.case} {event.call} seed={event.seed}"
@@ -80,7 +80,7 @@ def _line(event: Event) -> str:
 
 
 def _document(run: str, log: Log) -> dict[str, object]:
-    from gpuregress.launchlog import LaunchBegin, LaunchEnd
+    from gpuregress.launch_log import LaunchBegin, LaunchEnd
     from gpuregress.records import to_json
 
     kinds = {LaunchBegin: "begin", LaunchEnd: "end"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, reports
+from gpuregress.cli import console, context, report_files
 
 
 class Nightly(click.Command):
@@ -54,7 +54,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     from gpuregress.operations import nightly
 
-    with reports.written(options) as kept:
+    with report_files.written(options) as kept:
         project = context.find_project(ctx)
         kept.summary = summary = nightly.run(project, context.request_of(options))
         if summary.exit_code or summary.notes:

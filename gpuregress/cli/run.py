@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import context, reports
+from gpuregress.cli import context, report_files
 
 
 @click.command(
@@ -37,7 +37,7 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], **options: Any) -> int
     request = context.request_of(
         options, selectors=jobs, fail_fast=options["fail_fast"], rerun_failed=options["rerun_failed"]
     )
-    with reports.written(options) as kept:
+    with report_files.written(options) as kept:
         to_stderr = context.writes_to_stdout(options)
         with session.opened(request) as opened:
             from gpuregress.cli import progress  # loads while the first worker starts

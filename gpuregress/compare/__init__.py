@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metadata import identical, is_in_order, mismatch, needs_all, needs_array_when_identical
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rule_validation import validate_rule, validate_sample
 
 if TYPE_CHECKING:

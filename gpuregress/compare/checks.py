@@ -17,8 +17,8 @@ import numpy as np
 
 from gpuregress import conversion, dtypes, ordinals
 from gpuregress.compare import comparators, row_hash, user_functions
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics.difference_statistics import FIRST
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from gpuregress.compare import in_order, sample_statistics, user_functions
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metadata import incomparable
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.unordered import multiset, record_matching
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array

@@ -9,9 +9,9 @@ import numpy as np
 
 from gpuregress import conversion, dtypes
 from gpuregress.compare import comparators, user_functions
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.in_order import InOrder
 from gpuregress.compare.metrics.difference_statistics import Indices
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import changed
 from gpuregress.decimals import word

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpuregress import ordinals
 from gpuregress.compare import row_hash
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics import error_norms
 from gpuregress.compare.metrics.difference_statistics import (
     DifferenceStatistics,
@@ -15,7 +16,6 @@ from gpuregress.compare.metrics.difference_statistics import (
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import multiset

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuregress.compare.request import ComparisonRequest
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Comparison, Rule

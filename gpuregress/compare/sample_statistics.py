@@ -25,8 +25,8 @@ import numpy as np
 
 from gpuregress import dtypes, ordinals
 from gpuregress.compare import row_hash
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics.difference_statistics import finite
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.compare.rules.description import sigmas_of
 from gpuregress.compare.rules.elementwise import Floats

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuregress import dtypes, usermodules
 from gpuregress.compare import row_hash
-from gpuregress.compare.request import ComparisonRequest
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import UsageError

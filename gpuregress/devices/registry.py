@@ -41,9 +41,9 @@ def parse(name: str) -> tuple[str, int]:
 
 def available() -> tuple[str, ...]:
     """The devices that can be opened here: `("cpu", "cuda:0", …)`. Loads the GPU's driver, but not pycuda."""
-    from gpuregress.devices.cuda import host  # noqa: PLC0415 - looks for libraries
+    from gpuregress.devices.cuda import prerequisites  # noqa: PLC0415 - looks for libraries
 
-    return ("cpu", *(f"cuda:{index}" for index in range(host.usable_gpus())))
+    return ("cpu", *(f"cuda:{index}" for index in range(prerequisites.usable_gpus())))
 
 
 def _open_cpu(index: int, _bare: bool) -> Device:  # noqa: FBT001 - called from the table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpuregress import baselines, launchlog
+from gpuregress import baselines, launch_log
 from gpuregress.baselines import BaselineStore
 from gpuregress.records import Baseline, Case, MadeOf, Outcome, Program
 
@@ -54,5 +54,5 @@ def nearest(case: Case, kind: str) -> tuple[str, ...]:
 
 def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
     """The provenance of a case's results: source, inputs, compiler, device, launches."""
-    calls = dict.fromkeys(launchlog.render(launch, case.buffers) for launch in case.launches)
+    calls = dict.fromkeys(launch_log.render(launch, case.buffers) for launch in case.launches)
     return baselines.made_of(case, outcome, program, tuple(calls))

@@ -19,8 +19,8 @@ from gpuregress import storage
 from gpuregress.errors import HarnessError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Check, Comparison, Dump, Rule, from_json
-from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.watchdog import STARTING_S
+from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 if TYPE_CHECKING:
     from gpuregress.judging.buffer_pairs import BufferPair

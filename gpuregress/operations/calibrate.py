@@ -20,7 +20,7 @@ from gpuregress.operations.rule_fitting import RuleFit
 from gpuregress.project import Project
 from gpuregress.records import Outcome, Rule, Verdict
 from gpuregress.session import session
-from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 
 Array = npt.NDArray[np.generic]
 MOST_DISTINCT = 24

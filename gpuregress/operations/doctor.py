@@ -12,7 +12,7 @@ from importlib import metadata
 
 from gpuregress import storage, toolchain
 from gpuregress.devices import registry
-from gpuregress.devices.cuda import host
+from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import GpuregressError, Interrupted
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
@@ -102,7 +102,7 @@ def _compiler() -> HealthCheck:
 
 
 def _gpu() -> Iterator[HealthCheck]:
-    for finding in host.prerequisites():
+    for finding in prerequisites.prerequisites():
         state = finding.problem or "found"
         yield HealthCheck(
             "cuda", finding.piece, state, well=not finding.problem, needed=finding.needed, mend=finding.mend

@@ -10,7 +10,7 @@ from gpuregress.project import Project
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases, session
 from gpuregress.session.missing_cases import LastNight
-from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 
 LOCK = ".nightly.lock"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from gpuregress.document import reader
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
-from gpuregress.plan import cases
+from gpuregress.plan import case_planning
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.revision import Labels
@@ -83,7 +83,7 @@ def make(
     wrong = _JobProblems(keep_going=keep_going)
     if meant.files:
         wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
-    planned, notes = _planned(meant.files, project, cases.CaseOverrides(repeat, timeout), wrong)
+    planned, notes = _planned(meant.files, project, case_planning.CaseOverrides(repeat, timeout), wrong)
     if not selectors:
         wrong.add_no_files(project.configs)
     wrong.raise_if_any()
@@ -211,7 +211,7 @@ def _job_line(path: Path) -> int | None:
 
 
 def _planned(
-    files: Iterable[Path], project: Project, overrides: cases.CaseOverrides, wrong: _JobProblems
+    files: Iterable[Path], project: Project, overrides: case_planning.CaseOverrides, wrong: _JobProblems
 ) -> tuple[list[Case], list[str]]:
     """Plan the cases of all files; errors go to `wrong`."""
     planned: list[Case] = []
@@ -219,7 +219,7 @@ def _planned(
     labels = Labels()
     for path in files:
         try:
-            of_job, job_notes = cases.of_job(path, project, overrides, labels)
+            of_job, job_notes = case_planning.of_job(path, project, overrides, labels)
         except JobErrors as error:
             wrong.add(path, *error.errors)
             continue

@@ -10,7 +10,7 @@ from gpuregress import dtypes
 from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
-from gpuregress.plan.cases import default_memory
+from gpuregress.plan.case_planning import default_memory
 from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
 from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
 

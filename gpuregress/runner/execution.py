@@ -18,7 +18,7 @@ from gpuregress import dtypes, inputs, storage
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.dump import digest, reader
 from gpuregress.errors import GpuregressError, KernelFault
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 from gpuregress.records import (
     Buffer,
     Case,

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, launchlog
+from gpuregress import dtypes, launch_log
 from gpuregress.devices import textures
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.errors import DeviceError, GpuregressError
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case, Launch, Program, Source, Task
 from gpuregress.runner.arguments import pack
 from gpuregress.runner.buffer_reader import BufferReader
@@ -117,7 +117,7 @@ class Launcher:
     ) -> LaunchReport:
         entry = program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
-        call = launchlog.render(launch, self.case.buffers)
+        call = launch_log.render(launch, self.case.buffers)
         self.current = self.task.first_launch if self.current is None else self.current + 1
         self.log.begin(self.current, self.device_label, self.case.name, call, self.case.seed)
         try:

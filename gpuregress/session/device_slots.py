@@ -12,9 +12,9 @@ from pathlib import Path
 
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
-from gpuregress.devices.cuda import host
+from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
-from gpuregress.workers.process import DeviceSlot
+from gpuregress.workers.worker_process import DeviceSlot
 
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
@@ -80,11 +80,11 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
         return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs) if gpus else _cpu("", jobs)
     if match.group(1) is not None:
         if device not in gpus:
-            there = f"there is {', '.join(gpus)}" if gpus else host.lack()
+            there = f"there is {', '.join(gpus)}" if gpus else prerequisites.lack()
             raise DeviceError(f"no such device: {device}; {there}")
         gpus = [device]
     if not gpus:
-        raise DeviceError(f"no such device: cuda; {host.lack()}")
+        raise DeviceError(f"no such device: cuda; {prerequisites.lack()}")
     return _cuda(gpus, "", jobs)
 
 
@@ -106,7 +106,7 @@ def _cpu(why: str, jobs: int | None) -> DeviceSelection:
 
 
 def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
-    architectures = host.architectures()
+    architectures = prerequisites.architectures()
     arch = architectures.get(gpus[0], "")
     alike = [name for name in gpus if architectures.get(name, "") == arch]
     if len(alike) < len(gpus):

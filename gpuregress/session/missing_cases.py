@@ -14,7 +14,7 @@ from gpuregress.baselines import BaselineStore
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
 from gpuregress.records import Missing
-from gpuregress.session.request import RunRequest
+from gpuregress.session.run_request import RunRequest
 
 FILE = "nightly.json"
 """In the folder of runs: the last finished nightly run, and the cases that the next one expects."""

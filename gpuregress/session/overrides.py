@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gpuregress.errors import UsageError
 from gpuregress.records import Case
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.session.request import RunRequest
+from gpuregress.session.run_request import RunRequest
 
 
 def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:

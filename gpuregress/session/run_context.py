@@ -10,7 +10,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.project import Project
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.events import Listener
-from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.workers.pool import WorkerPool
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from gpuregress import storage
 from gpuregress.interrupts import StopSignal
 from gpuregress.session import device_slots
-from gpuregress.session.request import Machinery, RunRequest
-from gpuregress.workers.process import DeviceSlot, Worker
+from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 if TYPE_CHECKING:
     from gpuregress.project import Project

@@ -27,8 +27,8 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Program, Source, from_json
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Channel, Message
-from gpuregress.workers.process import death_of
 from gpuregress.workers.watchdog import Phase
+from gpuregress.workers.worker_process import death_of
 
 COMPILING_S = 900.0
 """The time limit of one source; a kernel of 2,000 mma instructions takes half a minute."""

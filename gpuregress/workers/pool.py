@@ -21,8 +21,8 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Observations, Outcome, Task, from_json
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
-from gpuregress.workers.process import DeviceSlot, Worker
 from gpuregress.workers.watchdog import Phase, Step
+from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 _FAILED_STARTS = 2
 
@@ -363,10 +363,10 @@ def _position(task: Task, number: int | None) -> int | None:
 
 def _unfinished_launch(task: Task) -> tuple[int | None, str]:
     """Find the launch of this case that the log says never ended."""
-    from gpuregress import launchlog  # noqa: PLC0415 - loads numpy; a worker is started before that
+    from gpuregress import launch_log  # noqa: PLC0415 - loads numpy; a worker is started before that
 
     try:
-        unfinished = launchlog.read(Path(task.log)).unfinished
+        unfinished = launch_log.read(Path(task.log)).unfinished
     except StorageError:
         return None, ""
     for event in reversed(unfinished):

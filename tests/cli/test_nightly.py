@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from gpuregress import storage
 from gpuregress.cli import main
 from gpuregress.errors import Interrupted, StorageError
-from gpuregress.plan import cases
+from gpuregress.plan import case_planning
 from gpuregress.records import RunSummary
 from gpuregress.session import session
 from tests import workshop
@@ -126,14 +126,14 @@ def test_a_job_that_breaks_the_planning_costs_only_itself(
 ) -> None:
     accept_all(fake_shop)
     fake_shop.job(name="bad")
-    plan = cases.of_job
+    plan = case_planning.of_job
 
     def break_down(path: Path, *more: Any) -> Any:
         if path.stem == "bad":
             raise error
         return plan(path, *more)
 
-    monkeypatch.setattr(cases, "of_job", break_down)
+    monkeypatch.setattr(case_planning, "of_job", break_down)
     broken = night(fake_shop)
     assert broken.exit_code == 4
     said = str(error) if isinstance(error, StorageError) else "ZeroDivisionError: a bug"
@@ -359,7 +359,7 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, m
 def test_trouble_with_the_history_is_said_and_changes_no_verdict(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr("gpuregress.history.BUSY_S", 0.0)
+    monkeypatch.setattr("gpuregress.run_history.BUSY_S", 0.0)
     accept_all(fake_shop)
     path = fake_shop.root / "runs/history.sqlite"
     if what != "locked":

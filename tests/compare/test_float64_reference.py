@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress import conversion, dtypes
 from gpuregress.compare import float64_reference
-from gpuregress.compare.request import ComparisonRequest
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.records import Comparison, Outliers, Rule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.devices.cpu.ptx.opcodes import OPCODES
+from gpuregress.devices.cpu.ptx.opcode_table import OPCODES
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from tests.conformance.catalog import machine

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress import launchlog, toolchain
+from gpuregress import launch_log, toolchain
 from gpuregress.records import Source
 
 KERNELS = r"""// $Revision: 1.0 $
@@ -226,7 +226,7 @@ class Workbench:
         """Until the log says that this job's launch has begun."""
         for _ in range(600):
             logs = list((self.root / "runs").glob("2*/launch.log")) if (self.root / "runs").is_dir() else []
-            if any(event.case == job for log in logs for event in launchlog.read(log).unfinished):
+            if any(event.case == job for log in logs for event in launch_log.read(log).unfinished):
                 time.sleep(0.5)
                 return
             time.sleep(0.1)

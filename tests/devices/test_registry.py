@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.devices import registry
-from gpuregress.devices.cuda import host
+from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
 
 
@@ -22,12 +22,12 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 def test_all_cards_are_listed_behind_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "usable_gpus", lambda: 2)
+    monkeypatch.setattr(prerequisites, "usable_gpus", lambda: 2)
     assert registry.available() == ("cpu", "cuda:0", "cuda:1")
 
 
 def test_without_pycuda_the_message_says_what_to_install() -> None:
-    if host.usable_gpus():
+    if prerequisites.usable_gpus():
         pytest.skip("there is a GPU here")
     with pytest.raises(DeviceError, match=r"pip install|driver"):
         registry.open_device("cuda:0")

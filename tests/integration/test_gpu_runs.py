@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
 from gpuregress.records import Case, CaseSettings, RunSummary, TimingLoop
 from gpuregress.report import junit
 from gpuregress.session import device_slots, session
-from gpuregress.session.request import Machinery, RunRequest
-from gpuregress.workers.process import DeviceSlot
+from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.workers.worker_process import DeviceSlot
 from tests import fakes
 from tests.session.compilation.crews import in_process
 
@@ -80,8 +80,8 @@ def test_the_tools_findings_are_in_every_report(project: Project) -> None:
 def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> None:
     timed = fakes.case("double", name="fake/timed", settings=CaseSettings(timing=TimingLoop(1, 2)), repeat=2)
     summary = run(project, timed, fakes.case("double"), poison="twice")
-    log = launchlog.read(Path(summary.folder) / "launch.log")
-    begun = [event.number for event in log.events if isinstance(event, launchlog.LaunchBegin)]
+    log = launch_log.read(Path(summary.folder) / "launch.log")
+    begun = [event.number for event in log.events if isinstance(event, launch_log.LaunchBegin)]
     assert begun == list(range(1, 9))
     assert any("the median of 2 samples" in remark for remark in summary.remarks)
     assert any("out: 1 of 8 elements were never written: [7]" in remark for remark in summary.remarks)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from tests.waiting import wait_until
 from tests.workshop import JOB, KERNEL, Workshop
 
@@ -63,7 +63,7 @@ def test_killed_the_log_names_the_launch(shop: Workshop) -> None:
         run.kill()
         run.communicate(timeout=60)
     (path,) = logs(shop)
-    (begin,) = launchlog.read(path).unfinished
+    (begin,) = launch_log.read(path).unfinished
     assert begin.case == "slow/n=100"
     name, where = path.parent.name, f"launch {begin.number} on cpu, slow/n=100: slow<<<"
     assert f"{name} was cut short" in shop.call("log", "--blame").stdout

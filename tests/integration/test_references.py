@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Comparison
@@ -80,7 +80,7 @@ def test_a_trusted_kernel_is_a_gold_standard_and_the_report_says_which_of_the_tw
     assert [case["against"] for case in cases(shop)] == [["reference"]] * 2
     assert shop.call("accept", "doubled").exit_code == 0
     assert "as its baseline and its reference" in shop.call(*RUN).stdout
-    log = launchlog.read(shop.root / "runs/latest/launch.log")
+    log = launch_log.read(shop.root / "runs/latest/launch.log")
     # One launch of the kernel and one of the reference, which both buffers share; numbers that no two cases use.
     assert len({event.number for event in log.events}) == 4
     assert not log.unfinished

@@ -6,7 +6,7 @@ from gpuregress.errors import HarnessError, UsageError
 from gpuregress.operations import accept, calibrate
 from gpuregress.operations.calibrate import Calibration, Proposal
 from gpuregress.records import Case
-from gpuregress.session.request import Machinery
+from gpuregress.session.run_request import Machinery
 from tests import fakes
 from tests.session.bench import FAKE, Bench
 from tests.session.compilation.crews import in_process

@@ -6,7 +6,7 @@ from gpuregress import storage
 from gpuregress.errors import RunLocked
 from gpuregress.operations import nightly
 from gpuregress.records import Case, RunSummary
-from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 from tests import fakes
 from tests.session.bench import FAKE, Bench
 from tests.session.compilation.crews import in_process

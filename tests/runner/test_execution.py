@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.devices.base import DeviceModule
 from gpuregress.dump import writer
 from gpuregress.errors import KernelFault, UnsupportedError
@@ -59,12 +59,12 @@ def test_each_launch_is_logged_before_it_happens(tmp_path: Path) -> None:
 
     class Watching(fakes.FakeDevice):
         def launch(self, *arguments: Any) -> Any:
-            seen.append(len(launchlog.read(tmp_path / "launch.log").unfinished))
+            seen.append(len(launch_log.read(tmp_path / "launch.log").unfinished))
             return super().launch(*arguments)
 
     run(fakes.case("double", "double"), tmp_path, Watching())
     assert seen == [1, 1]
-    log = launchlog.read(tmp_path / "launch.log")
+    log = launch_log.read(tmp_path / "launch.log")
     assert [(type(event).__name__, event.number) for event in log.events] == [
         ("LaunchBegin", 7),
         ("LaunchEnd", 7),
@@ -92,8 +92,8 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert (outcome.fault.kind, outcome.fault.launch, outcome.fault.details) == ("out-of-bounds", 8, ("more",))
     assert outcome.fault.position == 1
     assert not outcome.dumps
-    log = launchlog.read(tmp_path / "launch.log")
-    assert isinstance(log.events[-1], launchlog.LaunchFault)
+    log = launch_log.read(tmp_path / "launch.log")
+    assert isinstance(log.events[-1], launch_log.LaunchFault)
     assert not log.unfinished
 
 
@@ -247,8 +247,8 @@ def test_the_clock_covers_the_launches_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("label", ["", "cuda:3"])
 def test_the_log_names_the_device_by_its_label(tmp_path: Path, label: str) -> None:
     run(fakes.case("double"), tmp_path, device_label=label)
-    event = launchlog.read(tmp_path / "launch.log").events[0]
-    assert isinstance(event, launchlog.LaunchBegin)
+    event = launch_log.read(tmp_path / "launch.log").events[0]
+    assert isinstance(event, launch_log.LaunchBegin)
     assert event.device == (label or "cpu")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.errors import DeviceError, KernelFault
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case
 from gpuregress.runner.launcher import Launcher, thread_count
 from tests import fakes
@@ -34,9 +34,9 @@ def test_launches_are_numbered_and_logged_before_they_begin(log: LaunchLog, tmp_
     with pytest.raises(KernelFault):
         done += [launch.kernel for launch, _ in runner.run(case.launches, fakes.program(), fakes.FakeModule(), memory)]
     assert (runner.current, runner.position) == (6, 1)
-    events = launchlog.read(tmp_path / "launch.log").events
-    assert [event.number for event in events if isinstance(event, launchlog.LaunchBegin)] == [5, 6]
-    assert not launchlog.read(tmp_path / "launch.log").unfinished
+    events = launch_log.read(tmp_path / "launch.log").events
+    assert [event.number for event in events if isinstance(event, launch_log.LaunchBegin)] == [5, 6]
+    assert not launch_log.read(tmp_path / "launch.log").unfinished
 
 
 def test_a_swap_exchanges_memory_after_its_launch(log: LaunchLog) -> None:

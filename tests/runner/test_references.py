@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 from gpuregress.records import ReferenceKernel
 from gpuregress.runner.dumps import DumpFolder
 from gpuregress.runner.launcher import Launcher

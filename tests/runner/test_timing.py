@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.records import (
     Case,
     CaseSettings,
@@ -29,7 +29,7 @@ def test_every_sample_is_kept_and_every_launch_logged(tmp_path: Path) -> None:
     assert timing.kernels_ms == {"double": (1.0,) * 5}
     assert (timing.median_ms, timing.clock) == (1.0, "wall time of the launches")
     assert len(outcome.launches) == 2
-    begun = [e.number for e in launchlog.read(tmp_path / "launch.log").events if isinstance(e, launchlog.LaunchBegin)]
+    begun = [e.number for e in launch_log.read(tmp_path / "launch.log").events if isinstance(e, launch_log.LaunchBegin)]
     assert begun == list(range(1, 17))
     assert case.launch_numbers == 16
 

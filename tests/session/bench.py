@@ -13,7 +13,7 @@ from gpuregress.project import Project
 from gpuregress.records import Case, Program, RunSummary, Source
 from gpuregress.session import session
 from gpuregress.session.events import Event
-from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 from tests import fakes
 from tests.session.compilation.crews import in_process
 

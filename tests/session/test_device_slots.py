@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.devices import registry
-from gpuregress.devices.cuda import host
+from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.session import device_slots
 
@@ -71,7 +71,9 @@ def test_a_device_of_no_such_name_is_a_usage_error(wanted: str) -> None:
 
 def test_cards_of_another_architecture_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "available", lambda: ("cpu", "cuda:0", "cuda:1", "cuda:2"))
-    monkeypatch.setattr(host, "architectures", lambda: {"cuda:0": "sm_90", "cuda:1": "sm_80", "cuda:2": "sm_90"})
+    monkeypatch.setattr(
+        prerequisites, "architectures", lambda: {"cuda:0": "sm_90", "cuda:1": "sm_80", "cuda:2": "sm_90"}
+    )
     choice = device_slots.select("cuda")
     assert [slot.label for slot in choice.slots] == ["cuda:0", "cuda:2"]
     assert (choice.arch, choice.why) == ("sm_90", "cuda:1 is left out: not sm_90 as cuda:0")

@@ -6,7 +6,7 @@ from gpuregress.devices.cuda import sanitizer
 from gpuregress.errors import DeviceError, UsageError
 from gpuregress.records import CaseSettings, ReferenceKernel, Source
 from gpuregress.session import overrides
-from gpuregress.session.request import RunRequest
+from gpuregress.session.run_request import RunRequest
 from tests import fakes
 from tests.session.selections import CPU, GPU
 

@@ -8,8 +8,8 @@ import pytest
 
 from gpuregress.interrupts import StopSignal
 from gpuregress.project import Project
-from gpuregress.session.request import Machinery, RunRequest
 from gpuregress.session.run_context import RunContext
+from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.workers.pool import WorkerPool
 from tests.session.selections import CPU
 

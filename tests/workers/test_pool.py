@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task
 from gpuregress.workers import watchdog
 from gpuregress.workers.pool import CaseStarted, WorkerPool
-from gpuregress.workers.process import DeviceSlot, Worker
+from gpuregress.workers.worker_process import DeviceSlot, Worker
 from tests import fakes
 from tests.waiting import is_running, wait_until
 
@@ -83,12 +83,12 @@ def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path:
     assert fault.position == 1
     assert "last words" in fault.details
     assert found["fake/double"].state == "done"
-    assert [event.number for event in launchlog.read(tmp_path / "launch.log").unfinished] == [101]
+    assert [event.number for event in launch_log.read(tmp_path / "launch.log").unfinished] == [101]
 
 
 def test_a_crash_is_blamed_on_the_last_open_launch_of_its_own_case(tmp_path: Path) -> None:
     """Other cases run at the same time, and an earlier worker may have left a launch of this one open."""
-    with contextlib.closing(launchlog.LaunchLog(tmp_path / "launch.log")) as log:
+    with contextlib.closing(launch_log.LaunchLog(tmp_path / "launch.log")) as log:
         for number, case in ((7, "fake/other"), (8, "fake/crash"), (9, "fake/other")):
             log.begin(number, "cpu", case, f"call{number}", 0)
     fault = outcomes(tmp_path, fakes.case("crash"))["fake/crash"].fault

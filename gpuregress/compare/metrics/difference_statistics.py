@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import ordinals, records
-from gpuregress.compare.request import ComparisonRequest
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats

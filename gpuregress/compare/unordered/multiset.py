@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import ordinals
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics import error_norms
 from gpuregress.compare.metrics.difference_statistics import (
     FIRST,
@@ -27,7 +28,6 @@ from gpuregress.compare.metrics.difference_statistics import (
     elements,
     outlier_problems,
 )
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.interval import interval

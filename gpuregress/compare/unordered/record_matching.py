@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpuregress.compare import row_hash
+from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics import error_norms
 from gpuregress.compare.metrics.difference_statistics import (
     FIRST,
@@ -18,7 +19,6 @@ from gpuregress.compare.metrics.difference_statistics import (
     outlier_problems,
     ranking_measure,
 )
-from gpuregress.compare.request import ComparisonRequest
 from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import bipartite_matching

@@ -9,10 +9,10 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.builder.frame import lay_out
-from gpuregress.devices.cpu.functions.inline import inlined
+from gpuregress.devices.cpu.functions.inlining import inlined
 from gpuregress.devices.cpu.ptx import parser
 from gpuregress.devices.cpu.ptx.modifiers import space_of
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,

@@ -20,14 +20,14 @@ from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.devices.cpu.runtime import engine, faults, layout
+from gpuregress.devices.cpu.runtime import faults, llvm_backend, machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.co_resident_blocks import CoResidentGrid
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, Schedule
+from gpuregress.devices.cpu.runtime.special_function_tables import table
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
-from gpuregress.devices.cpu.runtime.tables import table
 from gpuregress.devices.cpu.runtime.textures import Textures
 from gpuregress.devices.cpu.runtime.variables import allocate_variables
 from gpuregress.devices.limits import check_cooperative, check_launch, of_architecture
@@ -53,7 +53,7 @@ class CpuModule(base.DeviceModule):
     def __init__(self, program: Program, built: CompiledModule, space: AddressSpace) -> None:
         self.program = program
         self.module_facts = built.facts
-        self._loaded = engine.LoadedCode(built.code)
+        self._loaded = llvm_backend.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
         self._entries = {entry.mangled: entry for entry in program.entries.values()}
         self.variables = allocate_variables(built.facts, space)
@@ -137,7 +137,7 @@ class CpuDevice(base.Device):
         if self._info is None:
             model = f"virtual {SM_90.name} on {platform.machine()}"
             limits = of_architecture(SM_90)
-            self._info = DeviceInfo("cpu", model, SM_90.name, engine.description(), _host_memory(), limits)
+            self._info = DeviceInfo("cpu", model, SM_90.name, llvm_backend.description(), _host_memory(), limits)
         return self._info
 
     def vary(self, run: int) -> str:
@@ -243,7 +243,7 @@ class CpuDevice(base.Device):
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int
     ) -> Machine:
-        shared_bytes = module.module_facts.dynamic_start + shared + layout.SHARED_GAP
+        shared_bytes = module.module_facts.dynamic_start + shared + machine_layout.SHARED_GAP
         arena.prepare(launch.parameters, shared_bytes, facts, math.prod(launch.block))
         coordinates = {
             f"{name}_{axis}": count

@@ -10,7 +10,17 @@ from typing import Any, Self
 
 from gpuregress.devices import limits, parameters
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
-from gpuregress.devices.cuda import canary, card, cooperative, driver, faults, hold, nvml, output, redzone
+from gpuregress.devices.cuda import (
+    busy_kernel,
+    card_properties,
+    cooperative,
+    driver,
+    faults,
+    health_probe,
+    nvml,
+    output,
+    redzone,
+)
 from gpuregress.devices.cuda.memory import CudaMemory, Staging, ZoneReader
 from gpuregress.devices.cuda.module import CudaModule, load_module
 from gpuregress.devices.cuda.textures import CudaTexture
@@ -39,8 +49,8 @@ class CudaDevice(Device):
         self._zone_size = redzone.SIZE if zones else 0
         self.dead = False
         self._index = index
-        self._card = card.find(self._api, index)
-        self._info = card.describe(self._api, self._card, index)
+        self._card = card_properties.find(self._api, index)
+        self._info = card_properties.describe(self._api, self._card, index)
         self._context: Any = None
         self._modules: list[CudaModule] = []
         self._buffers: list[CudaMemory] = []
@@ -215,7 +225,7 @@ class CudaDevice(Device):
     def timed_exactly(self) -> Iterator[None]:
         """Inside, the host's part of a launch is not in its time: each is queued behind a kernel that is still busy."""
         with self.guard("preparing exact timing"):
-            self._hold = self._api.module_from_buffer(hold.PTX.encode() + b"\0").get_function(hold.KERNEL)
+            self._hold = self._api.module_from_buffer(busy_kernel.PTX.encode() + b"\0").get_function(busy_kernel.KERNEL)
         try:
             yield
         finally:
@@ -236,13 +246,13 @@ class CudaDevice(Device):
         """
         advice = "`nvidia-smi` tells whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
         with self.guard(f"{self._info.name} does not answer ({advice})"):
-            function = self._api.module_from_buffer(canary.PTX.encode() + b"\0").get_function(canary.KERNEL)
-        memory = self.allocate("canary", canary.THREADS * 4, itemsize=4)
+            function = self._api.module_from_buffer(health_probe.PTX.encode() + b"\0").get_function(health_probe.KERNEL)
+        memory = self.allocate("canary", health_probe.THREADS * 4, itemsize=4)
         with self.guard(f"{self._info.name} does not answer ({advice})"):
             packed = memory.address.to_bytes(8, "little")
             starter = _plain_starter(function)
-            self._run(lambda: starter((1, 1, 1), (canary.THREADS, 1, 1), packed, 0))
-        wrong = int((memory.read() != canary.expected()).sum())
+            self._run(lambda: starter((1, 1, 1), (health_probe.THREADS, 1, 1), packed, 0))
+        wrong = int((memory.read() != health_probe.expected()).sum())
         self.free_all()
         if wrong:
             raise DeviceError(f"{self._info.name} calculates wrong: {wrong} bytes of the canary kernel's; {advice}")
@@ -298,7 +308,7 @@ class CudaDevice(Device):
         assert self._events is not None
         start, end = self._events
         if self._hold is not None:
-            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), hold.ARGUMENTS, 0)
+            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), busy_kernel.ARGUMENTS, 0)
         start.record()
         start_kernel()
         end.record()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from gpuregress.devices.cuda import host
+from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError
 
 BUSY_S = 2.0
@@ -30,10 +30,10 @@ def api() -> Any:
 
         pycuda_driver.init()
     except (ImportError, OSError) as error:
-        raise DeviceError(host.explain_import(error)) from error
+        raise DeviceError(prerequisites.explain_import(error)) from error
     except Exception as error:
         # pycuda.driver.Error cannot be named before the import has worked.
-        raise DeviceError(host.explain_init(str(error))) from error
+        raise DeviceError(prerequisites.explain_init(str(error))) from error
     return pycuda_driver
 
 

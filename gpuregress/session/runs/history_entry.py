@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from gpuregress.errors import NothingToDo, StorageError
-from gpuregress.history import History, Kind, PastResult, PastRun
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
+from gpuregress.run_history import History, Kind, PastResult, PastRun
 
 FILE = "history.sqlite"
 KEPT = 1000

@@ -9,7 +9,7 @@ from gpuregress import __version__, toolchain
 from gpuregress.devices.cuda import nvml
 from gpuregress.records import Case, Program
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.workers.process import DeviceSlot
+from gpuregress.workers.worker_process import DeviceSlot
 
 _CARD_FACTS = ("name", "uuid", "driver", "temperature", "sm_clock", "memory_clock", "throttle")
 

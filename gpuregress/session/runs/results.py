@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuregress import launchlog, storage
+from gpuregress import launch_log, storage
 from gpuregress.errors import StorageError
 from gpuregress.judging.accepted import made_of
 from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
@@ -185,7 +185,7 @@ def summary_of(read: Journal) -> RunSummary:
 def _launches_in_flight(read: Journal) -> str:
     """The launches of the log that had not ended when a run was cut short, in words."""
     try:
-        begun = launchlog.read(read.path.parent / run_folders.LAUNCH_LOG).unfinished
+        begun = launch_log.read(read.path.parent / run_folders.LAUNCH_LOG).unfinished
     except StorageError:  # it had not written one
         return "before its first launch"
     judged = read.judged

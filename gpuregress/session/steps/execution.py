@@ -12,7 +12,7 @@ from gpuregress import verdict
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import GpuregressError, Interrupted, JobErrors
 from gpuregress.judging.accepted import AcceptedDumps
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Case, Outcome, Task, Verdict
 from gpuregress.session import measurement_remarks
 from gpuregress.session.compilation.builder import ProgramBuilder

@@ -10,8 +10,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from gpuregress.devices.cpu.isa.memory import stack
-from gpuregress.devices.cpu.ptx.opcodes import OPCODES
+from gpuregress.devices.cpu.isa.memory import dynamic_stack
+from gpuregress.devices.cpu.ptx.opcode_table import OPCODES
 from tests.conformance.catalog import computing, machine
 
 BEGIN, END = "<!-- checklist: begin -->", "<!-- checklist: end -->"
@@ -82,7 +82,7 @@ def lowered() -> set[str]:
 
 def states() -> dict[str, str]:
     """Every instruction → `done`, `by tolerance` or `not`."""
-    there = {*lowered(), *stack.OPCODES, "call"}
+    there = {*lowered(), *dynamic_stack.OPCODES, "call"}
     return {
         opcode: "by tolerance" if opcode in TOLERANCE else "done" if opcode in there else "not"
         for words in SECTIONS.values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gpuregress.devices.cuda import canary, hold
+from gpuregress.devices.cuda import busy_kernel, health_probe
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.records import Entry, Parameter, Program
@@ -36,7 +36,7 @@ def _refused(api: FakeApi, packed: bytes) -> None:
 
 
 def _canary(api: FakeApi, packed: bytes) -> None:
-    api.memcpy_htod(pointer(packed), canary.expected())
+    api.memcpy_htod(pointer(packed), health_probe.expected())
 
 
 def _speak(api: FakeApi, packed: bytes) -> None:
@@ -51,8 +51,8 @@ KERNELS = {
     "asserts": _assert,
     "refused": _refused,
     "speak": _speak,
-    canary.KERNEL: _canary,
-    hold.KERNEL: lambda _api, _packed: None,
+    health_probe.KERNEL: _canary,
+    busy_kernel.KERNEL: lambda _api, _packed: None,
 }
 
 

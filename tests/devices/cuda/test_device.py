@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cuda import canary, cooperative, hold, redzone
+from gpuregress.devices.cuda import busy_kernel, cooperative, health_probe, redzone
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, KernelFault
@@ -49,7 +49,7 @@ def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, 
 def test_exact_timing_queues_behind_a_busy_card(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
     with device.timed_exactly():
         launch(device, module, "fill")
-    assert api.queued == [hold.KERNEL, "event", "fill", "event"]
+    assert api.queued == [busy_kernel.KERNEL, "event", "fill", "event"]
     launch(device, module, "fill")
     assert api.queued[4:] == ["event", "fill", "event"]
     with device.timed_exactly(), pytest.raises(KernelFault):
@@ -147,9 +147,9 @@ def test_the_canary_checks_what_it_wrote(api: FakeApi, device: CudaDevice) -> No
     device.canary()
 
     def wrong(fake: FakeApi, packed: bytes) -> None:
-        fake.memcpy_htod(pointer(packed), canary.expected() ^ np.uint8(1))
+        fake.memcpy_htod(pointer(packed), health_probe.expected() ^ np.uint8(1))
 
-    api.kernels[canary.KERNEL] = wrong
+    api.kernels[health_probe.KERNEL] = wrong
     with pytest.raises(DeviceError, match="calculates wrong"):
         device.canary()
 

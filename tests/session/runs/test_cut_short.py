@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import BaselineError
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 from gpuregress.project import Project
 from gpuregress.records import Verdict
 from gpuregress.session.runs import cut_short, journal, run_folders

@@ -7,7 +7,7 @@ import pytest
 from gpuregress.devices.cuda import nvml
 from gpuregress.records import Program
 from gpuregress.session.runs import log_header
-from gpuregress.workers.process import DeviceSlot
+from gpuregress.workers.worker_process import DeviceSlot
 from tests import fakes
 from tests.session.selections import CPU, GPU
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from tests import fakes
 from tests.session.bench import Bench
 
@@ -21,7 +21,7 @@ def test_what_a_run_leaves_behind(bench: Bench) -> None:
     assert document["cases"][0]["buffers"][0]["dump"] == str(
         bench.project.runs / summary.run / "dumps/fake/double/out.1.4"
     )
-    log = launchlog.read(folder / "launch.log")
+    log = launch_log.read(folder / "launch.log")
     assert {"device", "compiler", "host", "gpuregress", "seed of fake", "seed of fake.x"} <= set(log.header)
     assert [event.number for event in log.events] == [1, 1, 2, 2]
     assert not log.unfinished

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpuregress.session import session
-from gpuregress.session.request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery, RunRequest
 from tests import fakes
 from tests.session.bench import FAKE, Bench
 from tests.session.compilation.crews import in_process

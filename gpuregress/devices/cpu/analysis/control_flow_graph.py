@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.liveness import Block, Liveness
-from gpuregress.devices.cpu.ptx.opcodes import Control, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label, Register, Statement, Symbol
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, natural_loop
-from gpuregress.devices.cpu.ptx.opcodes import Control, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 

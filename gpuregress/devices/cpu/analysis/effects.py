@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.devices.cpu.ptx.modifiers import is_ordered
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, ResultKind, Wait, info
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,

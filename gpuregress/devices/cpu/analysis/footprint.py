@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
 from gpuregress.devices.cpu.analysis.points_to import PointsTo
 from gpuregress.devices.cpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.devices.cpu.ptx.modifiers import is_ordered, lanes, space_of, type_of
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Statement, TextureAddress, elements
 from gpuregress.devices.cpu.ptx.types import size
 from gpuregress.devices.cpu.runtime.footprint_ir import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.value_graph import COORDINATES, parameter_byte
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add, sub
 
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 

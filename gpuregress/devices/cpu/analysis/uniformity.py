@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
 from gpuregress.devices.cpu.analysis.dominance import dominator_sets
-from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, ResultKind, Wait, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Statement, Symbol
-from gpuregress.devices.cpu.runtime.layout import SYSTEM_CALLS
+from gpuregress.devices.cpu.runtime.machine_layout import SYSTEM_CALLS
 
 _SAME_FOR_ALL = (
     "%ntid.",

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
 from gpuregress.devices.cpu.ptx.modifiers import type_of
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
 from gpuregress.devices.cpu.runtime.footprint_ir import (

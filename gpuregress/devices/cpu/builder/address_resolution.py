@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import I1, I64, POINTER
-from gpuregress.devices.cpu.runtime.layout import (
+from gpuregress.devices.cpu.runtime.machine_layout import (
     CLUSTER_SHIFT,
     FAULT_ACCESS,
     FAULT_FAR,

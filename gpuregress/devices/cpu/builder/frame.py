@@ -5,8 +5,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import entry_alloca
+from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I8
-from gpuregress.devices.cpu.builder.unit import byte_size
 from gpuregress.devices.cpu.ptx.tree import Function, Variable
 
 

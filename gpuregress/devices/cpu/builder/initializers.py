@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from gpuregress.devices.cpu.builder.unit import byte_size
+from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.ptx.tree import Float, Initializer, Integer, MaskedSymbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size
 from gpuregress.devices.cpu.runtime.program import Relocation, VariableFacts

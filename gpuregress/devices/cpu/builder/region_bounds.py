@@ -8,10 +8,10 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.address_resolution import field, region_row
 from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
-from gpuregress.devices.cpu.builder.unit import Unit, byte_size
 from gpuregress.devices.cpu.ptx.tree import Variable
-from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, SHARED_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, SHARED_WINDOW
 
 
 @dataclass(frozen=True, slots=True)

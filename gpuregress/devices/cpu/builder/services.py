@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.emit import Emit
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.threads import Thread
-from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Function, Instruction, Register
 
 

@@ -7,7 +7,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.ptx.tree import Symbol
-from gpuregress.devices.cpu.runtime.layout import PARAM_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import PARAM_WINDOW
 from gpuregress.errors import UnsupportedError
 
 

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import at, element
 from gpuregress.devices.cpu.builder.types import I8, I32, I64, width
-from gpuregress.devices.cpu.runtime.layout import ROW
+from gpuregress.devices.cpu.runtime.machine_layout import ROW
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 
 YIELD, BARRIER, ARRIVE, WARP, CONVERGE, CLUSTER = range(6)

@@ -18,17 +18,17 @@ from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.floating_point_environment import wrap
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.builder.unit import Unit, byte_size
 from gpuregress.devices.cpu.functions.kernel_body import Body
-from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
+from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction
-from gpuregress.devices.cpu.runtime.layout import LOCAL_START, SHARED_START, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
-from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep
 from gpuregress.devices.cpu.schedule.passes import Passes
+from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.records import SM_90, Dim3
 
 LOCKSTEP = True

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.devices.cpu.runtime.program import CLASSES, CompiledModule, ModuleFacts, Schedule
 from gpuregress.devices.cpu.runtime.record_codec import decode, encode
 from gpuregress.errors import StorageError
@@ -27,7 +27,7 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
         StorageError: others may write the cache.
     """
     schedule = schedule or Schedule()
-    key = cache.digest([text, "\n".join(kernels), engine.fingerprint(), _own_digest(), repr(schedule)])
+    key = cache.digest([text, "\n".join(kernels), llvm_backend.fingerprint(), _own_digest(), repr(schedule)])
     cached = _load(key)
     if cached is not None:
         return cached

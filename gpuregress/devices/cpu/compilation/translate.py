@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
-from gpuregress.devices.cpu.builder.unit import Unit, byte_size
+from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
 from gpuregress.devices.cpu.compilation.assembler_checks import check
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
-from gpuregress.devices.cpu.functions.inline import inlined
-from gpuregress.devices.cpu.isa.memory.stack import with_stack
-from gpuregress.devices.cpu.isa.memory.variadic import with_addresses
+from gpuregress.devices.cpu.functions.inlining import inlined
+from gpuregress.devices.cpu.isa.memory.dynamic_stack import with_stack
+from gpuregress.devices.cpu.isa.memory.variadic_arguments import with_addresses
 from gpuregress.devices.cpu.isa.warp.aligned_barriers import with_warp_barriers
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Module
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.devices.cpu.runtime.program import CompiledModule, KernelFacts, ModuleFacts, Schedule, SharedVariable
 from gpuregress.errors import DeviceError, UnsupportedError
 
@@ -95,7 +95,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         unit.dynamic_start,
         refused,
     )
-    return CompiledModule(engine.compile_object(str(unit.module)), module_facts)
+    return CompiledModule(llvm_backend.compile_object(str(unit.module)), module_facts)
 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:

@@ -12,12 +12,12 @@ from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i32, i64, open_function
 from gpuregress.devices.cpu.builder.threads import THREAD_FIELDS, CalledThread
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I64
-from gpuregress.devices.cpu.builder.unit import Unit
-from gpuregress.devices.cpu.functions.function import FunctionEmitter
+from gpuregress.devices.cpu.functions.function_lowering import FunctionEmitter
 from gpuregress.devices.cpu.isa.control.calls import EXITED, FAULTED, MOST_CALLS, RETURNED
 from gpuregress.devices.cpu.ptx.tree import Function, Label
-from gpuregress.devices.cpu.runtime.layout import FAULT_STACK, LOCAL_START
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_STACK, LOCAL_START
 from gpuregress.errors import UnsupportedError
 
 

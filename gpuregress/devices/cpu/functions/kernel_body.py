@@ -10,11 +10,11 @@ from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
 from gpuregress.devices.cpu.builder.thread_context import Slots
 from gpuregress.devices.cpu.builder.threads import COORDINATES, THREAD_TYPE, LoopThread
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
-from gpuregress.devices.cpu.builder.unit import Unit
-from gpuregress.devices.cpu.functions.function import FunctionEmitter
+from gpuregress.devices.cpu.functions.function_lowering import FunctionEmitter
 from gpuregress.devices.cpu.ptx.tree import Call, Function
-from gpuregress.devices.cpu.runtime.layout import LOCAL_START, local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_START, local_stride
 
 STACK_BYTES = 64 * 1024
 """Local memory for the device functions that a kernel calls."""

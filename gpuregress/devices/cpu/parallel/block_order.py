@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.errors import UsageError
 
 VARIABLE = "GPUREGRESS_CPU_BLOCK_ORDER"

@@ -19,7 +19,7 @@ from gpuregress.devices.cpu.parallel.constraints import ConstraintSystem
 from gpuregress.devices.cpu.parallel.footprint_evaluation import Instance, LaunchValues, instances
 from gpuregress.devices.cpu.parallel.launch import Box, KernelLaunch, Range
 from gpuregress.devices.cpu.runtime.footprint_ir import Conditions, Footprint, Read, SurfaceWrite, TextureRead, Write
-from gpuregress.devices.cpu.runtime.layout import region_of
+from gpuregress.devices.cpu.runtime.machine_layout import region_of
 from gpuregress.devices.cpu.runtime.textures import TextureObject
 
 

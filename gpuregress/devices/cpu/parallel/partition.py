@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
 from gpuregress.devices.cpu.parallel.launch import KernelLaunch, Range
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.records import Dim3
 
 MIN_THREADS = 1 << 14

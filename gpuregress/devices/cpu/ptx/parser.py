@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpuregress.devices.cpu.ptx import declarations
-from gpuregress.devices.cpu.ptx.body import BodyParser
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.lexer import PtxError, tokens
 from gpuregress.devices.cpu.ptx.source_locations import Locations
+from gpuregress.devices.cpu.ptx.statement_parser import BodyParser
 from gpuregress.devices.cpu.ptx.tree import Function, Module, Variable
 
 

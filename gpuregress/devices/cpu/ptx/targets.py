@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from gpuregress.devices.cpu.ptx.opcodes import info
+from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
 _FORMS = {

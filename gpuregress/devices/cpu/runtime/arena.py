@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.runtime.layout import local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.runtime.thread_context import ROWS
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.arena import Arena
 from gpuregress.devices.cpu.runtime.faults import ClusterBlock
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.runtime.thread_context import DONE, ROWS
@@ -170,7 +170,7 @@ class CoResidentGrid:
                     return status
         if cluster.done or cluster.open_barrier(self._threads):
             return 0
-        self._machine.fault_kind = layout.FAULT_STUCK
+        self._machine.fault_kind = machine_layout.FAULT_STUCK
         return 1
 
     def _run_block(self, cluster: Cluster, rank: int, call: Callable[[], int]) -> int:
@@ -182,9 +182,9 @@ class CoResidentGrid:
             block.done = True
             cluster.shared[rank] = 0
             self._free.append(self.arena)
-        elif status == layout.HELD:
+        elif status == machine_layout.HELD:
             block.at_barrier = True
-        return 0 if status in (layout.SUSPENDED, layout.HELD) else status
+        return 0 if status in (machine_layout.SUSPENDED, machine_layout.HELD) else status
 
     def _enter(self, cluster: Cluster, rank: int) -> None:
         machine, block = self._machine, cluster.blocks[rank]
@@ -197,7 +197,7 @@ class CoResidentGrid:
         cluster.shared[rank] = arena.shared.ctypes.data
         machine.shared, machine.local = arena.shared.ctypes.data, arena.local.ctypes.data
         machine.context = arena.context.ctypes.data
-        machine.cluster_rank, machine.shared_base = rank, rank << layout.CLUSTER_SHIFT
+        machine.cluster_rank, machine.shared_base = rank, rank << machine_layout.CLUSTER_SHIFT
         machine.cluster_shared, machine.cluster_count = cluster.shared.ctypes.data, len(cluster.blocks)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuregress.devices.cpu.runtime import layout
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime import machine_layout
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, Region, offset_in
 from gpuregress.devices.cpu.runtime.program import KernelFacts, ModuleFacts, Site
 from gpuregress.devices.cpu.runtime.textures import Textures
@@ -71,24 +71,24 @@ class FaultContext:
 def explain(machine: Machine, scene: FaultContext) -> KernelFault:
     """Return the fault that the machine record holds."""
     kind = machine.fault_kind
-    if kind == layout.FAULT_DEADLOCK:
+    if kind == machine_layout.FAULT_DEADLOCK:
         return _deadlock(machine, scene)
-    if kind == layout.FAULT_STUCK:
+    if kind == machine_layout.FAULT_STUCK:
         return _stuck(scene)
     site = scene.module.sites[machine.fault_site]
-    if kind in (layout.FAULT_ACCESS, layout.FAULT_FAR):
+    if kind in (machine_layout.FAULT_ACCESS, machine_layout.FAULT_FAR):
         return _access(machine, scene, site)
-    if kind == layout.FAULT_TEXTURE:
+    if kind == machine_layout.FAULT_TEXTURE:
         return _no_texture(machine, scene, site)
-    if kind == layout.FAULT_SURFACE:
+    if kind == machine_layout.FAULT_SURFACE:
         return _surface(machine, scene, site)
     words = {
-        layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
-        layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
-        layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
-        layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
-        layout.FAULT_BARRIER: ("illegal-instruction", f"{site.mnemonic}: {_NO_BARRIER}"),
-        layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
+        machine_layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
+        machine_layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
+        machine_layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
+        machine_layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
+        machine_layout.FAULT_BARRIER: ("illegal-instruction", f"{site.mnemonic}: {_NO_BARRIER}"),
+        machine_layout.FAULT_CLUSTER: ("illegal-instruction", _out_of_turn(site)),
     }
     name, text = words[kind]
     return KernelFault(name, f"{text}, {thread_of(machine)}, {site.where}")
@@ -134,7 +134,7 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
         kind, why = absent
         return KernelFault(kind, f"{what} at {_element(target)} of block rank {target.rank}{why}, {tail}")
     inside = 0 <= target.offset <= target.size - site.size
-    far = machine.fault_kind == layout.FAULT_FAR and target.rank != machine.cluster_rank
+    far = machine.fault_kind == machine_layout.FAULT_FAR and target.rank != machine.cluster_rank
     kind = "misaligned" if inside and not far else "out-of-bounds"
     count = target.size // target.itemsize
     whose = "" if target.rank in (None, machine.cluster_rank) else f" of block rank {target.rank}"
@@ -173,13 +173,13 @@ def _element(target: _Target) -> str:
 
 def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
     window = _window(address)
-    if window == layout.SHARED_WINDOW or site.space == "shared":
-        return _shared(scene, site, address - layout.SHARED_WINDOW)
-    if window == layout.LOCAL_WINDOW or site.space == "local":
-        offset = address - layout.LOCAL_WINDOW - layout.LOCAL_START
+    if window == machine_layout.SHARED_WINDOW or site.space == "shared":
+        return _shared(scene, site, address - machine_layout.SHARED_WINDOW)
+    if window == machine_layout.LOCAL_WINDOW or site.space == "local":
+        offset = address - machine_layout.LOCAL_WINDOW - machine_layout.LOCAL_START
         return _Target("local memory", scene.kernel.local_bytes, 1, offset)
-    if window == layout.PARAM_WINDOW:
-        return _Target("the parameters", len(scene.parameters), 1, address - layout.PARAM_WINDOW)
+    if window == machine_layout.PARAM_WINDOW:
+        return _Target("the parameters", len(scene.parameters), 1, address - machine_layout.PARAM_WINDOW)
     region = scene.space.find(address) or _guessed(scene, site, address)
     return (
         None
@@ -189,12 +189,16 @@ def _target(scene: FaultContext, site: Site, address: int) -> _Target | None:
 
 
 def _window(address: int) -> int:
-    return address >> layout.REGION_SHIFT << layout.REGION_SHIFT
+    return address >> machine_layout.REGION_SHIFT << machine_layout.REGION_SHIFT
 
 
 def _beyond_its_space(scene: FaultContext, site: Site, address: int) -> str:
     """Description of an address outside the state space that the access names; "" where it is inside."""
-    windows = {layout.SHARED_WINDOW: "shared", layout.LOCAL_WINDOW: "local", layout.PARAM_WINDOW: "parameter"}
+    windows = {
+        machine_layout.SHARED_WINDOW: "shared",
+        machine_layout.LOCAL_WINDOW: "local",
+        machine_layout.PARAM_WINDOW: "parameter",
+    }
     there = windows.get(_window(address), "") if site.space in ("global", "const") else ""
     for window, space in windows.items():
         if space == site.space and (region := scene.space.find(address - window)):
@@ -207,7 +211,7 @@ def _guessed(scene: FaultContext, site: Site, address: int) -> Region | None:
     """The buffer that the pointer came from, where the address itself does not tell: an index of many terabytes."""
     if isinstance(site.buffer, str):
         return scene.space.named(site.buffer)
-    if site.buffer is None or address < 1 << layout.REGION_SHIFT:
+    if site.buffer is None or address < 1 << machine_layout.REGION_SHIFT:
         return None
     pointer = int.from_bytes(scene.parameters[site.buffer : site.buffer + 8], "little")
     return scene.space.find(pointer)
@@ -230,9 +234,9 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
 
 def _in_cluster(offset: int) -> tuple[int, int]:
     """The rank and the offset in that block's memory; an address a little before it belongs to it, too."""
-    step = 1 << layout.CLUSTER_SHIFT
+    step = 1 << machine_layout.CLUSTER_SHIFT
     rank, inside = divmod(offset + step // 2, step)
-    return rank % layout.MOST_RANKS, inside - step // 2
+    return rank % machine_layout.MOST_RANKS, inside - step // 2
 
 
 def _distance(offset: int, start: int, size: int) -> int:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.cpu.runtime.layout import FIRST_REGION, MAX_REGIONS, REGION_SHIFT, region_address, region_of
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    FIRST_REGION,
+    MAX_REGIONS,
+    REGION_SHIFT,
+    region_address,
+    region_of,
+)
 from gpuregress.errors import DeviceError
 
 Bytes = npt.NDArray[np.uint8]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-from gpuregress.devices.cpu.runtime import layout
-from gpuregress.devices.cpu.runtime.layout import FAULT_HOST, LOCAL_WINDOW, SYSTEM_CALLS, Machine
+from gpuregress.devices.cpu.runtime import machine_layout
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_HOST, LOCAL_WINDOW, SYSTEM_CALLS, Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
 from gpuregress.devices.cpu.runtime.printf import render
 from gpuregress.errors import KernelFault
@@ -36,7 +36,7 @@ class Syscalls:
         self._functions |= {"malloc": self._malloc, "free": self._free}
         # `new` of an over-aligned type; every region starts at an address of a larger alignment.
         self._functions |= {"__cuda_syscall_aligned_malloc": self._malloc}
-        self.callback = layout.SYSCALL(self._call)
+        self.callback = machine_layout.SYSCALL(self._call)
 
     @property
     def output(self) -> str:
@@ -93,7 +93,7 @@ class Syscalls:
     # --- device memory, by generic address ----------------------------------------------------------------------------
 
     def _read(self, address: int, size: int) -> bytes:
-        offset = address - LOCAL_WINDOW - layout.LOCAL_START
+        offset = address - LOCAL_WINDOW - machine_layout.LOCAL_START
         if 0 <= offset <= self._local_bytes - size:
             return ctypes.string_at(self._local + address - LOCAL_WINDOW, size)
         region = self._space.find(address)

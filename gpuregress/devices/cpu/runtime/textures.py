@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuregress.devices.cpu.runtime.layout import TEXTURE_WINDOW, TEXTURE_WORDS
+from gpuregress.devices.cpu.runtime.machine_layout import TEXTURE_WINDOW, TEXTURE_WORDS
 from gpuregress.devices.cpu.runtime.memory import Region
 from gpuregress.devices.textures import FORMATS, TextureDescription
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.devices.cpu.runtime.layout import BARRIERS, MAX_THREADS, ROW
+from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, MAX_THREADS, ROW
 
 DONE = 1 << 30
 """The state of a thread that has exited. A state >= 0 is the number of a wait to resume, one below 0 its complement."""

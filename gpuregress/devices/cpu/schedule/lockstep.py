@@ -19,9 +19,9 @@ from gpuregress.devices.cpu.builder.thread_context import BARRIER, PLAIN_BARRIER
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64, POINTER
 from gpuregress.devices.cpu.functions.kernel_body import Body
-from gpuregress.devices.cpu.ptx.opcodes import Exchange, info
+from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
 from gpuregress.devices.cpu.ptx.tree import Instruction
-from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
+from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
 from gpuregress.devices.cpu.schedule.vectorised_rows import ProvenRow, plan
 
 

@@ -16,10 +16,10 @@ from gpuregress.devices.cpu.builder.thread_context import LAYOUT, PLAIN_BARRIER,
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I8, I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
-from gpuregress.devices.cpu.runtime.layout import FAULT_DEADLOCK, HELD, SUSPENDED
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_DEADLOCK, HELD, SUSPENDED
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, DONE, FIXED_BYTES
-from gpuregress.devices.cpu.schedule.block_schedule import BlockSchedule
-from gpuregress.devices.cpu.schedule.scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
+from gpuregress.devices.cpu.schedule.schedule_base import BlockSchedule
+from gpuregress.devices.cpu.schedule.thread_scheduler import ALL_DONE, BEHIND_CLUSTER, DEADLOCK, GO_ON, build_scheduler
 
 
 class Passes(BlockSchedule):

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import single_definitions
 from gpuregress.devices.cpu.builder.services import Services
-from gpuregress.devices.cpu.isa.opcodes import lowering
-from gpuregress.devices.cpu.ptx.opcodes import MemoryEffect, info
+from gpuregress.devices.cpu.isa.lowering_table import lowering
+from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
 
 _VARYING = ("%tid.", "%laneid", "%lanemask")

@@ -20,7 +20,7 @@ from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.isa.memory.load_store import address_value, guessed_region
 from gpuregress.devices.cpu.ptx.modifiers import SPACES, lanes, space_of, type_of
-from gpuregress.devices.cpu.ptx.opcodes import Control, MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, is_signed, size
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer

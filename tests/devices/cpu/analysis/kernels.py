@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
-from gpuregress.devices.cpu.functions.inline import inlined
+from gpuregress.devices.cpu.functions.inlining import inlined
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Statement
 

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import open_function
 from gpuregress.devices.cpu.builder.types import I64
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 
 
 def call(build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value], *arguments: int) -> int:
@@ -18,7 +18,7 @@ def call(build: Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value], *argum
     function = ir.Function(module, ir.FunctionType(I64, [I64] * len(arguments)), "f")
     b = open_function(function)
     b.ret(build(b, tuple(function.args)))
-    code = engine.LoadedCode(engine.compile_object(str(module)))
+    code = llvm_backend.LoadedCode(llvm_backend.compile_object(str(module)))
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(arguments))
     try:
         return int(kind(code.address("f"))(*arguments))

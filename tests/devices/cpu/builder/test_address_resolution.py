@@ -6,7 +6,13 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.address_resolution import in_space, region_row
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I64, POINTER
-from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, TABLE_SHIFT, region_address
+from gpuregress.devices.cpu.runtime.machine_layout import (
+    LOCAL_WINDOW,
+    PARAM_WINDOW,
+    SHARED_WINDOW,
+    TABLE_SHIFT,
+    region_address,
+)
 from tests.devices.cpu.builder.functions import call
 
 ADDRESSES = {

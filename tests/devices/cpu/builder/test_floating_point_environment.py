@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 from tests.devices.cpu.running import Running
 
 SETTINGS = """
@@ -24,7 +24,7 @@ def test_a_launch_brings_its_own_floating_point_settings_and_puts_the_old_ones_b
     source = 'extern "C" __global__ void k(float* y, float a, float b) { y[0] = a * 0.5f; y[1] = b + 1.0f; }'
     program = Running(tmp_path, source)
     y = program.put("y", np.zeros(2, np.float32))
-    settings = engine.LoadedCode(engine.compile_object(SETTINGS))
+    settings = llvm_backend.LoadedCode(llvm_backend.compile_object(SETTINGS))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     load, store = kind(settings.address("load")), kind(settings.address("store"))
     before, odd, after = (ctypes.c_uint32() for _ in range(3))

@@ -4,10 +4,10 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds, local_region
 from gpuregress.devices.cpu.builder.structured import i64, open_function
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
-from gpuregress.devices.cpu.builder.unit import Unit
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW
 
 PTX = """.version 8.0
 .target sm_90

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress.devices.cpu.runtime.layout import (
+from gpuregress.devices.cpu.runtime.machine_layout import (
     FUNCTION_STEP,
     FUNCTION_WINDOW,
     LOCAL_START,

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, Slots
 from gpuregress.devices.cpu.builder.types import F64, I1, I32, I64
-from gpuregress.devices.cpu.runtime.layout import ROW
+from gpuregress.devices.cpu.runtime.machine_layout import ROW
 from gpuregress.devices.cpu.runtime.thread_context import CLUSTER_BYTES, FIXED_BYTES, ROWS
 
 

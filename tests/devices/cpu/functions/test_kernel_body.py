@@ -5,7 +5,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.builder.threads import COORDINATES
-from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.functions.kernel_body import STACK_BYTES, Body
 from gpuregress.devices.cpu.ptx.parser import parse
 

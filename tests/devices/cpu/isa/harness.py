@@ -18,7 +18,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from gpuregress.devices.cpu.builder.types import F32, F64, I1, I8, I32, I64
-from gpuregress.devices.cpu.isa.opcodes import lowering
+from gpuregress.devices.cpu.isa.lowering_table import lowering
 from gpuregress.devices.cpu.ptx.tree import (
     Float,
     Instruction,
@@ -32,8 +32,8 @@ from gpuregress.devices.cpu.ptx.tree import (
     Sink,
 )
 from gpuregress.devices.cpu.ptx.types import BITS, is_signed
-from gpuregress.devices.cpu.runtime import engine
-from gpuregress.devices.cpu.runtime.tables import table
+from gpuregress.devices.cpu.runtime import llvm_backend
+from gpuregress.devices.cpu.runtime.special_function_tables import table
 from gpuregress.toolchain import cache as object_cache
 
 Array = npt.NDArray[Any]
@@ -171,7 +171,7 @@ class ArrayEmit:
 
 def _object(text: str, *, vectorize: bool) -> bytes:
     """Compile LLVM IR to object code, or find it in the cache, which the session's processes share."""
-    key = object_cache.digest([text, engine.fingerprint(), f"vectorize={vectorize}"])
+    key = object_cache.digest([text, llvm_backend.fingerprint(), f"vectorize={vectorize}"])
     if object_cache.load(key) is None:
         object_cache.store(key, {}, {".o": _compile(text, vectorize=vectorize)})
     return object_cache.file_path(key, ".o").read_bytes()
@@ -210,7 +210,7 @@ class Lanes:
         for name, (text, inputs, outputs) in programs.items():
             _function(module, name, text, inputs, outputs)
         self.text = str(module)
-        self._code = engine.LoadedCode(_object(self.text, vectorize=vectorize))
+        self._code = llvm_backend.LoadedCode(_object(self.text, vectorize=vectorize))
 
     def run(self, name: str, *arrays: Array) -> list[Array]:
         """Applies a program to arrays of bits (unsigned), one an input; gives one array an output."""

@@ -16,7 +16,7 @@ import pytest
 from gpuregress import plan, project, toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores, partition
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.records import Case, Task
 from gpuregress.runner import run_case
 

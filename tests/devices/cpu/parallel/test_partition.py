@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpuregress.devices.cpu.parallel import cores, partition
 from gpuregress.devices.cpu.parallel.launch import AddressMap, KernelLaunch
-from gpuregress.devices.cpu.runtime.layout import Machine
+from gpuregress.devices.cpu.runtime.machine_layout import Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.program import StoredFootprint
 from gpuregress.devices.cpu.runtime.textures import Textures

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gpuregress.devices.cpu.runtime.arena import WARP, Arena
-from gpuregress.devices.cpu.runtime.layout import local_stride
+from gpuregress.devices.cpu.runtime.machine_layout import local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts
 from gpuregress.devices.cpu.runtime.thread_context import FIXED_BYTES, ROWS
 

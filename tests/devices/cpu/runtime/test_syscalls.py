@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuregress.devices.cpu.runtime import syscalls
-from gpuregress.devices.cpu.runtime.layout import FAULT_HOST, SYSTEM_CALLS, Machine
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_HOST, SYSTEM_CALLS, Machine
 from gpuregress.devices.cpu.runtime.memory import AddressSpace
 from gpuregress.devices.cpu.runtime.syscalls import Syscalls
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpuregress.devices.cpu.runtime.layout import BARRIERS, MAX_THREADS, ROW
+from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, MAX_THREADS, ROW
 from gpuregress.devices.cpu.runtime.thread_context import AREA, CLUSTER_BYTES, FIXED_BYTES, ROWS
 
 

@@ -17,7 +17,7 @@ from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.compilation import kernel, translate
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.errors import KernelFault
 from gpuregress.records import Dim3
 from tests.devices.cpu.running import Running, ptx_of
@@ -39,7 +39,7 @@ def _built(*, lockstep: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "LOCKSTEP", lockstep)
         patch.setattr(device, "compiled", translate.compile_module)
-        patch.setattr(engine, "OPTIMISATION", 2 if lockstep else 0)
+        patch.setattr(llvm_backend, "OPTIMISATION", 2 if lockstep else 0)
         yield
 
 

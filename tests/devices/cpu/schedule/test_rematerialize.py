@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu import device
 from gpuregress.devices.cpu.compilation import translate
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.ptx.parser import parse
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.devices.cpu.runtime.program import Schedule
 from gpuregress.devices.cpu.schedule import lockstep, vectorised_rows
 from gpuregress.errors import KernelFault
@@ -46,7 +46,7 @@ def _outcome(
         schedule = Schedule(proven_rows=proven)
         patch.setattr(device, "compiled", lambda text, kernels, _: translate.compile_module(text, kernels, schedule))
         if not proven:
-            patch.setattr(engine, "OPTIMISATION", 0)
+            patch.setattr(llvm_backend, "OPTIMISATION", 0)
         running = Running(Path(folder), text)
         data = running.put("data", np.random.default_rng(3).integers(-99, 99, 2 * SIZE).astype(np.int32))
         second = (data.address + 4 * shift).to_bytes(8, "little")  # x begins inside y's buffer: they overlap

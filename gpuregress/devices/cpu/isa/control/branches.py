@@ -11,7 +11,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Symbol
-from gpuregress.devices.cpu.runtime.layout import FAULT_BRANCH, FAULT_TRAP
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_BRANCH, FAULT_TRAP
 
 
 def _bra(emitter: Services, instruction: Instruction) -> None:

@@ -11,10 +11,10 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.devices.cpu.builder.types import I32, I64, POINTER
-from gpuregress.devices.cpu.builder.unit import Unit, byte_size, where
 from gpuregress.devices.cpu.ptx.tree import Call, Operand, Symbol, Variable
-from gpuregress.devices.cpu.runtime.layout import FAULT_CALL, SYSTEM_CALLS
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_CALL, SYSTEM_CALLS
 from gpuregress.errors import UnsupportedError
 
 RETURNED, EXITED, FAULTED = range(3)

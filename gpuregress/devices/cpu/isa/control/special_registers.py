@@ -11,12 +11,12 @@ from gpuregress.devices.cpu.builder.address_resolution import WINDOWS, field, in
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension, lane, linear_thread
+from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I32, convert, llvm_type, width
-from gpuregress.devices.cpu.builder.unit import byte_size
 from gpuregress.devices.cpu.isa.warp import clusters
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Vector
-from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.records import SM_90
 
 _COORDINATES = {f"%{name}.{axis}": f"{name}_{axis}" for name in ("tid", "ctaid") for axis in "xyz"}
@@ -131,7 +131,9 @@ def _unpack(emitter: Services, target: Vector, source: object, type_name: str) -
 def _cvta(emitter: Services, instruction: Instruction) -> None:
     target, source = instruction.operands
     words, type_name = instruction.modifiers[:-1], instruction.modifiers[-1]
-    window = {"shared": layout.SHARED_WINDOW, "local": layout.LOCAL_WINDOW}.get(words[-1].partition("::")[0], 0)
+    window = {"shared": machine_layout.SHARED_WINDOW, "local": machine_layout.LOCAL_WINDOW}.get(
+        words[-1].partition("::")[0], 0
+    )
     value = convert(emitter.builder, emitter.read(source, type_name), ir.IntType(64))
     change = emitter.builder.sub if "to" in words else emitter.builder.add
     emitter.write(target, change(value, i64(window)) if window else value, type_name)

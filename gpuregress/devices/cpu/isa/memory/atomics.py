@@ -15,14 +15,14 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import llvm_type
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import canonical, flush, is_nan, propagate
+from gpuregress.devices.cpu.isa.lowering_table import lowering
 from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
-from gpuregress.devices.cpu.isa.opcodes import lowering
 from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
 from gpuregress.devices.cpu.ptx.types import HALVES, is_signed, size
-from gpuregress.devices.cpu.runtime.layout import REGION_SHIFT, SHARED_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
 
 _PAIRS = ("f16x2", "bf16x2")
 _OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")

@@ -16,13 +16,13 @@ from gpuregress.devices.cpu.analysis.pointer_provenance import Provenance
 from gpuregress.devices.cpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, i64
+from gpuregress.devices.cpu.builder.translation_unit import byte_size
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER, convert, llvm_type, width
-from gpuregress.devices.cpu.builder.unit import byte_size
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.devices.cpu.ptx.types import size
-from gpuregress.devices.cpu.runtime.layout import LOCAL_WINDOW, SHARED_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_WINDOW, SHARED_WINDOW
 
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 _LIKELY, _UNLIKELY = 4000, 1

@@ -29,7 +29,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     elements,
 )
 from gpuregress.devices.cpu.ptx.types import is_type, size
-from gpuregress.devices.cpu.runtime.layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_SURFACE, FAULT_TEXTURE, TEXTURE_SHIFT, TEXTURE_WINDOW
 from gpuregress.devices.cpu.runtime.textures import SURFACE_KEY, key
 
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2}

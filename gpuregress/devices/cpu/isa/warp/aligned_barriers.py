@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuregress.devices.cpu.ptx.opcodes import info
+from gpuregress.devices.cpu.ptx.opcode_table import info
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, Module, Statement
 
 _ALL_LANES = Integer(0xFFFF_FFFF)

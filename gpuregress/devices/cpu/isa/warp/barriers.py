@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.builder.types import I64
 from gpuregress.devices.cpu.isa.warp import clusters
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand
-from gpuregress.devices.cpu.runtime.layout import BARRIERS, FAULT_BARRIER
+from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS, FAULT_BARRIER
 from gpuregress.records import SM_90
 
 WARP_BARRIER = 1

@@ -15,9 +15,9 @@ from gpuregress.devices.cpu.builder.thread_context import CLUSTER
 from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32
 from gpuregress.devices.cpu.ptx.tree import Instruction
-from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime import machine_layout
 
-_RANK_BITS = layout.MOST_RANKS - 1
+_RANK_BITS = machine_layout.MOST_RANKS - 1
 REGISTERS = frozenset((
     "%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank",
     *(f"%{name}.{axis}" for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid") for axis in "xyzw"),
@@ -77,7 +77,7 @@ def own_rank(emitter: Services) -> ir.Value:
 
 def rank_of(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
     """The rank of the block whose shared memory holds an address, in the address's type."""
-    number = b.lshr(address, ir.Constant(address.type, layout.CLUSTER_SHIFT))
+    number = b.lshr(address, ir.Constant(address.type, machine_layout.CLUSTER_SHIFT))
     return b.and_(number, ir.Constant(address.type, _RANK_BITS))
 
 
@@ -93,8 +93,8 @@ def moved_to(b: ir.IRBuilder, address: ir.Value, rank: ir.Value) -> ir.Value:
     """An address mapped to the shared memory of the block with a rank (i32), in the address's type."""
     type_, most = address.type, i32(_RANK_BITS)
     rank = b.select(b.icmp_unsigned("<", rank, most), rank, most)
-    moved = b.shl(rank if type_ == I32 else b.zext(rank, type_), ir.Constant(type_, layout.CLUSTER_SHIFT))
-    return b.or_(b.and_(address, ir.Constant(type_, ~(_RANK_BITS << layout.CLUSTER_SHIFT))), moved)
+    moved = b.shl(rank if type_ == I32 else b.zext(rank, type_), ir.Constant(type_, machine_layout.CLUSTER_SHIFT))
+    return b.or_(b.and_(address, ir.Constant(type_, ~(_RANK_BITS << machine_layout.CLUSTER_SHIFT))), moved)
 
 
 def _getctarank(emitter: Services, instruction: Instruction) -> None:
@@ -131,7 +131,7 @@ def _check(emitter: Services, instruction: Instruction, count: ir.Value, expecte
     right, wrong = b.append_basic_block("in_turn"), b.append_basic_block("out_of_turn")
     b.cbranch(turn, right, wrong)
     b.position_at_end(wrong)
-    emitter.fail(layout.FAULT_CLUSTER, instruction)
+    emitter.fail(machine_layout.FAULT_CLUSTER, instruction)
     emitter.builder.position_at_end(right)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpuregress.devices.cpu.runtime.tables import table
+from gpuregress.devices.cpu.runtime.special_function_tables import table
 from tests.conformance.catalog.computing import forms
 from tests.devices.cpu.isa.harness import Lanes
 from tests.devices.cpu.isa.samples import edges

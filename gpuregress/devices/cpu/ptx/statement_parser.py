@@ -10,7 +10,7 @@ from dataclasses import replace
 from gpuregress.devices.cpu.ptx import declarations
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.lexer import PtxError, Token
-from gpuregress.devices.cpu.ptx.opcodes import Control, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.operands import OperandParser
 from gpuregress.devices.cpu.ptx.scopes import Scopes
 from gpuregress.devices.cpu.ptx.source_locations import Locations

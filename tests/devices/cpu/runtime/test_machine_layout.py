@@ -4,54 +4,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.devices.cpu.runtime import layout
+from gpuregress.devices.cpu.runtime import machine_layout
 from gpuregress.devices.cpu.runtime.memory import AddressSpace, offset_in
 from gpuregress.errors import DeviceError
 
 
 @given(st.lists(st.tuples(st.integers(0, 100_000), st.sampled_from([1, 2, 4, 8, 16, 128, 1024])), max_size=20))
 def test_shared_variables_are_aligned_and_apart(sizes: list[tuple[int, int]]) -> None:
-    starts, dynamic = layout.lay_out_shared(sizes)
-    end = layout.SHARED_START - layout.SHARED_GAP
+    starts, dynamic = machine_layout.lay_out_shared(sizes)
+    end = machine_layout.SHARED_START - machine_layout.SHARED_GAP
     for start, (size, alignment) in zip(starts, sizes, strict=True):
         assert start % alignment == 0
-        assert start - end >= layout.SHARED_GAP
+        assert start - end >= machine_layout.SHARED_GAP
         end = start + size
     assert dynamic >= end
     assert dynamic % 1024 == 0
 
 
-@given(st.integers(layout.FIRST_REGION, layout.MAX_REGIONS - 1), st.integers(-(2**38), 2**39))
+@given(st.integers(machine_layout.FIRST_REGION, machine_layout.MAX_REGIONS - 1), st.integers(-(2**38), 2**39))
 def test_a_negative_or_large_index_keeps_its_region(number: int, offset: int) -> None:
-    assert layout.region_of(layout.region_address(number) + offset) == number
+    assert machine_layout.region_of(machine_layout.region_address(number) + offset) == number
 
 
 @given(
-    st.integers(layout.FIRST_REGION, layout.MAX_REGIONS - 1),
-    st.integers(layout.REGION_SHIFT, 61),
+    st.integers(machine_layout.FIRST_REGION, machine_layout.MAX_REGIONS - 1),
+    st.integers(machine_layout.REGION_SHIFT, 61),
     st.integers(1, 33),
     st.sampled_from([1, -1]),
 )
 def test_an_index_of_terabytes_reaches_no_other_region(number: int, bit: int, factor: int, sign: int) -> None:
-    reached = layout.region_address(number) + sign * (factor << bit)
-    found = layout.region_of(reached)
+    reached = machine_layout.region_address(number) + sign * (factor << bit)
+    found = machine_layout.region_of(reached)
     # Only where 2^64 is passed may the address be the region's own again.
-    assert found == number or not layout.FIRST_REGION <= found < layout.MAX_REGIONS
-    assert found != number or (reached - layout.region_address(number)) % (1 << 62) == 0
+    assert found == number or not machine_layout.FIRST_REGION <= found < machine_layout.MAX_REGIONS
+    assert found != number or (reached - machine_layout.region_address(number)) % (1 << 62) == 0
 
 
-@given(st.integers(layout.FIRST_REGION, layout.MAX_REGIONS - 1), st.sampled_from([1, -1]))
+@given(st.integers(machine_layout.FIRST_REGION, machine_layout.MAX_REGIONS - 1), st.sampled_from([1, -1]))
 def test_no_window_and_region_add_up_to_a_region(number: int, sign: int) -> None:
-    for window in (layout.SHARED_WINDOW, layout.LOCAL_WINDOW, layout.PARAM_WINDOW):
-        found = layout.region_of(sign * window + layout.region_address(number))
-        assert not 0 <= found < layout.MAX_REGIONS
+    for window in (machine_layout.SHARED_WINDOW, machine_layout.LOCAL_WINDOW, machine_layout.PARAM_WINDOW):
+        found = machine_layout.region_of(sign * window + machine_layout.region_address(number))
+        assert not 0 <= found < machine_layout.MAX_REGIONS
 
 
-@given(st.integers(0, (1 << layout.SLOT_BITS) - 1))
+@given(st.integers(0, (1 << machine_layout.SLOT_BITS) - 1))
 def test_every_region_has_a_slot_of_its_own(number: int) -> None:
-    assert layout.region_of(layout.region_address(number)) == number
-    assert layout.region_address(number) < 1 << 62
-    assert layout.region_of(layout.region_address(number) + (1 << 62)) == -1
+    assert machine_layout.region_of(machine_layout.region_address(number)) == number
+    assert machine_layout.region_address(number) < 1 << 62
+    assert machine_layout.region_of(machine_layout.region_address(number) + (1 << 62)) == -1
 
 
 def test_regions_are_found_by_any_address_near_them() -> None:

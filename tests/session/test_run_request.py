@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.session.request import RunRequest
+from gpuregress.session.run_request import RunRequest
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpuregress.history import Kind
     from gpuregress.interrupts import StopSignal
     from gpuregress.plan import Plan
+    from gpuregress.run_history import Kind
     from gpuregress.session.compiler_crew import Crew
 
 

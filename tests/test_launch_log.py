@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress import launchlog
+from gpuregress import launch_log
 from gpuregress.errors import StorageError
-from gpuregress.launchlog import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchLog
+from gpuregress.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchLog
 from gpuregress.records import Argument, Buffer, Launch
 
 CALL = "block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)"
@@ -34,14 +34,14 @@ def test_a_launch_reads_as_in_the_contract() -> None:
         Argument("scalar", dtype="int32", data="e8030000", text="1000", label="n"),
     )
     buffers = {"sum": Buffer("sum", "float32", (8,)), "x": Buffer("x", "float32", (1000,))}
-    assert launchlog.render(Launch("block_sum<float>", (8, 1, 1), (128, 1, 1), 512, args), buffers) == CALL
+    assert launch_log.render(Launch("block_sum<float>", (8, 1, 1), (128, 1, 1), 512, args), buffers) == CALL
 
 
 def test_other_arguments() -> None:
     fields = (Argument("buffer", buffer="m"), Argument("scalar", dtype="float32", text="0.5"))
     args = (Argument("null"), Argument("struct", fields=fields), Argument("scalar", dtype="int32", text="3"))
     buffers = {"m": Buffer("m", "{id:int8,v:double2}", (2, 3))}
-    text = launchlog.render(Launch("k", (1, 2, 3), (4, 5, 6), 0, args), buffers)
+    text = launch_log.render(Launch("k", (1, 2, 3), (4, 5, 6), 0, args), buffers)
     assert text == "k<<<(1,2,3),(4,5,6),0>>>(null, {m=<192>, 0.5}, 3)"
 
 
@@ -59,7 +59,7 @@ def test_the_lines_are_the_contracts(path: Path) -> None:
     assert re.fullmatch(rf"begin 17 {time} cuda:0 reduce/n=1000,tile=128 {re.escape(CALL)} seed=42", lines[3])
     assert lines[4] == "end 17 0.012 ms"
     assert lines[6:] == ["fault 18 out-of-bounds: x[1000]", ""]
-    found = launchlog.read(path)
+    found = launch_log.read(path)
     assert found.header == {"device": "cuda:0", "seed reduce": "42"}
     assert (found.unfinished, found.unreadable) == ((), ())
 
@@ -90,9 +90,9 @@ def test_unfinished_names_what_is_to_blame(path: Path) -> None:
         log.begin(number, "cpu", "c", f"k{number}", 0)
     log.end(2, 1.0)
     log.fault(1, "trap")
-    assert [begin.call for begin in launchlog.read(path).unfinished] == ["k3"]
+    assert [begin.call for begin in launch_log.read(path).unfinished] == ["k3"]
     log.begin(1, "cpu", "c", "again", 0)
-    assert [begin.call for begin in launchlog.read(path).unfinished] == ["k3", "again"]
+    assert [begin.call for begin in launch_log.read(path).unfinished] == ["k3", "again"]
 
 
 def test_of_two_launches_of_one_number_the_later_one_is_to_blame(path: Path) -> None:
@@ -100,7 +100,7 @@ def test_of_two_launches_of_one_number_the_later_one_is_to_blame(path: Path) -> 
     with closing(LaunchLog(path)) as log:
         for number, call in ((1, "lost"), (2, "other"), (1, "again")):
             log.begin(number, "cpu", "c", call, 0)
-    assert [begin.call for begin in launchlog.read(path).unfinished] == ["other", "again"]
+    assert [begin.call for begin in launch_log.read(path).unfinished] == ["other", "again"]
 
 
 def test_a_torn_last_line(path: Path) -> None:
@@ -109,11 +109,11 @@ def test_a_torn_last_line(path: Path) -> None:
     log.close()
     with path.open("ab") as file:
         file.write(b"end 1 0.0")
-    found = launchlog.read(path)
+    found = launch_log.read(path)
     assert [begin.number for begin in found.unfinished] == [1]
     assert found.unreadable == (2,)
     LaunchLog(path).begin(2, "cpu", "c", "k", 0)
-    found = launchlog.read(path)
+    found = launch_log.read(path)
     assert [begin.number for begin in found.unfinished] == [1, 2]
     assert found.unreadable == (2,)
 
@@ -127,7 +127,7 @@ def test_no_part_of_a_line_is_an_event(path: Path) -> None:
     for line in (begin, fault):
         for size in range(1, len(line) + 1):
             path.write_bytes(line[:size])
-            found = launchlog.read(path)
+            found = launch_log.read(path)
             assert (found.events, found.unreadable) == ((), (1,)), line[:size]
 
 
@@ -135,7 +135,7 @@ def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
     LaunchLog(path).begin(1, "cpu", "c", "k", 0)
     with path.open("ab") as file:
         file.write(b"\0" * 100)
-    assert [begin.number for begin in launchlog.read(path).unfinished] == [1]
+    assert [begin.number for begin in launch_log.read(path).unfinished] == [1]
 
 
 texts = st.text(max_size=20)
@@ -162,7 +162,7 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
             else:
                 log.fault(event.number, event.text)
         log.close()
-        found = launchlog.read(path)
+        found = launch_log.read(path)
         assert len(path.read_text().splitlines()) == 1 + len(head) + len(written)
     assert found.header == head
     assert found.unreadable == ()
@@ -178,13 +178,13 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "launch.log"
         path.write_bytes(data)
-        found = launchlog.read(path)
+        found = launch_log.read(path)
     assert len(found.events) + len(found.unreadable) <= data.count(b"\n") + 1
 
 
 WRITER = """
 import sys, pathlib
-from gpuregress.launchlog import LaunchLog
+from gpuregress.launch_log import LaunchLog
 log, first = LaunchLog(pathlib.Path(sys.argv[1])), int(sys.argv[2])
 for number in range(first, first + 200):
     log.begin(number, "cpu", "case", "k" * 300, 1)
@@ -195,7 +195,7 @@ for number in range(first, first + 200):
 def test_several_processes_share_a_log(path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(1000 * n)]) for n in range(3)]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
-    found = launchlog.read(path)
+    found = launch_log.read(path)
     assert (len(found.events), found.unreadable, found.unfinished) == (1200, (), ())
 
 
@@ -218,9 +218,9 @@ def test_a_full_disk() -> None:
 )
 def test_numbers_that_nobody_writes_are_unreadable(tmp_path: Path, line: str) -> None:
     (tmp_path / "log").write_text(line + "\n")
-    assert launchlog.read(tmp_path / "log").unreadable == (1,)
+    assert launch_log.read(tmp_path / "log").unreadable == (1,)
 
 
 def test_an_escape_of_no_character_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("fault 1 \\Uffffffff\n")
-    assert launchlog.read(tmp_path / "log").events == (launchlog.LaunchFault(1, "\\Uffffffff"),)
+    assert launch_log.read(tmp_path / "log").events == (launch_log.LaunchFault(1, "\\Uffffffff"),)

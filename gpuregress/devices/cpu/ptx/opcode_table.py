@@ -173,7 +173,7 @@ _ROWS: dict[str, OpcodeInfo] = {
     "prefetch prefetchu": OpcodeInfo("memory.load_store", _NONE),
     "applypriority": OpcodeInfo("memory.load_store", _NONE, since="sm_80"),
     "discard": OpcodeInfo("memory.async_copy", _NONE, since="sm_80"),
-    "alloca": OpcodeInfo("memory.stack", _VARYING),
+    "alloca": OpcodeInfo("memory.dynamic_stack", _VARYING),
     "stacksave": OpcodeInfo("", _VARYING),
     "stackrestore": OpcodeInfo("", _NONE),
     "multimem": OpcodeInfo("", _VARYING, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu.runtime import engine
+from gpuregress.devices.cpu.runtime import llvm_backend
 from tests.devices.cpu.running import Running
 
 SOURCE = """
@@ -37,14 +37,14 @@ def test_a_huge_kernel_is_not_optimised_and_gives_the_same_bits(
     levels = []
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "first"))
     optimised = _bits(tmp_path)
-    monkeypatch.setattr(engine, "HUGE", 1000)
-    real = engine._target_machine
+    monkeypatch.setattr(llvm_backend, "HUGE", 1000)
+    real = llvm_backend._target_machine
 
-    def noted(level: int = engine.OPTIMISATION) -> object:
+    def noted(level: int = llvm_backend.OPTIMISATION) -> object:
         levels.append(level)
         return real(level)
 
-    monkeypatch.setattr(engine, "_target_machine", noted)
+    monkeypatch.setattr(llvm_backend, "_target_machine", noted)
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "second"))
     assert _bits(tmp_path) == optimised
     assert 0 in levels

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from tests.devices.cpu.running import Running, ints

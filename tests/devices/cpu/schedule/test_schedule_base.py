@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.devices.cpu.builder.unit import Unit
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.schedule.lockstep import Lockstep

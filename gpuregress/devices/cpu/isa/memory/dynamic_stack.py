@@ -25,7 +25,7 @@ from gpuregress.devices.cpu.ptx.tree import (
     Symbol,
     Variable,
 )
-from gpuregress.devices.cpu.runtime.layout import FAULT_STACK
+from gpuregress.devices.cpu.runtime.machine_layout import FAULT_STACK
 
 STACK_BYTES = 8192
 """Bytes that the `alloca`s of one call may take together; a card has 1,024 for all by default."""

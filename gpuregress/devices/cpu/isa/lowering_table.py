@@ -1,6 +1,6 @@
 """Dispatch from an opcode to the function that lowers it.
 
-The function is in `TABLE` of the family that `ptx.opcodes` names.
+The function is in `TABLE` of the family that `ptx.opcode_table` names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from gpuregress.devices.cpu.ptx import opcodes
+from gpuregress.devices.cpu.ptx import opcode_table
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.tree import Instruction
 
@@ -30,7 +30,7 @@ def lowering(instruction: Instruction) -> Lowering:
     Raises:
         UnsupportedError: there is none; names the instruction and its line.
     """
-    family = opcodes.info(instruction).family
+    family = opcode_table.info(instruction).family
     if not family:
         raise unsupported(instruction)
     return family_table(family)[instruction.opcode]

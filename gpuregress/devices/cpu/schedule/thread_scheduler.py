@@ -18,7 +18,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.structured import Cell, counted, element, i32, i64, open_function, while_nonzero
 from gpuregress.devices.cpu.builder.thread_context import ARRIVE, BARRIER, CLUSTER, CONVERGE, PLAIN_BARRIER, WARP, row
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
-from gpuregress.devices.cpu.runtime.layout import BARRIERS
+from gpuregress.devices.cpu.runtime.machine_layout import BARRIERS
 from gpuregress.devices.cpu.runtime.thread_context import DONE
 
 GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER = range(4)

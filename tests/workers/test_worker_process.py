@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.workers.process import DeviceSlot, Worker, death_of
 from gpuregress.workers.watchdog import Phase
+from gpuregress.workers.worker_process import DeviceSlot, Worker, death_of
 from tests.waiting import is_running, wait_until
 
 

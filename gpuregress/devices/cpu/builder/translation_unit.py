@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, POINTER
 from gpuregress.devices.cpu.ptx.tree import Call, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.devices.cpu.ptx.types import size as type_size
-from gpuregress.devices.cpu.runtime.layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
+from gpuregress.devices.cpu.runtime.machine_layout import FUNCTION_STEP, FUNCTION_WINDOW, SHARED_START, lay_out_shared
 from gpuregress.devices.cpu.runtime.program import Schedule, Site
 from gpuregress.errors import UnsupportedError
 

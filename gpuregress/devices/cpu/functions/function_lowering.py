@@ -19,13 +19,13 @@ from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
 from gpuregress.devices.cpu.builder.symbols import symbol_value
 from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
+from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
-from gpuregress.devices.cpu.builder.unit import Unit
 from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special_registers import special_register
-from gpuregress.devices.cpu.isa.opcodes import lowering
+from gpuregress.devices.cpu.isa.lowering_table import lowering
 from gpuregress.devices.cpu.ptx.errors import unsupported
-from gpuregress.devices.cpu.ptx.opcodes import Control, info
+from gpuregress.devices.cpu.ptx.opcode_table import Control, info
 from gpuregress.devices.cpu.ptx.tree import (
     Address,
     Call,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.devices.cpu.functions.inline import MOST_STATEMENTS, inlined
+from gpuregress.devices.cpu.functions.inlining import MOST_STATEMENTS, inlined
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.ptx.tree import Call, Function, Instruction, Label
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import history as history_room
+from gpuregress import run_history as history_room
 from gpuregress.errors import StorageError
-from gpuregress.history import History
 from gpuregress.records import RunSummary, State, Status, Verdict
+from gpuregress.run_history import History
 
 
 def summary(run: str, words: dict[str, Status], *, interrupted: bool = False) -> RunSummary:
@@ -124,7 +124,7 @@ def test_text_that_is_no_utf8_is_kept_visible(path: Path) -> None:
 
 WRITER = """
 import sys, pathlib
-from gpuregress.history import History
+from gpuregress.run_history import History
 from gpuregress.records import RunSummary, Verdict
 for k in range(20):
     with History(pathlib.Path(sys.argv[1])) as history:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.devices.cpu.runtime import table_packing, tables
+from gpuregress.devices.cpu.runtime import special_function_tables, table_packing
 from gpuregress.errors import DeviceError
 
-_KEPT = f"rcp64h.{tables.DIGESTS['rcp64h']}.u32"
+_KEPT = f"rcp64h.{special_function_tables.DIGESTS['rcp64h']}.u32"
 
 # As taken on the card with the measurement: the first 16 hex digits of each table's sha256.
 MEASURED = {
@@ -36,30 +36,30 @@ MEASURED = {
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
-    tables.table.cache_clear()
+    special_function_tables.table.cache_clear()
     yield
-    tables.table.cache_clear()
+    special_function_tables.table.cache_clear()
 
 
 def test_each_measured_table_is_packed() -> None:
     assert (
         {path.stem for path in table_packing.DATA.glob(f"*{table_packing.SUFFIX}")}
-        == set(tables.DIGESTS)
+        == set(special_function_tables.DIGESTS)
         == set(MEASURED)
     )
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_table_has_the_checksum_of_the_measurement(name: str) -> None:
-    assert hashlib.sha256(tables._unpacked(name).tobytes()).hexdigest()[:16] == MEASURED[name]
+    assert hashlib.sha256(special_function_tables._unpacked(name).tobytes()).hexdigest()[:16] == MEASURED[name]
 
 
 def test_an_unpacked_table_is_kept_and_mapped(tmp_path: Path) -> None:
-    first = tables.table("rcp64h")
+    first = special_function_tables.table("rcp64h")
     (kept,) = (tmp_path / "cache" / "tables").iterdir()
     assert kept.name == _KEPT
-    tables.table.cache_clear()
-    second = tables.table("rcp64h")
+    special_function_tables.table.cache_clear()
+    second = special_function_tables.table("rcp64h")
     assert isinstance(second, np.memmap)
     assert np.array_equal(first, second)
 
@@ -69,26 +69,26 @@ def test_a_kept_table_that_is_damaged_is_written_again(tmp_path: Path, kept: byt
     path = tmp_path / "cache" / "tables" / _KEPT
     path.parent.mkdir(parents=True)
     path.write_bytes(kept)
-    right = tables._unpacked("rcp64h")
-    assert np.array_equal(tables.table("rcp64h"), right)
+    right = special_function_tables._unpacked("rcp64h")
+    assert np.array_equal(special_function_tables.table("rcp64h"), right)
     assert path.read_bytes() == right.tobytes()
 
 
 def test_a_folder_that_cannot_be_written_costs_no_results(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
-    assert np.array_equal(tables.table("rcp64h"), tables._unpacked("rcp64h"))
+    assert np.array_equal(special_function_tables.table("rcp64h"), special_function_tables._unpacked("rcp64h"))
 
 
 def test_damaged_data_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = (table_packing.DATA / "rcp64h.runs").read_bytes()
-    monkeypatch.setattr(tables, "DATA", tmp_path)
+    monkeypatch.setattr(special_function_tables, "DATA", tmp_path)
     with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read .*No such file"):
-        tables.table("rcp64h")
+        special_function_tables.table("rcp64h")
     middle = len(whole) // 2
     for damaged in (b"no table", whole[:-5], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]):
         (tmp_path / "rcp64h.runs").write_bytes(damaged)
         with pytest.raises(DeviceError, match=r"rcp64h.runs cannot be read"):
-            tables.table("rcp64h")
+            special_function_tables.table("rcp64h")
     (tmp_path / "rcp64h.runs").write_bytes((table_packing.DATA / "rsqrt64h_0.runs").read_bytes())
     with pytest.raises(DeviceError, match=r"rcp64h.runs is damaged"):
-        tables.table("rcp64h")
+        special_function_tables.table("rcp64h")

@@ -7,8 +7,8 @@ import pytest
 
 from gpuregress.devices.cpu import isa
 from gpuregress.devices.cpu.isa.arithmetic import carry, floating, half, integer
-from gpuregress.devices.cpu.isa.opcodes import family_table, lowering
-from gpuregress.devices.cpu.ptx.opcodes import OPCODES
+from gpuregress.devices.cpu.isa.lowering_table import family_table, lowering
+from gpuregress.devices.cpu.ptx.opcode_table import OPCODES
 from gpuregress.devices.cpu.ptx.tree import Instruction
 from gpuregress.errors import UnsupportedError
 
