@@ -203,7 +203,7 @@ def _crash(device: FakeDevice, out: bytes, source: bytes) -> None:
 
 
 def _no_memory(device: FakeDevice, out: bytes, source: bytes) -> None:
-    os.write(2, b"LLVM ERROR: out of memory\n")
+    os.write(2, b"LLVM ERROR: out of memory\n" + b"  File stack.py, line 1 in frame\n" * 25)  # as faulthandler does
     os.abort()
 
 

@@ -45,7 +45,7 @@ def find(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bo
 
     Args:
         code: the process's return code, negative for a signal.
-        words: the last lines that it wrote.
+        words: the lines that it wrote; a traceback of many frames may follow the decisive one.
         phase: its phase at the end.
         is_limited: its address space has a limit, so that any allocation may fail.
     """

@@ -319,7 +319,7 @@ def _refused(task: Task, why: str, details: tuple[str, ...] = (), error: str = "
 def _crashed(worker: Worker, task: Task) -> Outcome:
     seconds, phase, tail = time.monotonic() - worker.began, worker.watch.phase, worker.tail()
     is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    cause = exit_cause.find(worker.process.returncode, tail, phase, is_limited=is_limited)
+    cause = exit_cause.find(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
     number, call = _unfinished_launch(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if phase is Phase.COMPUTING:

@@ -130,12 +130,16 @@ class Worker:
         return "the worker closed its channel" if code is None else f"the worker process {death_of(code)}"
 
     def tail(self) -> tuple[str, ...]:
-        """Return the last lines of its output, of its current task only."""
+        """Return the last lines of its output, as many as a report shows."""
+        return self.output()[-_TAIL_LINES:]
+
+    def output(self) -> tuple[str, ...]:
+        """Return the lines of its output, of its current task only; at most the last 16 KiB."""
         with contextlib.suppress(OSError), self._captured.open("rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(self._before_task, file.tell() - _TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
-            return tuple(line for line in lines if line.strip())[-_TAIL_LINES:]
+            return tuple(line for line in lines if line.strip())
         return ()
 
     def release(self) -> None:

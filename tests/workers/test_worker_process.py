@@ -32,8 +32,16 @@ def worker(folder: Path, script: str) -> Worker:
 def test_the_last_lines_of_its_output_are_kept(tmp_path: Path) -> None:
     child = worker(tmp_path, "print('one'); print(); print('two', flush=True)")
     child.process.wait(20)
-    assert child.tail() == ("one", "two")
+    assert child.tail() == child.output() == ("one", "two")
     assert child.death() == "the worker process ended with exit code 0"
+    assert child.end()
+
+
+def test_a_report_shows_the_last_twenty_lines(tmp_path: Path) -> None:
+    child = worker(tmp_path, "print(*range(25), sep='\\n')")
+    child.process.wait(20)
+    assert child.tail() == tuple(str(number) for number in range(5, 25))
+    assert len(child.output()) == 25
     assert child.end()
 
 
