@@ -49,7 +49,7 @@ class Emit(Protocol):
         """A private function of the module, built on first use: for sequences too long to repeat at each use."""
 
     def table(self, name: str) -> ir.Value:
-        """A pointer (to i32) to a special-function table, as `runtime/special_function_tables.py` has it, loaded lazily."""
+        """A pointer (to i32) to a table of `runtime/special_function_tables.py`, loaded lazily."""
 
     def read_carry(self) -> ir.Value:
         """The thread's carry flag (`.cc`), i1."""
