@@ -322,11 +322,14 @@ def _rounded(argument: ast.expr, names: Parameters, *, up: bool) -> int:
             top, bottom = _value(left, names), _value(right, names)
             if isinstance(top, int) and isinstance(bottom, int) and bottom:
                 return -(-top // bottom) if up else top // bottom
+            value = _applied(ast.Div, top, bottom)
         case ast.Call(func=ast.Name(id="log2"), args=[inner]):
             number = _value(inner, names)
             if isinstance(number, int) and number > 0:
                 return (number - 1).bit_length() if up else number.bit_length() - 1
-    value = _value(argument, names)
+            value = _applied("log2", number)
+        case _:
+            value = _value(argument, names)
     return int(_checked(math.ceil(value) if up else math.floor(value)))
 
 

@@ -97,6 +97,13 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert not log.unfinished
 
 
+def test_a_status_that_is_not_zero_is_a_fault_of_the_last_launch(tmp_path: Path) -> None:
+    buffers = {**fakes.case("status").buffers, "out": Buffer("out", "int32", (8,))}
+    fault = run(fakes.case("double", "status", status="out", buffers=buffers), tmp_path).fault
+    assert fault is not None
+    assert (fault.kind, fault.message, fault.position) == ("status", "out[2] = 7 (0x7)", 1)
+
+
 class FailsLate(fakes.FakeDevice):
     """The third launch faults, which is of no case's own first run."""
 

@@ -179,6 +179,21 @@ def test_a_stack_that_is_nearly_full_is_no_traceback() -> None:
         deeper(sys.getrecursionlimit() - 400)
 
 
+def test_an_operand_is_evaluated_once() -> None:
+    class Counted(dict[str, float]):
+        lookups = 0
+
+        def __getitem__(self, name: str) -> float:
+            Counted.lookups += 1
+            return super().__getitem__(name)
+
+    deep = "ceil(x / " * 20 + "x" + ")" * 20
+    assert evaluate(deep, Counted(x=0.5)) == 1
+    assert Counted.lookups == 21
+    assert evaluate("floor(log2(x * 3))", Counted(x=0.5)) == 0
+    assert Counted.lookups == 22
+
+
 def test_whole_numbers() -> None:
     assert evaluate_whole("n / 4", NAMES) == 250
     assert type(evaluate_whole("n / 4", NAMES)) is int
