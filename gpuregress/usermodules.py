@@ -53,7 +53,7 @@ class UserFunction:
         """Call the function.
 
         Raises:
-            Ended: see there.
+            UserCodeExit: the code raised another BaseException.
             Exception: whatever the function raises.
         """
         return self._namespace.run(lambda: self._function(*arguments, **named))
@@ -63,7 +63,7 @@ def load(path: str) -> UserFunction:
     """Load the function `/abs/file.py:function`; its file is imported once in a process.
 
     Raises:
-        NotLoaded: see there.
+        UserModuleError: see there.
     """
     file, _, name = path.rpartition(":")
     if not file or not name:
@@ -123,7 +123,7 @@ class _Namespace:
         numpy keeps what to do about floating-point errors in a context variable, and so does decimal.
 
         Raises:
-            Ended: see there.
+            UserCodeExit: the code raised another BaseException.
         """
         with self.entered(), warnings.catch_warnings():
             warnings.filters = self._filters

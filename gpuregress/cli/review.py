@@ -32,7 +32,7 @@ _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 def command(
     ctx: click.Context, /, cases: tuple[str, ...], run_name: str | None, message: str, unwritten_ok: str, as_json: bool
 ) -> int:
-    """Show each case of the last run that differs or is new, and takes a single key for it.
+    """Show each case of the last run that differs or is new, and take a single key for it.
 
     a accepts it, r rejects it, s skips it, d shows all that is known of it, m asks for the message that is kept with
     what is decided from then on, q ends. An output of which nothing was written is refused, as by `accept`. Where

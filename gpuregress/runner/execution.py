@@ -58,7 +58,7 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
     began, log = time.perf_counter(), LaunchLog(Path(task.log))
     launcher = Launcher(device, task, log, entering)
     run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps)))
-    outcome = Outcome(task.case.name, "done", device=device.info)
+    outcome = Outcome(task.case.name, "done")
     error = ""
     try:
         run.execute()
@@ -86,6 +86,7 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
         repeats={name: tuple(digests) for name, digests in run.repeats.items()},
         launches=tuple(run.launches),
         output="".join(run.output),
+        device=device.info,
         resources=run.resources,
         seconds=time.perf_counter() - began,
         observations=run.observed,

@@ -79,7 +79,7 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
 def _last_words(code: int, log: str, *streams: bytes) -> str:
     lines: Sequence[str] = [log, *(stream.decode(errors="replace") for stream in streams)]
     words = [line.strip("= ") for text in lines for line in text.splitlines() if line.strip("= ")]
-    return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'without a message'}"
+    return f"it ended with exit code {code}: {'; '.join(words[-3:]) or 'no message'}"
 
 
 def _finding(report: SanitizerReport) -> SanitizerFinding:

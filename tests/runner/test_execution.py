@@ -97,6 +97,17 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
     assert not log.unfinished
 
 
+def test_an_outcome_describes_the_device_after_the_run(tmp_path: Path) -> None:
+    class Lost(fakes.FakeDevice):
+        def launch(self, *arguments: Any) -> Any:
+            self.info = replace(self.info, extra={"sticky": "yes"})
+            return super().launch(*arguments)
+
+    outcome = run(fakes.case("fault"), tmp_path, Lost())
+    assert outcome.device is not None
+    assert outcome.device.extra == {"sticky": "yes"}
+
+
 def test_a_status_that_is_not_zero_is_a_fault_of_the_last_launch(tmp_path: Path) -> None:
     buffers = {**fakes.case("status").buffers, "out": Buffer("out", "int32", (8,))}
     fault = run(fakes.case("double", "status", status="out", buffers=buffers), tmp_path).fault

@@ -66,7 +66,7 @@ def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
     assert found.observations.sanitizer is not None
-    assert found.observations.sanitizer.problem == "it ended with exit code 1: without a message"
+    assert found.observations.sanitizer.problem == "it ended with exit code 1: no message"
     monkeypatch.setenv("PATH", "")
     found = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
