@@ -259,8 +259,8 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     given = [b.sext(emitter.read(item, "s32"), I64) for item in inside] + [i64(0)] * (3 - geometry.axes)
     if geometry.layered:
         given[2] = b.zext(emitter.read(coordinates[0], "u32"), I64)
-    index = _surface_address(emitter, bounds)
-    pointer = b.call(index, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), site))
+    address = _surface_address(emitter, bounds)
+    pointer = b.call(address, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), site))
     if bounds == "trap":
         _leave_if(emitter, b.icmp_unsigned("==", pointer, _NULL))
     return pointer
