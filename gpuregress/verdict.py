@@ -111,7 +111,7 @@ def skipped(case: Case, reason: str) -> Verdict:
 
 
 def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
-    """The run's exit code: the gravest of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
+    """The run's exit code: the most severe of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
     codes = {verdict.exit_code for verdict in verdicts if verdict.status != "skip"} or {5}
     codes |= {1} if vanished else set()
     return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))

@@ -139,12 +139,12 @@ class Column:
 
     @cached_property
     def e(self) -> Floats:
-        """The baseline as float64."""
+        """The expected side as float64."""
         return self._numbers(self.expected)
 
     @cached_property
     def a(self) -> Floats:
-        """This run as float64."""
+        """The actual side as float64."""
         return self._numbers(self.actual)
 
     def _numbers(self, column: Array) -> Floats:

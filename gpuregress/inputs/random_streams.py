@@ -1,4 +1,4 @@
-"""Random numbers whose every bit is settled here: no libm, no numpy distribution.
+"""Random number streams that are equal to the bit on every host: no libm, no numpy distribution.
 
 Words: Philox4x64-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11) with the seed as key and the
 counter from 0, as `numpy.random.Philox(key=seed).random_raw`. Everything after that is integer arithmetic or the IEEE
@@ -31,7 +31,7 @@ def uniform(seed: int, count: int, low: float, high: float) -> Floats:
 
 
 def integers(seed: int, count: int, low: int, high: int) -> npt.NDArray[np.int64] | Words:
-    """Whole numbers in low … high - 1, each as likely: the words' top bits, those that are too large passed over.
+    """Uniform integers in low … high - 1, by rejection: the words' top bits, without those that are too large.
 
     Args:
         seed: of the stream.

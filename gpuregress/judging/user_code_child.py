@@ -1,4 +1,4 @@
-"""`python -m gpuregress.judging.user_code_child --channel FD PLACE`: calls the user's functions."""
+"""`python -m gpuregress.judging.user_code_child --channel FD LABEL`: calls the user's functions."""
 
 from __future__ import annotations
 
