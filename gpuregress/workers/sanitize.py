@@ -26,7 +26,7 @@ def examined(task: Task, outcome: Outcome, device: str) -> Outcome:
 
     Args:
         task: what was run; `settings.sanitize` names the tool.
-        outcome: what came of it.
+        outcome: its result.
         device: as this process calls it.
     """
     tool = task.case.settings.sanitize or ""

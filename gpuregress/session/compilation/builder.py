@@ -53,7 +53,7 @@ class ProgramBuilder:
         """Compile every distinct source of some cases, and wait for that.
 
         Returns:
-            Case → what came of it.
+            Case → its programs, or why there are none.
 
         Raises:
             Interrupted: the user asked to stop.
