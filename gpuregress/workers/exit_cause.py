@@ -55,10 +55,14 @@ def find(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bo
         is_kernels = number == signal.SIGKILL and phase is Phase.LAUNCHING
         return Cause("kernel" if is_kernels else "none", _FROM_OUTSIDE[signal.Signals(number)])
     gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
-    says_memory = any(word in line for line in words for word in _MEMORY_WORDS)
-    no_memory = _NO_MEMORY if gave_up and (says_memory or (is_limited and number)) else ""
+    no_memory = _NO_MEMORY if gave_up and (memory_line(words) or (is_limited and number)) else ""
     if phase is Phase.COMPUTING:
         return Cause("user", no_memory)
     if phase is not Phase.LAUNCHING:
         return Cause("none", no_memory)
     return Cause("none", no_memory) if no_memory else Cause("kernel")
+
+
+def memory_line(words: Sequence[str]) -> str:
+    """Return the first line that says that memory ran out; "" if none does."""
+    return next((line for line in words if any(word in line for word in _MEMORY_WORDS)), "")

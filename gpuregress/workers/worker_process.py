@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuregress.workers import watchdog
+from gpuregress.workers import exit_cause, watchdog
 from gpuregress.workers.channel import Channel, Message
 from gpuregress.workers.watchdog import KILL_GRACE_S, Phase, Watch
 
@@ -130,8 +130,10 @@ class Worker:
         return "the worker closed its channel" if code is None else f"the worker process {death_of(code)}"
 
     def tail(self) -> tuple[str, ...]:
-        """Return the last lines of its output, as many as a report shows."""
-        return self.output()[-_TAIL_LINES:]
+        """Return the last lines of its output, as many as a report shows, with the line that tells of no memory."""
+        lines = self.output()
+        decisive = exit_cause.memory_line(lines[:-_TAIL_LINES])
+        return (decisive, *lines[1 - _TAIL_LINES :]) if decisive else lines[-_TAIL_LINES:]
 
     def output(self) -> tuple[str, ...]:
         """Return the lines of its output, of its current task only; at most the last 16 KiB."""

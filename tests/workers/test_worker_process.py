@@ -45,6 +45,13 @@ def test_a_report_shows_the_last_twenty_lines(tmp_path: Path) -> None:
     assert child.end()
 
 
+def test_a_report_shows_the_line_that_tells_of_no_memory_however_early(tmp_path: Path) -> None:
+    child = worker(tmp_path, "print('LLVM ERROR: out of memory', *range(25), sep='\\n')")
+    child.process.wait(20)
+    assert child.tail() == ("LLVM ERROR: out of memory", *(str(number) for number in range(6, 25)))
+    assert child.end()
+
+
 def test_one_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) -> None:
     script = (
         "import signal, subprocess, sys, time\n"
