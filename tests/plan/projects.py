@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gpuregress import plan
 from gpuregress.project import Project, find
+from gpuregress.records import Case
 
 SOURCE = """__device__ int d_status[2];
 __constant__ float d_filter[17];
@@ -28,6 +30,28 @@ launches:
     shared: 4 * tile
     args: [sum, x, {int32: n}]
 """
+FULL = (
+    JOB
+    + """
+compile:
+  options: [-lineinfo]
+  include: [../kernels/include]
+  defines: {TILE: tile, HALF: n / 2, T: {text: float}, ON: }
+seed: 42
+where: [tile <= n, not (n > 1000 and tile == 256)]
+compare: {sum: {rtol: 1.0e-5, order: any}}
+checks: {sum: [finite, {nonzero: 8}, {range: [-1.0e3, .inf]}, {sum: {value: n, rtol: 1e-3}}]}
+status: d_status
+reference: {sum: "../configs/reference.py:block_sums"}
+verify: {sum: "reference.py:totals_agree"}
+repeat: 3
+limits: {timeout: 2min, memory: 4GiB}
+tags: [quick, 1.10]
+expect: {fault: out-of-bounds}
+timing: {warmup: 1, samples: 5}
+resources: {registers: 64, spills: 0}
+"""
+)
 REFERENCE = (
     "def block_sums(inputs, case):\n    return None\n\n\ndef totals_agree(expected, actual, case):\n    return True\n"
 )
@@ -43,3 +67,9 @@ def project(root: Path, **jobs: str) -> Project:
     for name, text in jobs.items():
         (root / "configs" / f"{name}.yaml").write_text(text)
     return find(root)
+
+
+def only(of: Project, *selectors: str) -> Case:
+    """Return the one case that the selectors choose."""
+    (case,) = plan.make(of, selectors).cases
+    return case
