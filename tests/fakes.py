@@ -29,6 +29,7 @@ from gpuregress.records import (
     Limits,
     Parameter,
     Program,
+    Progression,
     Rule,
     Source,
     Task,
@@ -272,7 +273,7 @@ def case(*kernels: str, name: str = "", count: int = 8, timeout: float = 30.0, *
         "source_digest": "00",
         "seed": 42,
         "buffers": {
-            "x": Buffer("x", "float32", (count,), Fill("arange", {}, 1)),
+            "x": Buffer("x", "float32", (count,), Fill("arange", Progression(0, 1), 1)),
             "out": Buffer("out", "float32", (count,)),
         },
         "launches": launches,

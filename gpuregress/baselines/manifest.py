@@ -118,7 +118,7 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
         contract=case.source.contract,
         arch=program.arch if program else case.source.arch,
         device=device.model if device else "",
-        card=device.extra.get("uuid", "") if device else "",
+        card=device.card.uuid if device else "",
         driver=device.driver if device else "",
         launches=tuple(dict.fromkeys(launches)),
         resources=outcome.resources,

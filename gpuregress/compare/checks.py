@@ -23,7 +23,7 @@ from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Check, Comparison, Element, Rule
+from gpuregress.records import Check, Comparison, Element, ExpectedSum, Rule, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def run(
     """
     subject = CheckedBuffer(np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case)
     result = _result(subject, check)
-    rule = check.name if check.setting is None or check.setting is True else f"{check.name}: {check.setting}"
+    rule = check.name if check.setting is None else f"{check.name}: {to_json(check.setting)}"
     count = 0 if result.broken is None else int(np.count_nonzero(result.broken))
     return Comparison(
         buffer,
@@ -136,13 +136,13 @@ def _share(broken: Mask, what: str) -> CheckResult:
     return CheckResult(f"{count} of {len(broken)} {what}", broken) if count else CheckResult()
 
 
-def _finite(subject: CheckedBuffer, _setting: Any) -> CheckResult:
+def _finite(subject: CheckedBuffer, _setting: object) -> CheckResult:
     return _share(_any_part(subject, lambda column, scalar: ~ordinals.is_finite(column, scalar)), "are NaN or infinite")
 
 
-def _nonzero(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _nonzero(subject: CheckedBuffer, setting: int | None) -> CheckResult:
     """At least `setting` elements have a part that is a number other than 0."""
-    wanted = 1 if setting is None or setting is True else setting
+    wanted = 1 if setting is None else setting
     count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
     return (
         CheckResult()
@@ -157,7 +157,7 @@ def _is_not_zero(column: Array, scalar: Scalar) -> Mask:
     return np.asarray(ordinals.bits(column, scalar) != 0)
 
 
-def _range(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _range(subject: CheckedBuffer, setting: tuple[float, float]) -> CheckResult:
     low, high = setting
 
     def outside(column: Array, scalar: Scalar) -> Mask:
@@ -195,10 +195,9 @@ def _integers_outside(column: Array, low: float, high: float) -> Mask:
     return np.asarray((column < max(lowest, info.min)) | (column > min(highest, info.max)))
 
 
-def _sum(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _sum(subject: CheckedBuffer, setting: ExpectedSum) -> CheckResult:
     """|sum - value| <= atol + rtol |value|; integers are added exactly, floats in float64 with pairwise rounding."""
-    wanted = setting if isinstance(setting, Mapping) else {"value": setting}
-    value, rtol, atol = wanted["value"], wanted.get("rtol", 0.0), wanted.get("atol", 0.0)
+    value, rtol, atol = setting.value, setting.rtol, setting.atol
     for part, column in subject.element_type.part_columns(subject.array):
         total = exact_sum(column, part.scalar)
         if not abs(total - value) <= atol + rtol * abs(value):
@@ -225,7 +224,7 @@ def _hashes(subject: CheckedBuffer) -> row_hash.Hashes:
     return row_hash.rows(subject.array, subject.element_type)
 
 
-def _unique(subject: CheckedBuffer, _setting: Any) -> CheckResult:
+def _unique(subject: CheckedBuffer, _setting: object) -> CheckResult:
     hashes = _hashes(subject)
     _, first, count = np.unique(hashes, return_index=True, return_counts=True)
     broken = np.ones(len(hashes), np.bool_)
@@ -234,8 +233,8 @@ def _unique(subject: CheckedBuffer, _setting: Any) -> CheckResult:
     return CheckResult(f"{repeated} duplicate values", broken) if repeated else CheckResult()
 
 
-def _all_equal(subject: CheckedBuffer, setting: Any) -> CheckResult:
-    if setting is not None and setting is not True:
+def _all_equal(subject: CheckedBuffer, setting: float | None) -> CheckResult:
+    if setting is not None:
         off = _any_part(subject, lambda column, scalar: _is_not(column, scalar, setting))
         return _share(off, f"are not {setting!r}")
     hashes = _hashes(subject)
@@ -264,25 +263,25 @@ def _ordered(subject: CheckedBuffer, problem: str, *, falling: bool, strict: boo
     return _not_a_number(subject) or _share(broken, f"are {problem} the one before")
 
 
-def _sorted(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _sorted(subject: CheckedBuffer, setting: str | None) -> CheckResult:
     falling = setting == "descending"
     return _ordered(subject, "over" if falling else "under", falling=falling, strict=False)
 
 
-def _monotone(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _monotone(subject: CheckedBuffer, setting: str | None) -> CheckResult:
     falling = setting == "decreasing"
     return _ordered(subject, f"not {'under' if falling else 'over'}", falling=falling, strict=True)
 
 
-def _permutation(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _permutation(subject: CheckedBuffer, setting: str) -> CheckResult:
     return _against_input(subject, setting, Rule(order="any"))
 
 
-def _equals(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _equals(subject: CheckedBuffer, setting: str) -> CheckResult:
     return _against_input(subject, setting, Rule())
 
 
-def _against_input(subject: CheckedBuffer, name: Any, rule: Rule) -> CheckResult:
+def _against_input(subject: CheckedBuffer, name: str, rule: Rule) -> CheckResult:
     """Compare with the contents of another buffer before the first launch."""
     if name not in subject.inputs:
         known = ", ".join(subject.inputs) or "none"
@@ -307,10 +306,10 @@ def _against_input(subject: CheckedBuffer, name: Any, rule: Rule) -> CheckResult
     )
 
 
-def _python(subject: CheckedBuffer, setting: Any) -> CheckResult:
+def _python(subject: CheckedBuffer, setting: str) -> CheckResult:
     """The user's f(array, case) → bool or (bool, message)."""
     try:
-        function = user_functions.load(str(setting))
+        function = user_functions.load(setting)
     except UsageError as error:
         return CheckResult(str(error))
     shaped = user_functions.for_user(subject.array.reshape(subject.shape), subject.element_type)

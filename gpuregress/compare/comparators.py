@@ -30,7 +30,7 @@ def comparator_name(rule: Rule, element_type: ElementType) -> str:
     """The name in `COMPARATORS` of the comparator for a rule and an element type."""
     if rule.verify:
         return "verify"
-    if rule.statistics:
+    if rule.statistics.given:
         return "statistics"
     if rule.key:
         return "key"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,15 +35,14 @@ class ComparisonRequest:
         """Elements in the buffer."""
         return math.prod(self.shape)
 
-    def result(self, *, same: bool, rule: str, numbers: Mapping[str, Any] | None = None, **facts: Any) -> Comparison:
+    def result(self, *, same: bool, rule: str, **facts: Any) -> Comparison:
         """A Comparison of this buffer; fields not given keep their defaults.
 
         Args:
             same: the verdict.
             rule: the rule in words.
-            numbers: further figures.
             facts: further fields of `records.Comparison`.
         """
         facts.setdefault("identical", False)
         facts.setdefault("of", self.total)
-        return Comparison(self.buffer, self.against, rule, same, numbers=dict(numbers or {}), **facts)
+        return Comparison(self.buffer, self.against, rule, same, **facts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpuregress.compare import row_hash
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
-from gpuregress.records import Comparison, Determinism
+from gpuregress.records import Comparison, Determinism, Figures
 
 CLASSES: tuple[Determinism, ...] = ("bitwise", "order varies", "values vary")
 
@@ -69,5 +69,5 @@ def compare(buffer: str, expected: ObservedDeterminism, actual: ObservedDetermin
         actual.determinism == "bitwise",
         of,
         message=message,
-        numbers={"expected": expected.determinism, "found": actual.determinism, "runs": runs},
+        figures=Figures(expected=expected.determinism, actual=actual.determinism, runs=runs),
     )

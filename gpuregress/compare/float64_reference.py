@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import changed
 from gpuregress.decimals import word
 from gpuregress.ordinals import Array
-from gpuregress.records import Comparison, Element, Rule
+from gpuregress.records import Comparison, Element, Rule, UlpFigures
 
 
 class InFloat64:
@@ -71,7 +70,7 @@ def _result(request: ComparisonRequest, compared: Comparison, inexact: str) -> C
 
 
 def _is_exact(rule: Rule) -> bool:
-    return Bound.of_rule(rule).is_exact and not (rule.metric or rule.statistics)
+    return Bound.of_rule(rule).is_exact and not (rule.metric or rule.statistics.given)
 
 
 def _first_inexact(request: ComparisonRequest, expected: Array, start: int) -> str:
@@ -99,12 +98,10 @@ def _first_inexact(request: ComparisonRequest, expected: Array, start: int) -> s
 
 def _without_steps(compared: Comparison) -> Comparison:
     """Remove ULPs: steps between float64s mean nothing to a buffer of another dtype."""
-    numbers: dict[str, Any] = {
-        name: value for name, value in compared.numbers.items() if name not in ("max_ulp", "ulp_histogram")
-    }
+    figures = compared.figures.without_ulps() if isinstance(compared.figures, UlpFigures) else compared.figures
     return dataclasses.replace(
         compared,
-        numbers={**numbers, "compared_as": "float64"},
+        figures=dataclasses.replace(figures, compared_as="float64"),
         worst=None if compared.worst is None else _stepless(compared.worst),
         first=tuple(_stepless(one) for one in compared.first),
     )

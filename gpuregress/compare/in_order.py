@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gpuregress.compare.metrics import error_norms
 from gpuregress.compare.metrics.difference_statistics import (
     DifferenceStatistics,
     Indices,
+    outlier_counts,
     outlier_problems,
     ranking_measure,
 )
@@ -20,7 +21,7 @@ from gpuregress.compare.rules import description, elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import multiset
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Comparison
+from gpuregress.records import AnyOrderFigures, Comparison, InOrderFigures, OutlierCounts
 
 BLOCK = 1 << 18
 _MOST_CHANGED_KEPT = 1 << 23
@@ -94,24 +95,32 @@ class InOrder:
         """The comparison of all rows."""
         request, statistics, rule = self.request, self.statistics, self.request.rule
         listed = statistics.listed()
-        numbers = statistics.numbers(listed)
-        problems = _bound_problems(self, numbers)
-        if rule.metric:
-            problems += error_norms.judge(rule.metric, statistics.sums, self.norms, numbers)
+        outliers = _outliers(self)
+        problems = _bound_problems(self, outliers)
+        metrics = error_norms.values(statistics.sums, self.norms) if rule.metric else {}
+        problems += error_norms.problems(rule.metric, metrics)
         same = not problems
         differing = 0 if same else (statistics.broken or statistics.changed)
-        facts = _other_order(self, same=same, numbers=numbers)
+        same_values, any_order = _any_order(self, same=same)
         return request.result(
             same=same,
             rule=description.rule(rule),
-            numbers=numbers,
+            figures=dataclasses.replace(
+                statistics.figures(listed),
+                outliers=outliers,
+                metrics=error_norms.figures(metrics),
+                in_order=InOrderFigures(same, differing=differing),
+                any_order=any_order,
+            ),
             identical=statistics.changed == 0,
             differing=differing,
             changed=statistics.changed,
+            multiset_same=same_values,
+            only_expected=(any_order and any_order.only_expected) or 0,
+            only_actual=(any_order and any_order.only_actual) or 0,
             worst=None if statistics.changed == 0 and same else listed.worst_by(ranking_measure(rule)),
             first=() if same else listed.first,
             message="; ".join(problems),
-            **facts,
         )
 
 
@@ -139,45 +148,54 @@ def _may_differ(request: ComparisonRequest, expected: Array, actual: Array) -> M
     return mask
 
 
-def _bound_problems(run: InOrder, numbers: dict[str, Any]) -> list[str]:
+def _is_by_metric(run: InOrder) -> bool:
+    """Whether only metrics and the places of NaNs decide."""
+    return bool(run.request.rule.metric) and run.statistics.bound.is_exact
+
+
+def _outliers(run: InOrder) -> OutlierCounts | None:
+    """The use of the rule's budget of outliers; None if it has none, or needs none."""
+    statistics = run.statistics
+    if run.request.rule.outliers is None or not statistics.broken or _is_by_metric(run):
+        return None
+    return outlier_counts(run.request, statistics.broken, statistics.beyond)
+
+
+def _bound_problems(run: InOrder, outliers: OutlierCounts | None) -> list[str]:
     """Describe the elements that break the bound, less the budget of outliers."""
     statistics, rule, total = run.statistics, run.request.rule, run.request.total
-    if rule.metric and statistics.bound.is_exact:
+    if _is_by_metric(run):
         kept_out = statistics.misplaced or (rule.nan == "never" and statistics.broken and sum(statistics.nan))
         return (
             [f"{statistics.misplaced or sum(statistics.nan)} NaN or infinite where they may not be"] if kept_out else []
         )
-    if not statistics.broken:
-        return []
-    share = f"{statistics.broken} of {total} differ"
-    if rule.outliers is None:
-        return [share + _not_numbers(statistics)]
-    return outlier_problems(run.request, statistics.broken, statistics.beyond, numbers)
+    if outliers is not None:
+        return outlier_problems(outliers, total)
+    return [f"{statistics.broken} of {total} differ{_not_numbers(statistics)}"] if statistics.broken else []
 
 
 def _not_numbers(statistics: DifferenceStatistics) -> str:
     return f", {statistics.misplaced} of them NaN or infinite on one side" if statistics.misplaced else ""
 
 
-def _other_order(run: InOrder, *, same: bool, numbers: dict[str, Any]) -> dict[str, Any]:
-    """The comparison in any order, beside the one in order."""
+def _any_order(run: InOrder, *, same: bool) -> tuple[bool, AnyOrderFigures | None]:
+    """Compare in any order, beside the comparison in order.
+
+    Returns:
+        Whether both sides hold the same values, and the verdict under the bound; None if there is too much to match.
+    """
     statistics, kind = run.statistics, run.request.element_type
-    numbers["in_order"] = {"same": same, "differing": 0 if same else statistics.broken or statistics.changed}
     if statistics.changed == 0:
-        numbers["any_order"] = {"same": same}
-        return {"multiset_same": True}
+        return True, AnyOrderFigures(same)
     if run.same_values:
-        numbers["any_order"] = {"same": True, "only_expected": 0, "only_actual": 0}
-        return {"multiset_same": True}
+        return True, AnyOrderFigures(same=True, only_expected=0, only_actual=0)
     if len(kind.parts) > 1 or run.request.rule.nan == "never":
-        numbers["any_order"] = {"same": same}
-        return {"multiset_same": False}
+        return False, AnyOrderFigures(same)
     if run.kept is None:
-        return {"multiset_same": False}
+        return False, None
     only = (0, 0)
     if not same:
         expected, actual = (np.concatenate([rows[side] for rows in run.kept]) for side in (0, 1))
         run.kept = None  # as large as what they were joined to
         only = multiset.count_unmatched(expected, actual, kind.parts[0].scalar, statistics.bound)
-    numbers["any_order"] = {"same": same or not any(only), "only_expected": only[0], "only_actual": only[1]}
-    return {"multiset_same": False, "only_expected": only[0], "only_actual": only[1]}
+    return False, AnyOrderFigures(same or not any(only), *only)

@@ -15,7 +15,7 @@ from gpuregress.records import Comparison, Rule
 
 def is_in_order(rule: Rule) -> bool:
     """Whether elements are compared index by index, so that both buffers can be compared in pieces."""
-    return rule.order == "indexed" and not (rule.key or rule.statistics or rule.verify)
+    return rule.order == "indexed" and not (rule.key or rule.statistics.given or rule.verify)
 
 
 def needs_all(rule: Rule) -> bool:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from gpuregress.compare.rules.description import sigmas_of
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Outliers, Rule
 from gpuregress.tolerances import Unsound, loose, over_largest
@@ -32,8 +31,8 @@ def validate_sample(rule: Rule, count: int) -> list[Unsound]:
         rule: as the job gives it.
         count: elements in the buffer.
     """
-    limit = _number(rule.statistics.get("ks"))
-    if math.isnan(limit):
+    limit = rule.statistics.ks
+    if limit is None:
         return []
     from gpuregress.compare import sample_statistics  # noqa: PLC0415 - loads numpy, which the start of a run does without
 
@@ -57,8 +56,12 @@ def _numbers(rule: Rule) -> list[Unsound]:
     if rule.metric:
         from gpuregress.compare.metrics.error_norms import METRICS  # noqa: PLC0415 - as above
 
-        text = f"is no metric: {', '.join(METRICS)}"
-        problems += [(("metric", name), text) for name in rule.metric if name not in METRICS]
+        known = ", ".join(METRICS)
+        problems += [
+            (("metric", name), f"unknown metric {name!r}; expected one of {known}")
+            for name in rule.metric
+            if name not in METRICS
+        ]
     return problems
 
 
@@ -106,32 +109,19 @@ def _order(rule: Rule, element_type: ElementType) -> list[Unsound]:
 
 
 def _statistics(rule: Rule) -> list[Unsound]:
-    if not rule.statistics:
-        return []
-    from gpuregress.compare import sample_statistics  # noqa: PLC0415 - as above
-
     problems: list[Unsound] = []
-    for name, setting in rule.statistics.items():
-        if setting is None:
-            continue
+    for name, limit in rule.statistics.given.items():
         key = ("statistics", name)
-        if name not in sample_statistics.STATISTICS:
-            problems.append((key, f"is no statistic: {', '.join(sample_statistics.STATISTICS)}"))
-        elif name == "ks":
-            if not 0 < _number(setting) < 1:
+        if name == "ks":
+            if not 0 < limit < 1:
                 problems.append((key, "is the smallest p-value that passes: over 0 and under 1"))
-        elif not 0 < _number(sigmas_of(setting)) < math.inf:
+        elif not 0 < limit < math.inf:
             problems.append(((*key, "sigmas"), "must be over 0 and finite"))
-        elif _number(sigmas_of(setting)) > _MOST_SIGMAS:
-            text = f"is {sigmas_of(setting):g}, over {_MOST_SIGMAS:g}: it could hardly fail"
-            problems.append(((*key, "sigmas"), text))
-    if (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
+        elif limit > _MOST_SIGMAS:
+            problems.append(((*key, "sigmas"), f"is {limit:g}, over {_MOST_SIGMAS:g}: it could hardly fail"))
+    if rule.statistics.given and (rule.rtol, rule.atol, rule.ulp, rule.outliers) != (None, None, None, None):
         problems.append((("statistics",), "stand in place of the element's bound: give one of the two"))
     return problems
-
-
-def _number(setting: Any) -> float:
-    return float(setting) if isinstance(setting, int | float) and not isinstance(setting, bool) else math.nan
 
 
 def _too_loose(rule: Rule, element_type: ElementType) -> Iterator[Unsound]:

@@ -16,10 +16,10 @@ differ.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,11 +28,18 @@ from gpuregress.compare import row_hash
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.metrics.difference_statistics import finite
 from gpuregress.compare.rules import description
-from gpuregress.compare.rules.description import sigmas_of
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Part
 from gpuregress.ordinals import Array
-from gpuregress.records import Comparison
+from gpuregress.records import (
+    Comparison,
+    EstimateDistance,
+    Figures,
+    KolmogorovSmirnov,
+    SampleFigures,
+    SideCounts,
+    StatisticLimits,
+)
 
 _SMALL, _LARGE = 1e-70, 1e70
 """Between these the fourth power of a number, and its sums, are normal float64s."""
@@ -79,17 +86,17 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     """
     kind, rule = request.element_type, request.rule
     problems: list[str] = []
-    numbers: dict[str, Any] = {}
+    of_parts: dict[str, SampleFigures] = {}
     for part, e, a in kind.column_pairs(expected, actual):
         of_part, figures = _compare_part(rule.statistics, sample(e, part), sample(a, part))
         name = f"{part.name}: " if part.name else ""
         problems += [name + problem for problem in of_part]
-        numbers[part.name or "value"] = figures
+        of_parts[part.name or "value"] = figures
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=not problems,
         rule=description.rule(rule),
-        numbers={"statistics": numbers},
+        figures=Figures(statistics=of_parts),
         identical=changed == 0,
         changed=changed,
         differing=request.total if problems else 0,
@@ -106,22 +113,21 @@ def sample(column: Array, part: Part) -> NumericSample:
 
 
 def _compare_part(
-    statistics: Mapping[str, Any], expected: NumericSample, actual: NumericSample
-) -> tuple[list[str], dict[str, Any]]:
-    figures: dict[str, Any] = {"left_out": {"expected": expected.left_out, "actual": actual.left_out}}
+    limits: StatisticLimits, expected: NumericSample, actual: NumericSample
+) -> tuple[list[str], SampleFigures]:
+    figures = SampleFigures(SideCounts(expected.left_out, actual.left_out))
     if min(expected.count, actual.count) < 2:
         return [f"cannot be compared: {actual.count} numbers here, {expected.count} in the baseline"], figures
     problems = []
     if _other_share(expected, actual):
         problems.append(f"{actual.left_out} NaN or infinite here, {expected.left_out} in the baseline")
     largest = max(float(np.abs(side.values).max()) for side in (expected, actual))
-    for name, setting in statistics.items():
-        if setting is None:
-            continue
+    for name, limit in limits.given.items():
         if name != "ks" and largest and not _SMALL < largest < _LARGE:
             problems.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
             continue
-        problem, figures[name] = STATISTICS[name](expected, actual, setting)
+        problem, tested = STATISTICS[name](expected, actual, limit)
+        figures = dataclasses.replace(figures, **{name: tested})
         problems += [problem] if problem else []
     return problems, figures
 
@@ -138,17 +144,17 @@ def _other_share(expected: NumericSample, actual: NumericSample) -> bool:
     return abs(expected.left_out - actual.left_out) > _SHARE_SIGMAS * error * total
 
 
-def _mean(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
+def _mean(expected: NumericSample, actual: NumericSample, limit: float) -> tuple[str, EstimateDistance]:
     spread = min(actual.variance, _MAX_SPREAD**2 * expected.variance)
     error = math.sqrt(expected.variance / expected.count + spread / actual.count)
-    return _sigmas("mean", expected.mean, actual.mean, error, float(sigmas_of(setting)))
+    return _sigmas("mean", expected.mean, actual.mean, error, limit)
 
 
-def _variance(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
+def _variance(expected: NumericSample, actual: NumericSample, limit: float) -> tuple[str, EstimateDistance]:
     allowed = _variance_of_variance(expected)
     spread = min(_variance_of_variance(actual), _MAX_SPREAD**4 * allowed)
     error = math.sqrt(allowed + spread) if actual.variance else 0.0
-    return _sigmas("variance", expected.variance, actual.variance, error, float(sigmas_of(setting)))
+    return _sigmas("variance", expected.variance, actual.variance, error, limit)
 
 
 def _variance_of_variance(one: NumericSample) -> float:
@@ -157,26 +163,26 @@ def _variance_of_variance(one: NumericSample) -> float:
     return max(0.0, (fourth - variance**2 * (n - 3) / (n - 1)) / n)
 
 
-def _sigmas(name: str, expected: float, actual: float, error: float, limit: float) -> tuple[str, dict[str, Any]]:
+def _sigmas(name: str, expected: float, actual: float, error: float, limit: float) -> tuple[str, EstimateDistance]:
     off = abs(actual - expected)
     sigmas = off / error if error else (0.0 if off == 0 else math.inf)
-    figures = {"expected": _json(expected), "actual": _json(actual), "sigmas": finite(sigmas)}
+    figures = EstimateDistance(_finite(expected), _finite(actual), finite(sigmas))
     if sigmas <= limit:
         return "", figures
     return f"{name} {actual:.6g} is {sigmas:.3g} sigmas from {expected:.6g}, over {limit:g}", figures
 
 
-def _json(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _ks(expected: NumericSample, actual: NumericSample, setting: Any) -> tuple[str, dict[str, Any]]:
+def _ks(expected: NumericSample, actual: NumericSample, limit: float) -> tuple[str, KolmogorovSmirnov]:
     distance = ks_distance(expected.values, actual.values)
     p = ks_p_value(distance, expected.count, actual.count)
-    figures = {"distance": distance, "p": p}
-    if p >= float(setting):
+    figures = KolmogorovSmirnov(distance, p)
+    if p >= limit:
         return "", figures
-    return f"Kolmogorov-Smirnov distance {distance:.4g} has p = {p:.3g}, under {float(setting):g}", figures
+    return f"Kolmogorov-Smirnov distance {distance:.4g} has p = {p:.3g}, under {limit:g}", figures
 
 
 def ks_distance(expected: Floats, actual: Floats) -> float:
@@ -202,7 +208,8 @@ def ks_p_value(distance: float, expected: int, actual: int) -> float:
     return min(1.0, max(0.0, 2 * math.fsum(terms)))
 
 
-STATISTICS: dict[str, Callable[[NumericSample, NumericSample, Any], tuple[str, dict[str, Any]]]] = {
+_Test = Callable[[NumericSample, NumericSample, float], tuple[str, EstimateDistance | KolmogorovSmirnov]]
+STATISTICS: dict[str, _Test] = {
     "mean": _mean,
     "variance": _variance,
     "ks": _ks,

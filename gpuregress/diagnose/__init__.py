@@ -1,14 +1,13 @@
 """Diagnosis of differences: known bug patterns, in words with their evidence. It changes no verdict."""
 
 from gpuregress.diagnose.difference_sample import DifferenceSample
-from gpuregress.diagnose.error_bins import ErrorBins, ErrorProfile, heat_map, strip
+from gpuregress.diagnose.error_bins import ErrorBins, heat_map, strip
 from gpuregress.diagnose.evidence import Evidence
 from gpuregress.diagnose.pattern_table import diagnose, thread_label
 
 __all__ = [
     "DifferenceSample",
     "ErrorBins",
-    "ErrorProfile",
     "Evidence",
     "diagnose",
     "heat_map",

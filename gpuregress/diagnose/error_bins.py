@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.records import ErrorProfile
+
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorProfile:
-    """Bins along a buffer, or over a matrix row by row.
-
-    Attributes:
-        shape: (bins,) or (rows, columns).
-        largest: the largest error of each bin, flat, 0 without differences; inf for a NaN against a number.
-        differing: elements of each bin that differ.
-        of: elements of each bin.
-    """
-
-    shape: tuple[int, ...]
-    largest: tuple[float, ...]
-    differing: tuple[int, ...]
-    of: tuple[int, ...]
 
 
 class ErrorBins:

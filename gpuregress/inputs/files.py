@@ -15,7 +15,7 @@ from gpuregress import conversion, dtypes, usermodules
 from gpuregress.conversion import NotRepresentable
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
-from gpuregress.records import Buffer
+from gpuregress.records import Buffer, InputFile, PythonFunction
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +59,8 @@ def call(buffer: Buffer, element: ElementType) -> Array:
         UserCodeError: it cannot be imported, fails, or returns what the buffer cannot hold.
     """
     assert buffer.fill is not None
-    text = str(buffer.fill.options["function"])
+    assert isinstance(buffer.fill.options, PythonFunction), "only such a fill calls a function"
+    text = buffer.fill.options.function
     function = _import(text)
     given = {"name": buffer.name, "shape": buffer.shape, "dtype": element.storage, "seed": buffer.fill.seed}
     try:
@@ -145,7 +146,8 @@ def _npy(path: Path) -> Array:
 
 def _path(buffer: Buffer) -> Path:
     assert buffer.fill is not None
-    return Path(str(buffer.fill.options["path"]))
+    assert isinstance(buffer.fill.options, InputFile), "only such a fill has a path"
+    return Path(buffer.fill.options.path)
 
 
 def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:

@@ -7,7 +7,7 @@ import math
 from gpuregress import dtypes
 from gpuregress.conversion import numbers_problem, progression_problem
 from gpuregress.dtypes import Scalar
-from gpuregress.records import Buffer, Fill
+from gpuregress.records import Buffer, Fill, Interval, NormalDistribution, Progression, Values
 
 PARK_MILLER_MODULUS = 2**31 - 1
 FARTHEST_SIGMAS = 8.3
@@ -24,8 +24,9 @@ def fill_problem(buffer: Buffer) -> str | None:
         from gpuregress.inputs import files  # noqa: PLC0415 - loads numpy, for .npy
 
         return files.size_problem(buffer, element)
-    if made.kind == "value" and len(made.options["values"]) not in (1, len(element.parts)):
-        return f"value has {len(made.options['values'])} numbers and {element.name} has {len(element.parts)} parts"
+    options = made.options
+    if made.kind == "value" and isinstance(options, Values) and len(options.values) not in (1, len(element.parts)):
+        return f"value has {len(options.values)} numbers and {element.name} has {len(element.parts)} parts"
     for at, part in enumerate(element.parts):
         problem = _part_problem(buffer, made, part.scalar, at)
         if problem:
@@ -34,31 +35,31 @@ def fill_problem(buffer: Buffer) -> str | None:
 
 
 def _part_problem(buffer: Buffer, made: Fill, scalar: Scalar, at: int) -> str | None:
-    options = made.options
     if made.kind in ("uniform", "normal") and not scalar.is_float:
         return f"{made.kind} fills floats, and {scalar.name} is none: use {{integers: {{low: …, high: …}}}}"
     if made.kind == "park_miller" and not scalar.is_float and scalar.size < 4:
         return f"park_miller numbers go up to {PARK_MILLER_MODULUS - 1}, too large for {scalar.name}"
     total = math.prod(buffer.shape) * len(dtypes.parse(buffer.dtype).parts)
-    if made.kind == "integers":
-        low, high = int(options["low"]), int(options["high"])
-        return progression_problem(low, 1, high - low, scalar)
     if made.kind == "permutation":
         return progression_problem(0, 1, total, scalar)
-    if made.kind == "arange":
-        return progression_problem(options.get("start", 0), options.get("step", 1), total, scalar)
-    if made.kind in ("value", "choice"):
-        values = options["values"]
-        return numbers_problem([values[at]] if made.kind == "value" and len(values) > 1 else values, scalar)
-    if made.kind == "uniform":
-        ends = float(options.get("low", 0.0)), float(options.get("high", 1.0))
-        problem = numbers_problem(ends, scalar)
-        return problem or (None if math.isfinite(ends[1] - ends[0]) else "high - low is too large for float64")
-    if made.kind == "normal":
-        mean, std = float(options.get("mean", 0.0)), float(options.get("std", 1.0))
-        problem = numbers_problem((mean, std), scalar)
-        is_wide = abs(mean) + FARTHEST_SIGMAS * std > scalar.largest
-        return problem or (
-            f"numbers of mean {mean!r} and std {std!r} are too large for {scalar.name}" if is_wide else None
-        )
+    match made.options:
+        case Progression(start, step):
+            return progression_problem(start, step, total, scalar)
+        case Interval(low, high) if made.kind == "integers":
+            return progression_problem(int(low), 1, int(high) - int(low), scalar)
+        case Interval(low, high):
+            problem = numbers_problem((float(low), float(high)), scalar)
+            is_finite = math.isfinite(float(high) - float(low))
+            return problem or (None if is_finite else "high - low is too large for float64")
+        case Values(values):
+            return numbers_problem([values[at]] if made.kind == "value" and len(values) > 1 else values, scalar)
+        case NormalDistribution(mean, std):
+            return _normal_problem(float(mean), float(std), scalar)
     return None
+
+
+def _normal_problem(mean: float, std: float, scalar: Scalar) -> str | None:
+    problem = numbers_problem((mean, std), scalar)
+    is_wide = abs(mean) + FARTHEST_SIGMAS * std > scalar.largest
+    text = f"numbers of mean {mean!r} and std {std!r} are too large for {scalar.name}"
+    return problem or (text if is_wide else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,16 @@ from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
 from gpuregress.inputs import files, random_streams
 from gpuregress.inputs.fill_check import PARK_MILLER_MODULUS, fill_problem
-from gpuregress.records import Buffer, Fill
+from gpuregress.records import Buffer, Fill, GeneratorSeed, Interval, NormalDistribution, Progression, Values
 
 Array = npt.NDArray[Any]
-Values = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]
-Make = Callable[[int, Mapping[str, Any], int], Values]
+Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+Make = Callable[[int, Any, int], Numbers]
+"""Count, the options of the fill's kind, seed → numbers."""
 
 
-def _zeros(count: int, _options: Mapping[str, Any], _seed: int) -> Values:
-    return np.zeros(count, np.int64)
-
-
-def _ones(count: int, _options: Mapping[str, Any], _seed: int) -> Values:
-    return np.ones(count, np.int64)
-
-
-def _arange(count: int, options: Mapping[str, Any], _seed: int) -> Values:
-    start, step = options.get("start", 0), options.get("step", 1)
+def _arange(count: int, options: Progression, _seed: int) -> Numbers:
+    start, step = options.start, options.step
     if float(start).is_integer() and float(step).is_integer():
         start, step = int(start), int(step)
         low, high = sorted((start, start + step * (count - 1)))
@@ -43,34 +36,30 @@ def _arange(count: int, options: Mapping[str, Any], _seed: int) -> Values:
     return np.arange(count, dtype=np.float64) * float(step) + float(start)
 
 
-def _uniform(count: int, options: Mapping[str, Any], seed: int) -> Values:
-    return random_streams.uniform(seed, count, float(options.get("low", 0.0)), float(options.get("high", 1.0)))
+def _uniform(count: int, options: Interval, seed: int) -> Numbers:
+    return random_streams.uniform(seed, count, float(options.low), float(options.high))
 
 
-def _normal(count: int, options: Mapping[str, Any], seed: int) -> Values:
-    return random_streams.normal(seed, count, float(options.get("mean", 0.0)), float(options.get("std", 1.0)))
+def _normal(count: int, options: NormalDistribution, seed: int) -> Numbers:
+    return random_streams.normal(seed, count, float(options.mean), float(options.std))
 
 
-def _integers(count: int, options: Mapping[str, Any], seed: int) -> Values:
-    return random_streams.integers(seed, count, int(options["low"]), int(options["high"]))
+def _integers(count: int, options: Interval, seed: int) -> Numbers:
+    return random_streams.integers(seed, count, int(options.low), int(options.high))
 
 
-def _permutation(count: int, _options: Mapping[str, Any], seed: int) -> Values:
-    return random_streams.permutation(seed, count)
-
-
-def _park_miller(count: int, options: Mapping[str, Any], _seed: int) -> Values:
-    return random_streams.park_miller(int(options.get("seed", 1)), count)
+def _park_miller(count: int, options: GeneratorSeed, _seed: int) -> Numbers:
+    return random_streams.park_miller(int(options.seed), count)
 
 
 FILLS: dict[str, Make | None] = {
-    "zeros": _zeros,
-    "ones": _ones,
+    "zeros": lambda count, _options, _seed: np.zeros(count, np.int64),
+    "ones": lambda count, _options, _seed: np.ones(count, np.int64),
     "arange": _arange,
     "uniform": _uniform,
     "normal": _normal,
     "integers": _integers,
-    "permutation": _permutation,
+    "permutation": lambda count, _options, seed: random_streams.permutation(seed, count),
     "park_miller": _park_miller,
     # These need more than a count: `fill` calls them itself.
     "value": None,
@@ -100,16 +89,17 @@ def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
     count, parts = math.prod(buffer.shape), len(element.parts)
     result = np.zeros(buffer.shape, element.storage)
     columns = element.columns(result)
+    given = made.options.values if isinstance(made.options, Values) else ()
     if made.kind == "value":
-        given = [*made.options["values"]] * (parts if len(made.options["values"]) == 1 else 1)
+        given = given * (parts if len(given) == 1 else 1)
         for column, part, value in zip(columns, element.parts, given, strict=True):
             column[...] = stored(np.array([value]), part.scalar)[0]
         return result
     make = FILLS[made.kind]
     if make is None:
-        drawn = random_streams.integers(made.seed, count * parts, 0, len(made.options["values"])).reshape(count, parts)
+        drawn = random_streams.integers(made.seed, count * parts, 0, len(given)).reshape(count, parts)
         for at, (column, part) in enumerate(zip(columns, element.parts, strict=True)):
-            choices = np.concatenate([stored(np.array([value]), part.scalar) for value in made.options["values"]])
+            choices = np.concatenate([stored(np.array([value]), part.scalar) for value in given])
             column[...] = choices[drawn[:, at]].reshape(buffer.shape)
         return result
     values = make(count * parts, made.options, made.seed)
@@ -118,11 +108,11 @@ def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:
     return result
 
 
-def _converted(made: Fill, values: Values, scalar: Scalar) -> Array:
+def _converted(made: Fill, values: Numbers, scalar: Scalar) -> Array:
     if made.kind == "park_miller" and scalar.is_float:
         return stored(values.astype(np.float64) / PARK_MILLER_MODULUS, scalar)
-    if made.kind == "uniform":
-        return _below(stored(values, scalar), scalar, float(made.options.get("high", 1.0)))
+    if made.kind == "uniform" and isinstance(made.options, Interval):
+        return _below(stored(values, scalar), scalar, float(made.options.high))
     return stored(values, scalar)
 
 

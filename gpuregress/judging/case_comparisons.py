@@ -92,8 +92,12 @@ class CaseComparisons:
         if compared.same or rounded.is_identical:
             return compared
         diagnosed = known if known is not None else self._compare(rounded)
-        figures = {name: diagnosed.numbers[name] for name in ("picture", "place") if name in diagnosed.numbers}
-        return dataclasses.replace(compared, findings=diagnosed.findings, numbers={**compared.numbers, **figures})
+        figures = dataclasses.replace(
+            compared.figures,
+            error_maps=diagnosed.figures.error_maps,
+            worst_thread=diagnosed.figures.worst_thread,
+        )
+        return dataclasses.replace(compared, findings=diagnosed.findings, figures=figures)
 
     def _checks(self, actual: Dump) -> list[Comparison]:
         return [

@@ -72,13 +72,14 @@ class Diagnosis:
         if comparison.same or not self._sample.of:
             return comparison
         evidence = _evidence(self._pair, self._outcome, self._sample)
-        findings, numbers = diagnose.diagnose(evidence), dict(comparison.numbers)
+        findings, figures = diagnose.diagnose(evidence), comparison.figures
         # An element that no thread wrote may be one that the launch has no thread for.
         is_guess = evidence.mapping is not None and evidence.mapping.kind == "stretch"
         has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
         if comparison.worst is not None and evidence.launch is not None and has_thread:
-            numbers["place"] = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
-        return dataclasses.replace(comparison, findings=findings, numbers=numbers)
+            thread = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
+            figures = dataclasses.replace(figures, worst_thread=thread)
+        return dataclasses.replace(comparison, findings=findings, figures=figures)
 
 
 _CPU_SHARED = b"\xff"

@@ -12,7 +12,7 @@ from gpuregress.dtypes import ElementType
 from gpuregress.dump.line_diff import ElementPairs
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Comparison, to_json
+from gpuregress.records import Comparison, ErrorMaps
 
 PAGE = 60
 """Bins along the map of a run's page; results.json holds them, so they are few."""
@@ -31,24 +31,25 @@ class ErrorMap:
     def __init__(self, pair: BufferPair, width: int) -> None:
         shape = pair.actual.shape
         self._element, total = pair.request.element_type, pair.request.total
-        self._bins = {"strip": diagnose.strip(total, width)}
-        if len(shape) > 1 and shape[-1] > 1 and total > shape[-1]:
-            self._bins["heat_map"] = diagnose.heat_map(shape, ROWS, width)
+        self._strip = diagnose.strip(total, width)
+        has_rows = len(shape) > 1 and shape[-1] > 1 and total > shape[-1]
+        self._heat_map = diagnose.heat_map(shape, ROWS, width) if has_rows else None
         self._is_empty = True
 
     def add(self, pairs: ElementPairs, broken: Mask | None) -> None:  # noqa: ARG002 - tolerated errors are drawn, too
         """Receive the next elements that differ; see `buffer_pairs.DifferenceObserver`."""
         errors = _errors(self._element, pairs.expected, pairs.actual)
-        for bins in self._bins.values():
-            bins.add(pairs.indices, errors)
+        self._strip.add(pairs.indices, errors)
+        if self._heat_map is not None:
+            self._heat_map.add(pairs.indices, errors)
         self._is_empty &= not len(errors)
 
     def added_to(self, comparison: Comparison) -> Comparison:
-        """The comparison with its `picture`; unchanged without differing elements."""
+        """The comparison with its error maps; unchanged without differing elements."""
         if comparison.same or self._is_empty:
             return comparison
-        profiles = {name: to_json(bins.profile) for name, bins in self._bins.items()}
-        return dataclasses.replace(comparison, numbers={**comparison.numbers, "picture": profiles})
+        maps = ErrorMaps(self._strip.profile, None if self._heat_map is None else self._heat_map.profile)
+        return dataclasses.replace(comparison, figures=dataclasses.replace(comparison.figures, error_maps=maps))
 
 
 def _errors(element: ElementType, expected: Array, actual: Array) -> npt.NDArray[np.float64]:

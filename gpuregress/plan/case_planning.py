@@ -180,7 +180,7 @@ class _JobPlan:
         """Require integers in the status buffer, and zero it before the launch."""
         buffer = buffers.get(self.job.status or "")
         if buffer is not None and buffer.fill is None:
-            buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", {}, 0))
+            buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
         if buffer is not None and not all(
             part.scalar.kind in ("int", "uint") for part in dtypes.parse(buffer.dtype).parts
         ):
@@ -209,7 +209,8 @@ class _JobPlan:
 
 def _fill_problem(buffer: records.Buffer) -> str | None:
     """Explain why a fill does not fit its buffer; None if it fits. Only the header of a dump is read."""
-    path = Path(str(buffer.fill.options.get("path", ""))) if buffer.fill and buffer.fill.kind == "file" else None
+    options = buffer.fill.options if buffer.fill is not None else None
+    path = Path(options.path) if isinstance(options, records.InputFile) else None
     if path is None or path.suffix in (".npy", ".bin"):
         return inputs.fill_problem(buffer)
     from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and few fills are dumps

@@ -54,7 +54,7 @@ def _judgement(case: Case) -> Iterator[str]:
         yield f"compare   {name}: {_rule(rule)}"
     for name, checks in case.checks.items():
         shown = ", ".join(
-            item.name if item.setting is None else f"{item.name} {_options(item.setting)}" for item in checks
+            item.name if item.setting is None else f"{item.name} {_options(to_json(item.setting))}" for item in checks
         )
         yield f"check     {name}: {shown}"
     for name in dict.fromkeys((*case.reference, *case.reference_kernels)):
@@ -73,7 +73,7 @@ def _judgement(case: Case) -> Iterator[str]:
 def _buffer(buffer: Buffer) -> str:
     filled = "output, poisoned"
     if buffer.fill is not None:
-        options = _options(buffer.fill.options)
+        options = _options(to_json(buffer.fill.options))
         filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
     symbol = f", symbol {buffer.symbol}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
@@ -124,7 +124,7 @@ def _rule(rule: Rule) -> str:
     if rule.outliers:
         words.append(f"all but {rule.outliers.fraction:g} of them, and those within rtol {rule.outliers.rtol:g}")
     words += [f"{name} at most {limit:g}" for name, limit in rule.metric.items()]
-    words += [f"{name} {_options(limit)}" for name, limit in rule.statistics.items()]
+    words += [f"{name} {_options(limit)}" for name, limit in to_json(rule.statistics).items()]
     words += [f"NaN {rule.nan} equal"] if rule.nan == "never" else []
     words += ["-0 equals 0"] if rule.signed_zero == "equal" else []
     words += [f"partners by {', '.join(rule.key)}"] if rule.key else []

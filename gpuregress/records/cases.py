@@ -5,27 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from gpuregress import dtypes
+from gpuregress.records.fills import Fill
+from gpuregress.records.rules import Check, Rule
 from gpuregress.records.serialization import Sparse
 
 Dim3 = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """The contents of a buffer before the first launch.
-
-    Attributes:
-        kind: a name from `inputs.FILLS`.
-        options: its settings: plain numbers, strings (absolute paths) and lists.
-        seed: derived from the job's seed and the buffer's name.
-    """
-
-    kind: str
-    options: Mapping[str, Any]
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,59 +141,6 @@ class Source:
     kernels: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     digest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outliers:
-    """A budget of elements that may miss the first bound, and the second bound that they must keep."""
-
-    fraction: float
-    rtol: float = 0.0
-    atol: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A comparison rule of a buffer; all defaults: every bit equal, in order.
-
-    Attributes:
-        rtol: |actual - baseline| <= atol + rtol * |baseline|; None: not given.
-        atol: see rtol.
-        ulp: steps between floats of the dtype; None: not given.
-        nan: whether a NaN equals a NaN.
-        signed_zero: whether -0 is 0.
-        outliers: a budget for elements that miss the bound.
-        metric: whole-buffer metric (`rms`, `max`, `mean`, `l2`) → its limit.
-        order: `any` compares the values as a multiset.
-        key: a record's columns that find its partner.
-        statistics: statistic → its limit, for results random by design.
-        verify: `/abs/module.py:function`, the user's own comparison, in place of all this.
-    """
-
-    rtol: float | None = None
-    atol: float | None = None
-    ulp: int | None = None
-    nan: Literal["equal", "never"] = "equal"
-    signed_zero: Literal["distinct", "equal"] = "distinct"
-    outliers: Outliers | None = None
-    metric: Mapping[str, float] = field(default_factory=dict)
-    order: Literal["indexed", "any"] = "indexed"
-    key: tuple[str, ...] = ()
-    statistics: Mapping[str, Any] = field(default_factory=dict)
-    verify: str | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        """Tell whether only identical bits, in order, pass."""
-        return self == Rule()
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A property that a buffer must have by itself: a name from `compare.checks` and its setting."""
-
-    name: str
-    setting: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gpuregress.records.serialization import Sparse
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -62,6 +64,21 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class CardFacts(Sparse):
+    """Facts of a GPU beside those that every device has.
+
+    Attributes:
+        bus: its PCI bus id.
+        uuid: `GPU-6f0c…`; "" where the driver does not tell.
+        sticky: whether a fault has ended this process's use of it.
+    """
+
+    bus: str = ""
+    uuid: str = ""
+    sticky: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceInfo:
     """The facts of a device that logs and baselines record.
 
@@ -73,7 +90,7 @@ class DeviceInfo:
         memory: bytes.
         limits: what launches are checked against: `max_threads`, `max_block_x` …, `max_grid_x` …, `max_shared`,
             `max_shared_optin`, `registers`.
-        extra: further facts for the log's head (UUID, clocks, temperature).
+        card: of a GPU; `extra` in JSON.
     """
 
     name: str
@@ -82,4 +99,4 @@ class DeviceInfo:
     driver: str
     memory: int
     limits: Mapping[str, int] = field(default_factory=dict)
-    extra: Mapping[str, str] = field(default_factory=dict)
+    card: CardFacts = field(default=CardFacts(), metadata={"key": "extra"})

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.records.outcomes import Outcome
 
 Status = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
 State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
 STATUSES: tuple[Status, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One element that differs.
-
-    Attributes:
-        index: row-major, counted from 0.
-        part: the part's name, "" for a plain scalar.
-        expected: the baseline's text, as a dump writes it; "" where only the actual side has it.
-        actual: this run's text; "" where only the baseline has it.
-        absolute: |actual - expected|, None where it has no meaning.
-        relative: absolute / |expected|.
-        ulp: steps between floats, None for integers.
-    """
-
-    index: int
-    part: str
-    expected: str
-    actual: str
-    absolute: float | None = None
-    relative: float | None = None
-    ulp: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +49,7 @@ class Comparison:
         first: the first few that break it.
         message: what is wrong in one line, "" if nothing is.
         findings: what it looks like, the strongest first.
-        numbers: further figures (max_abs, max_rel, max_ulp, rms, ulp histogram, NaN counts), plain JSON.
+        figures: further figures; `numbers` in JSON.
     """
 
     buffer: str
@@ -90,7 +67,7 @@ class Comparison:
     first: tuple[Element, ...] = ()
     message: str = ""
     findings: tuple[Finding, ...] = ()
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    figures: UlpFigures | ErrorFigures | Figures = field(default=Figures(), metadata={"key": "numbers"})
 
     @property
     def difference(self) -> str:

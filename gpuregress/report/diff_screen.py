@@ -44,7 +44,7 @@ def _different(
     yield f"  rule       {comparison.rule}"
     yield from (f"  {line}" for line in both_verdicts(comparison))
     if comparison.worst is not None:
-        position = comparison.numbers.get("place")
+        position = comparison.figures.worst_thread
         yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {position}' if position else ''}"
     for number, finding in enumerate(comparison.findings):
         yield f"  {'looks like' if not number else '':<10} {finding.message}"
@@ -65,11 +65,11 @@ def both_verdicts(comparison: Comparison) -> Iterator[str]:
 
 
 def _error_map(comparison: Comparison) -> Iterator[error_map_text.Line]:
-    error_map = comparison.numbers.get("picture", {})
-    if "heat_map" in error_map:
-        yield from error_map_text.heat_map(error_map["heat_map"])
-    elif "strip" in error_map:
-        yield from error_map_text.strip(error_map["strip"])
+    maps = comparison.figures.error_maps
+    if maps is not None and maps.heat_map is not None:
+        yield from error_map_text.heat_map(maps.heat_map)
+    elif maps is not None and maps.strip is not None:
+        yield from error_map_text.strip(maps.strip)
 
 
 def _side_by_side(comparison: Comparison, verdict: Verdict) -> Iterator[str]:

@@ -6,9 +6,10 @@ Colours go from green to red on a logarithmic scale.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+
+from gpuregress.records import ErrorProfile
 
 SAME = "·"
 NOT_A_NUMBER = "!"
@@ -21,23 +22,23 @@ _NAN_COLOUR = 201
 _SAME_COLOUR = 240
 
 
-def strip(profile: Mapping[str, Any]) -> Iterator[Line]:
+def strip(profile: ErrorProfile) -> Iterator[Line]:
     """A line of bins along the buffer, and its legend.
 
     Args:
-        profile: `{"shape": [bins], "largest": […], "differing": […], "of": […]}`, errors as numbers or `inf`.
+        profile: of one axis.
     """
     yield _coloured(_signs(profile))
     yield ((_legend(profile), None),)
 
 
-def heat_map(profile: Mapping[str, Any]) -> Iterator[Line]:
+def heat_map(profile: ErrorProfile) -> Iterator[Line]:
     """A line for each row of bins, and the legend.
 
     Args:
-        profile: as for `strip`, its shape `[rows, columns]`.
+        profile: of two axes.
     """
-    signs, columns = _signs(profile), int(profile["shape"][1])
+    signs, columns = _signs(profile), profile.shape[1]
     for start in range(0, len(signs), columns):
         yield _coloured(signs[start : start + columns])
     yield ((_legend(profile), None),)
@@ -57,11 +58,11 @@ def ends(largest: Sequence[float]) -> tuple[float, float]:
     return (min(finite), max(finite)) if finite else (0.0, 0.0)
 
 
-def _signs(profile: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _signs(profile: ErrorProfile) -> list[tuple[str, int]]:
     """A sign and its colour for each bin."""
-    largest = [float(error) for error in profile["largest"]]
-    low, high = ends(largest)
-    return [_sign(error, int(count), low, high) for error, count in zip(largest, profile["differing"], strict=True)]
+    low, high = ends(profile.largest)
+    bins = zip(profile.largest, profile.differing, strict=True)
+    return [_sign(error, count, low, high) for error, count in bins]
 
 
 def _sign(error: float, differing: int, low: float, high: float) -> tuple[str, int]:
@@ -73,17 +74,16 @@ def _sign(error: float, differing: int, low: float, high: float) -> tuple[str, i
     return LEVELS[at], _COLOURS[at]
 
 
-def _legend(profile: Mapping[str, Any]) -> str:
-    largest = [float(error) for error in profile["largest"]]
-    low, high = ends(largest)
-    sizes = [int(size) for size in profile["of"]]
-    each = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+def _legend(profile: ErrorProfile) -> str:
+    low, high = ends(profile.largest)
+    fewest, most = min(profile.of), max(profile.of)
+    each = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     parts = [f"each sign {each} element{'s' if each != '1' else ''}", f"{SAME} same"]
     if high > low:
         parts.append(f"{LEVELS[0]} error {low:.2g} … {LEVELS[-1]} {high:.2g}")
     elif high:
         parts.append(f"{LEVELS[-1]} error {high:.2g}")
-    if any(not math.isfinite(error) for error in largest):
+    if any(not math.isfinite(error) for error in profile.largest):
         parts.append(f"{NOT_A_NUMBER} NaN or infinity")
     return ", ".join(parts)
 

@@ -67,11 +67,12 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         return {}
     measured: dict[str, Any] = {}
     if outcome.device is not None:
+        card = outcome.device.card
         measured["device_facts"] = {
             "model": outcome.device.model,
             "arch": outcome.device.arch,
             "driver": outcome.device.driver,
-            **{name: outcome.device.extra[name] for name in ("uuid", "bus") if name in outcome.device.extra},
+            **{name: text for name, text in (("uuid", card.uuid), ("bus", card.bus)) if text},
         }
     seen = outcome.observations
     published = {

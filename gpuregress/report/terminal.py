@@ -285,7 +285,7 @@ def _comparison_details(comparison: Comparison) -> Iterator[str]:
         yield f"  rule: {comparison.rule}"
     yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
     if comparison.worst is not None:
-        position = comparison.numbers.get("place")
+        position = comparison.figures.worst_thread
         worst = element_text(comparison.worst, comparison.against)
         yield f"  worst {worst}{f', at {position}' if position else ''}"
     others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]

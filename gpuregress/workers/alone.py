@@ -57,7 +57,7 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
         task = storage.read_record(Path(options.task), Task, "run the case again")
         with (opener or _bare)(options.device) as device:
             outcome = _run(task, device)
-            is_dead = bool(device.info.extra.get("sticky"))
+            is_dead = device.info.card.sticky
     except GpuregressError as error:
         sys.stderr.write(visible(f"gpuregress: {error}\n"))
         return GpuregressError.exit_code

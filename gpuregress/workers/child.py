@@ -72,7 +72,7 @@ def main(arguments: Sequence[str], opener: DeviceOpener | None = None, begun: Dr
             return 1
         channel.send({"say": "ready", "device": device.info})
         _serve(channel, device)
-        if begun is not None or device.info.extra.get("sticky"):
+        if begun is not None or device.info.card.sticky:
             # The driver clears up behind the process in any case, and a dead context would print a page of warnings.
             sys.stdout.flush()
             os._exit(0)

@@ -18,7 +18,7 @@ from typing import Protocol, Self
 
 from gpuregress.errors import GpuregressError, StorageError
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Fault, Observations, Outcome, Task, from_json
+from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
 from gpuregress.workers.watchdog import Phase, Step
@@ -350,8 +350,8 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
 
 def _user_functions(task: Task) -> str:
     """List the user functions that run in a worker: fills and references."""
-    fills = (buffer.fill for buffer in task.case.buffers.values() if buffer.fill is not None)
-    paths = [*(str(fill.options["function"]) for fill in fills if fill.kind == "python"), *task.case.reference.values()]
+    fills = (buffer.fill.options for buffer in task.case.buffers.values() if buffer.fill is not None)
+    paths = [*(fill.function for fill in fills if isinstance(fill, PythonFunction)), *task.case.reference.values()]
     return ", ".join(dict.fromkeys(path.rpartition("/")[2] for path in paths))
 
 

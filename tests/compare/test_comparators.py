@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress import dtypes
 from gpuregress.compare import comparators
-from gpuregress.records import Rule
+from gpuregress.records import Rule, Sigmas, StatisticLimits
 from tests.compare.rooms import request
 
 
@@ -18,7 +18,7 @@ from tests.compare.rooms import request
         (Rule(order="any"), "float32", "any"),
         (Rule(order="any"), "float4", "match"),
         (Rule(order="any", key=("x",)), "float4", "key"),
-        (Rule(statistics={"mean": 4}), "float32", "statistics"),
+        (Rule(statistics=StatisticLimits(mean=Sigmas(4))), "float32", "statistics"),
         (Rule(order="any", verify="/v.py:f"), "float32", "verify"),
     ],
 )

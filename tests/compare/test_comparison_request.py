@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gpuregress.records import Rule
+from gpuregress.records import Figures, Rule
 from tests.compare.rooms import request
 
 
 def test_a_result_has_the_requests_buffer_and_size() -> None:
     wanted = request("float32", (2, 3), Rule(atol=1))
     assert wanted.total == 6
-    result = wanted.result(same=False, rule="r", differing=4, numbers={"max_abs": 2.0})
+    result = wanted.result(same=False, rule="r", differing=4, figures=Figures(runs=2))
     assert (result.buffer, result.against, result.rule, result.of) == ("x", "baseline", "r", 6)
-    assert (result.same, result.identical, result.differing, result.numbers) == (False, False, 4, {"max_abs": 2.0})
+    assert (result.same, result.identical, result.differing, result.figures) == (False, False, 4, Figures(runs=2))
     assert wanted.result(same=True, rule="", of=5).of == 5
     assert request("float32", ()).total == 1

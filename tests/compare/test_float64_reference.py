@@ -10,7 +10,7 @@ import pytest
 from gpuregress import conversion, dtypes
 from gpuregress.compare import float64_reference
 from gpuregress.compare.comparison_request import ComparisonRequest
-from gpuregress.records import Comparison, Outliers, Rule
+from gpuregress.records import Comparison, Outliers, Rule, Sigmas, StatisticLimits, UlpFigures
 
 
 def against(dtype: str, gold: Any, actual: Any, rule: Rule) -> Comparison:
@@ -38,7 +38,7 @@ def test_every_way_of_comparing_takes_it() -> None:
     assert against("float32", gold, near, Rule(order="any", rtol=1e-6)).same
     assert not against("float32", gold, near, Rule(rtol=1e-6)).same
     assert not against("float32", gold, near, Rule(order="any", rtol=1e-12)).same
-    assert against("float32", gold, near, Rule(statistics={"mean": {"sigmas": 3}})).same
+    assert against("float32", gold, near, Rule(statistics=StatisticLimits(mean=Sigmas(3)))).same
     outliers = Rule(rtol=1e-12, outliers=Outliers(0.5, 1e-6))
     assert not against("float32", gold, gold, outliers).same
     assert against("float32", [0.1, 0.5, 0.25], [0.1, 0.5, 0.25], outliers).same
@@ -69,5 +69,5 @@ def test_an_infinity_is_near_no_number_and_steps_of_float64_are_not_told() -> No
     assert against("float32", [0.1, np.inf], [0.1, np.inf], Rule(rtol=1e-6)).same
     found = against("float32", [0.1, 5.0], [0.2, 5.0], Rule(rtol=1e-6))
     assert found.worst is not None
-    assert (found.worst.ulp, found.first[0].ulp, found.numbers["compared_as"]) == (None, None, "float64")
-    assert "max_ulp" not in found.numbers
+    assert (found.worst.ulp, found.first[0].ulp, found.figures.compared_as) == (None, None, "float64")
+    assert not isinstance(found.figures, UlpFigures)

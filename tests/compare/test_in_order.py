@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress import compare, dtypes
-from gpuregress.records import Outliers, Rule
+from gpuregress.records import OutlierCounts, Outliers, Rule, to_json
 from tests.compare.rooms import against, array, request
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -208,7 +208,7 @@ def test_outliers_have_a_budget_and_a_second_bound() -> None:
     rule = Rule(rtol=1e-6, outliers=Outliers(fraction=2e-3, rtol=1e-2))
     found = against("float64", expected, actual, rule)
     assert found.same
-    assert found.numbers["outliers"] == {"missed": 2, "allowed": 2, "beyond": 0}
+    assert found.figures.outliers == OutlierCounts(2, 2, 0)
     actual[9] = 1.005
     assert "3 of 1000 miss the bound, 2 may" in against("float64", expected, actual, rule).message
     actual[[3, 7]] = 1.0
@@ -234,13 +234,13 @@ def test_metrics_stand_instead_of_the_element_bound_or_beside_it() -> None:
 def test_metrics_leave_out_nan_on_both_sides() -> None:
     found = against("float64", [NAN, 1, 1], [NAN, 1, 3], Rule(metric={"mean": 1.0}))
     assert found.same
-    assert found.numbers["metrics"]["mean"] == 1.0
+    assert found.figures.metrics["mean"] == 1.0
 
 
 def test_metrics_count_only_what_is_a_number_on_both_sides() -> None:
     found = against("float64", [2, 1], [INF, 3], Rule(metric={"mean": 9.0}))
     assert not found.same
-    assert (found.numbers["metrics"]["mean"], found.numbers["metrics"]["l2"]) == (2.0, 2.0)
+    assert (found.figures.metrics["mean"], found.figures.metrics["l2"]) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize(("missed", "same"), [(2, True), (3, False)])
@@ -249,7 +249,8 @@ def test_a_part_of_an_outlier_is_none(missed: int, same: bool) -> None:  # noqa:
     a[:missed] = 1.25
     found = against("float64", np.ones(10), a, Rule(rtol=1e-6, outliers=Outliers(fraction=0.25, rtol=0.5)))
     assert found.same == same
-    assert found.numbers["outliers"]["allowed"] == 2
+    assert found.figures.outliers is not None
+    assert found.figures.outliers.allowed == 2
 
 
 def test_rms_of_huge_errors_does_not_overflow() -> None:
@@ -311,9 +312,9 @@ def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     a[[2, 50, 99]] += [0.1, -2.0, 0.3]
     found = against("float64", e, a, Rule(metric={"rms": 0.01, "l2": 1e-3}))
     off = a - e
-    assert found.numbers["metrics"]["rms"] == pytest.approx(np.sqrt(np.mean(off**2)))
-    assert found.numbers["metrics"]["l2"] == pytest.approx(np.linalg.norm(off) / np.linalg.norm(e))
-    assert found.numbers["metrics"]["mean"] == pytest.approx(np.mean(np.abs(off)))
+    assert found.figures.metrics["rms"] == pytest.approx(np.sqrt(np.mean(off**2)))
+    assert found.figures.metrics["l2"] == pytest.approx(np.linalg.norm(off) / np.linalg.norm(e))
+    assert found.figures.metrics["mean"] == pytest.approx(np.mean(np.abs(off)))
     assert found.changed == 3
     assert found.worst is not None
     assert found.worst.index == 50
@@ -346,6 +347,6 @@ def test_the_ulp_histogram() -> None:
     one = np.float32(1).view(np.uint32)
     e = np.full(7, one, np.uint32).view(np.float32)
     a = (e.view(np.uint32) + np.array([0, 1, 1, 2, 3, 4, 5], np.uint32)).view(np.float32)
-    found = against("float32", e, a).numbers
+    found = to_json(against("float32", e, a).figures)
     assert found["ulp_histogram"] == [["1", 2], ["2", 1], ["3-4", 2], ["5-8", 1]]
     assert found["max_ulp"] == 5

@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress import dtypes
 from gpuregress.compare import metadata
-from gpuregress.records import Rule
+from gpuregress.records import Rule, StatisticLimits
 from tests.compare.rooms import request
 
 
@@ -19,7 +19,7 @@ from tests.compare.rooms import request
         (Rule(nan="never"), True, True),
         (Rule(order="any"), False, True),
         (Rule(key=("x",)), False, True),
-        (Rule(statistics={"ks": 0.1}), False, True),
+        (Rule(statistics=StatisticLimits(ks=0.1)), False, True),
         (Rule(verify="/v.py:f"), False, True),
     ],
 )

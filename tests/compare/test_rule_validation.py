@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuregress import compare, dtypes
-from gpuregress.records import Outliers, Rule
+from gpuregress.records import Outliers, Rule, Sigmas, StatisticLimits
 
 RECORD = "{id:int32,score:float32}"
 
@@ -34,7 +34,7 @@ RECORD = "{id:int32,score:float32}"
         (Rule(metric={"max": 1}), "bool", "metric: means nothing to booleans"),
         (Rule(rtol=1e-6, outliers=Outliers(0.1, 1.0)), "float32", "outliers.rtol: is 1"),
         (Rule(rtol=1e-6, outliers=Outliers(0.1, 0.0, 4e38)), "float32", "outliers.atol: is 4e+38"),
-        (Rule(statistics={"variance": {"sigmas": 101}}), "float32", "statistics.variance.sigmas: is 101"),
+        (Rule(statistics=StatisticLimits(variance=Sigmas(101))), "float32", "statistics.variance.sigmas: is 101"),
         (Rule(ulp=2), "int32", "use atol"),
         (Rule(atol=-1.0), "float32", "0 or more"),
         (Rule(rtol=math.inf), "float32", "never fail"),
@@ -48,15 +48,13 @@ RECORD = "{id:int32,score:float32}"
         (Rule(outliers=Outliers(0.1, 1e-2)), "float32", "first bound"),
         (Rule(rtol=1e-6, outliers=Outliers(1.0, 1e-2)), "float32", "every element"),
         (Rule(rtol=1e-2, outliers=Outliers(0.1, 1e-6)), "float32", "wider"),
-        (Rule(metric={"rmse": 1.0}), "float32", "no metric: max, mean, rms, l2"),
+        (Rule(metric={"rmse": 1.0}), "float32", "unknown metric 'rmse'; expected one of max, mean, rms, l2"),
         (Rule(metric={"rms": math.inf}), "float32", "never fail"),
         (Rule(metric={"rms": 1.0}, order="any"), RECORD, "key columns"),
-        (Rule(statistics={"median": {"sigmas": 4}}), "float32", "no statistic"),
-        (Rule(statistics={"mean": {"sigmas": 0}}), "float32", "over 0"),
-        (Rule(statistics={"mean": {}}), "float32", "over 0"),
-        (Rule(statistics={"ks": 1.5}), "float32", "under 1"),
-        (Rule(statistics={"ks": 0.01}, rtol=0.1), "float32", "one of the two"),
-        (Rule(statistics={"mean": {"sigmas": 1e30}}), "float32", "hardly fail"),
+        (Rule(statistics=StatisticLimits(mean=Sigmas(0))), "float32", "over 0"),
+        (Rule(statistics=StatisticLimits(ks=1.5)), "float32", "under 1"),
+        (Rule(statistics=StatisticLimits(ks=0.01), rtol=0.1), "float32", "one of the two"),
+        (Rule(statistics=StatisticLimits(mean=Sigmas(1e30))), "float32", "hardly fail"),
         (Rule(rtol=1e30), "float32", "below 1"),
         (Rule(rtol=0.1, atol=0.0, metric={"l2": 1e30}), "float64", "metric.l2: is 1e+30"),
         (Rule(metric={"rms": 1e39}), "float32", "hardly fail"),
@@ -84,7 +82,7 @@ def test_refused(rule: Rule, dtype: str, said: str) -> None:
         (Rule(ulp=4), RECORD),
         (Rule(key=("id",), rtol=1e-3), RECORD),
         (Rule(rtol=1e-6, outliers=Outliers(1e-3, 1e-2)), "float32"),
-        (Rule(statistics={"mean": {"sigmas": 4}, "variance": None, "ks": 0.01}), "float32"),
+        (Rule(statistics=StatisticLimits(mean=Sigmas(4), ks=0.01)), "float32"),
         (Rule(verify="f.py:f", rtol=math.inf), "float32"),
         (Rule(metric={"max": 254}), "uint8"),
         (Rule(metric={"rms": 1e-3}, order="any"), "float32"),
@@ -100,7 +98,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_a_p_value_that_no_sample_of_that_size_reaches() -> None:
-    rule = Rule(statistics={"ks": 0.01})
+    rule = Rule(statistics=StatisticLimits(ks=0.01))
     assert "can never fail" in compare.validate_sample(rule, 2)[0][1]
     assert compare.validate_sample(rule, 100) == []
     assert compare.validate_sample(Rule(rtol=0.1), 1) == []

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from gpuregress.compare import sample_statistics
-from gpuregress.records import Rule
+from gpuregress.records import Rule, SideCounts, Sigmas, StatisticLimits
 from tests.compare.rooms import against
 
 
@@ -31,10 +31,10 @@ def test_ks_of_ties() -> None:
 def test_samples_of_one_distribution_pass_and_of_another_fail() -> None:
     rng = np.random.default_rng(7)
     e, same = rng.standard_normal(4000), rng.standard_normal(4000)
-    rules: dict[str, dict[str, Any]] = {
-        "mean": {"mean": {"sigmas": 4}},
-        "variance": {"variance": {"sigmas": 4}},
-        "ks": {"ks": 0.001},
+    rules = {
+        "mean": StatisticLimits(mean=Sigmas(4)),
+        "variance": StatisticLimits(variance=Sigmas(4)),
+        "ks": StatisticLimits(ks=0.001),
     }
     for statistics in rules.values():
         assert against("float32", e, same, Rule(statistics=statistics)).same
@@ -47,10 +47,10 @@ def test_samples_of_one_distribution_pass_and_of_another_fail() -> None:
 def test_sigmas_are_welchs() -> None:
     rng = np.random.default_rng(9)
     e, a = rng.standard_normal(300), rng.standard_normal(300) * 2 + 0.1
-    found = against("float64", e, a, Rule(statistics={"mean": {"sigmas": 99}}))
-    assert found.numbers["statistics"]["value"]["mean"]["sigmas"] == pytest.approx(
-        abs(stats.ttest_ind(e, a, equal_var=False).statistic)
-    )
+    found = against("float64", e, a, Rule(statistics=StatisticLimits(mean=Sigmas(99))))
+    mean = found.figures.statistics["value"].mean
+    assert mean is not None
+    assert mean.sigmas == pytest.approx(abs(stats.ttest_ind(e, a, equal_var=False).statistic))
 
 
 def test_the_variance_of_a_variance() -> None:
@@ -63,7 +63,7 @@ def test_the_variance_of_a_variance() -> None:
 
 
 def test_constant_samples() -> None:
-    statistics = {"mean": {"sigmas": 4}, "variance": 4}
+    statistics = StatisticLimits(mean=Sigmas(4), variance=Sigmas(4))
     assert against("float32", [2, 2, 2], [2, 2, 2], Rule(statistics=statistics)).same
     assert not against("float32", [2, 2, 2], [3, 3, 3], Rule(statistics=statistics)).same
 
@@ -72,24 +72,26 @@ def test_constant_samples() -> None:
 def test_one_wild_number_does_not_widen_its_own_bound(name: str) -> None:
     e = np.random.default_rng(5).normal(size=64)
     a = np.where(np.arange(64) == 7, 1e30, e)
-    assert not against("float32", e, a, Rule(statistics={name: {"sigmas": 50}})).same
+    assert not against("float32", e, a, Rule(statistics=StatisticLimits(**{name: Sigmas(50)}))).same
 
 
 def test_equal_numbers_have_not_the_variance_of_numbers_that_vary() -> None:
     e = np.random.default_rng(1).normal(5, 1, 64)
-    assert not against("float32", e, np.zeros(64), Rule(statistics={"variance": {"sigmas": 50}})).same
+    assert not against("float32", e, np.zeros(64), Rule(statistics=StatisticLimits(variance=Sigmas(50)))).same
 
 
 def test_nan_is_left_out_and_counted() -> None:
     e, a = np.arange(100.0), np.arange(100.0)
     e[3], a[5], a[6] = np.nan, np.nan, np.inf
-    found = against("float64", e, a, Rule(statistics={"mean": {"sigmas": 4}}))
+    rule = Rule(statistics=StatisticLimits(mean=Sigmas(4)))
+    found = against("float64", e, a, rule)
     assert found.same
-    assert found.numbers["statistics"]["value"]["left_out"] == {"expected": 1, "actual": 2}
+    assert found.figures.statistics["value"].left_out == SideCounts(1, 2)
     e[3] = 3
-    assert "2 NaN or infinite here" in against("float64", e, a, Rule(statistics={"mean": {"sigmas": 4}})).message
+    assert "2 NaN or infinite here" in against("float64", e, a, rule).message
     empty = np.full(4, np.nan)
-    assert "cannot be compared" in against("float64", empty, empty[::-1].copy(), Rule(statistics={"ks": 0.01})).message
+    rule = Rule(statistics=StatisticLimits(ks=0.01))
+    assert "cannot be compared" in against("float64", empty, empty[::-1].copy(), rule).message
 
 
 def test_more_nan_than_chance_explains() -> None:
@@ -98,7 +100,7 @@ def test_more_nan_than_chance_explains() -> None:
     def with_nan(count: int) -> Any:
         return np.where(np.arange(1000) < count, np.nan, values)
 
-    rule = Rule(statistics={"mean": {"sigmas": 5}})
+    rule = Rule(statistics=StatisticLimits(mean=Sigmas(5)))
     assert against("float64", with_nan(10), with_nan(14), rule).same
     assert "500 NaN" in against("float64", with_nan(10), with_nan(500), rule).message
     assert "0 NaN" in against("float64", with_nan(10), with_nan(0), rule).message
@@ -108,5 +110,5 @@ def test_more_nan_than_chance_explains() -> None:
 @pytest.mark.parametrize("name", ["mean", "variance"])
 def test_numbers_whose_powers_leave_float64_never_pass(scale: float, name: str) -> None:
     values = np.random.default_rng(7).normal(size=1000) * scale
-    rule = Rule(statistics={name: {"sigmas": 5}})
+    rule = Rule(statistics=StatisticLimits(**{name: Sigmas(5)}))
     assert "fourth powers" in against("float64", values, values * 9, rule).message

@@ -36,7 +36,7 @@ def run(device_name: str, kernel: str) -> dict[str, Any]:
         except GpuregressError as error:
             found["again"] = str(error)
         device.free_all()
-        found["marked"] = bool(device.info.extra.get("sticky"))
+        found["marked"] = device.info.card.sticky
     return found
 
 

@@ -96,10 +96,10 @@ def test_facts_for_the_log(device: CudaDevice) -> None:
     info = device.info
     assert "NVIDIA" in info.model
     assert info.driver.startswith("driver ")
-    assert info.extra["uuid"].startswith("GPU-")
+    assert info.card.uuid.startswith("GPU-")
     assert device.clocks()["temperature"].endswith(" C")
     assert info.limits["max_shared_optin"] > info.limits["max_shared"] >= 48 * 1024
-    assert "sticky" not in info.extra
+    assert not info.card.sticky
 
 
 def test_registers_and_spills_are_told(device: CudaDevice, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs
-from gpuregress.records import Buffer, Fill
+from gpuregress.records import (
+    Buffer,
+    Fill,
+    FillOptions,
+    GeneratorSeed,
+    InputFile,
+    Interval,
+    NoOptions,
+    NormalDistribution,
+    Progression,
+    PythonFunction,
+    Values,
+)
 
 
 def buffer(kind: str, dtype: str, *shape: int, seed: int = 7, **options: Any) -> Buffer:
-    return Buffer("x", dtype, shape, Fill(kind, options or OPTIONS[kind], seed))
+    made = dataclasses.replace(OPTIONS[kind], **options)
+    return Buffer("x", dtype, shape, Fill(kind, made, seed))
 
 
 def numbers(array: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
@@ -21,20 +35,21 @@ def numbers(array: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     return np.stack([dtypes.to_float(column, part.scalar).astype(np.float64) for column, part in columns], axis=-1)
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "zeros": {},
-    "ones": {},
-    "arange": {},
-    "permutation": {},
-    "value": {"values": [3]},
-    "uniform": {"low": 2.0, "high": 3.0},
-    "normal": {"mean": 0.0, "std": 1.0},
-    "integers": {"low": 3, "high": 9},
-    "choice": {"values": [1, 5, 7]},
-    "park_miller": {"seed": 1},
+OPTIONS: dict[str, FillOptions] = {
+    "zeros": NoOptions(),
+    "ones": NoOptions(),
+    "arange": Progression(0, 1),
+    "permutation": NoOptions(),
+    "value": Values((3,)),
+    "uniform": Interval(2.0, 3.0),
+    "normal": NormalDistribution(0.0, 1.0),
+    "integers": Interval(3, 9),
+    "choice": Values((1, 5, 7)),
+    "park_miller": GeneratorSeed(1),
+    "file": InputFile(""),
 }
 
 
 def python(path: Path, text: str, dtype: str = "float32", *shape: int) -> npt.NDArray[Any]:
     path.write_text(text)
-    return inputs.fill(Buffer("x", dtype, shape or (2,), Fill("python", {"function": f"{path}:make"}, 5)))
+    return inputs.fill(Buffer("x", dtype, shape or (2,), Fill("python", PythonFunction(f"{path}:make"), 5)))

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from gpuregress import inputs
 from gpuregress.dump import reader
 from gpuregress.errors import HarnessError
-from gpuregress.records import Buffer, Fill
+from gpuregress.records import Buffer, Fill, InputFile
 from tests.inputs.support import buffer, numbers, python
 
 
 def file(path: Path, dtype: str, *shape: int) -> Buffer:
-    return Buffer("x", dtype, shape, Fill("file", {"path": str(path)}, 0))
+    return Buffer("x", dtype, shape, Fill("file", InputFile(str(path)), 0))
 
 
 def test_npy(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_uniform_stays_below_high(dtype: str) -> None:
 def test_vectors_are_filled_part_by_part() -> None:
     array = inputs.fill(buffer("arange", "float2", 3))
     assert [tuple(row) for row in array.tolist()] == [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]
-    record = inputs.fill(buffer("value", "{id:int32,score:float32}", 2, values=[7, 0.5]))
+    record = inputs.fill(buffer("value", "{id:int32,score:float32}", 2, values=(7, 0.5)))
     assert record.tolist() == [(7, 0.5), (7, 0.5)]
 
 
@@ -105,8 +105,8 @@ def test_nans_are_those_of_a_gpu(dtype: str, tmp_path: Path) -> None:
         )
     )
     made = [
-        inputs.fill(buffer("value", dtype, 3, values=[math.nan])),
-        inputs.fill(buffer("choice", dtype, 3, values=[math.nan])),
+        inputs.fill(buffer("value", dtype, 3, values=(math.nan,))),
+        inputs.fill(buffer("choice", dtype, 3, values=(math.nan,))),
         python(path, path.read_text(), dtype, 3),
     ]
     if dtype in ("float16", "float32", "float64"):
@@ -123,5 +123,5 @@ def test_whole_numbers_stay_exact_at_the_ends_of_64_bits() -> None:
     assert top.tolist() == [2**64 - 3, 2**64 - 2, 2**64 - 1]
     falling = inputs.fill(buffer("arange", "int64", 3, start=-(2**63) + 2, step=-1))
     assert falling.tolist() == [-(2**63) + 2, -(2**63) + 1, -(2**63)]
-    chosen = inputs.fill(buffer("choice", "int64", 50, values=[2**53 + 1, 1.0]))
+    chosen = inputs.fill(buffer("choice", "int64", 50, values=(2**53 + 1, 1.0)))
     assert set(chosen.tolist()) == {2**53 + 1, 1}

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from gpuregress.judging import buffer_checks
-from gpuregress.records import Check, Fill
+from gpuregress.records import Check, Fill, NoOptions
 from tests import fakes
 from tests.judging.dumps import dump
 
@@ -19,7 +19,7 @@ def test_a_dump_is_checked(tmp_path: Path) -> None:
 
 def test_inputs_are_filled_when_a_check_needs_them(tmp_path: Path) -> None:
     case = fakes.case("double")
-    x = dataclasses.replace(case.buffers["x"], fill=Fill("ones", {}, 1))
+    x = dataclasses.replace(case.buffers["x"], fill=Fill("ones", NoOptions(), 1))
     case = dataclasses.replace(case, buffers={**case.buffers, "x": x})
     ones = dump(tmp_path, "out.1", [1] * 8)
     assert buffer_checks.check(case, ones, Check("equals", "x")).same

@@ -49,7 +49,10 @@ def peak(folder: Path, dtype: str, count: int, rule: Rule) -> int:
     compared = pair(folder, dtype, (count // 100, 100), rule)
     found, highest = traced(lambda: diagnosis.compare(compared, Outcome("x", "done")))
     assert (found.changed, found.same) == (count, False)
-    assert sum(found.numbers["picture"]["heat_map"]["differing"]) == count
+    maps = found.figures.error_maps
+    assert maps is not None
+    assert maps.heat_map is not None
+    assert sum(maps.heat_map.differing) == count
     assert found.findings
     return highest
 
@@ -114,7 +117,7 @@ def test_counts_and_the_worst_are_of_all_where_the_findings_are_of_a_sample(
     pieces = compared(tmp_path)
     assert pieces.findings[0].message.endswith(", seen on a sample of 1,000 of 5,000 differing elements")
     assert pieces.findings[0].pattern == whole.findings[0].pattern == "offset"
-    for field in ("differing", "changed", "worst", "first", "message", "numbers", "multiset_same", "only_actual"):
+    for field in ("differing", "changed", "worst", "first", "message", "figures", "multiset_same", "only_actual"):
         assert getattr(pieces, field) == getattr(whole, field), field
 
 

@@ -40,7 +40,7 @@ def test_all_that_a_buffer_is_compared_with(tmp_path: Path) -> None:
         ("repeat", True),
     ]
     assert comparisons[0].findings is not None
-    assert "picture" in comparisons[0].numbers
+    assert comparisons[0].figures.error_maps is not None
     assert comparisons[3].rule == "2 runs, 1 different results, all the same under the buffer's rule"
 
 
@@ -73,8 +73,8 @@ def test_the_unrounded_reference_decides(tmp_path: Path) -> None:
         wide = dump(tmp_path / str(value), "out.1", [1, value], "float64")
         observed = outcome(actual, references={"out": rounded}, unrounded_references={"out": wide})
         (comparison,) = compared(case, observed)
-        assert (comparison.same, comparison.numbers["compared_as"]) == (same, "float64")
-        assert ("picture" in comparison.numbers) == (not same)
+        assert (comparison.same, comparison.figures.compared_as) == (same, "float64")
+        assert (comparison.figures.error_maps is None) == same
 
 
 def test_a_reference_that_was_not_computed_fails(tmp_path: Path) -> None:

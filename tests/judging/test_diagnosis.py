@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
-from gpuregress.records import Case, Comparison, Outcome, Rule
+from gpuregress.records import Case, Comparison, Outcome, Rule, Sigmas, StatisticLimits
 from gpuregress.runner import run_case
 from tests import fakes
 
@@ -28,7 +28,7 @@ def test_an_element_that_was_never_written_is_called_so(tmp_path: Path) -> None:
     found = compared(tmp_path, "double", "twice")
     assert found.differing == 1
     assert found.findings[0].pattern == "never written"
-    assert "thread" in found.numbers["place"]
+    assert "thread" in found.figures.worst_thread
 
 
 def test_only_what_breaks_the_rule_is_diagnosed(tmp_path: Path) -> None:
@@ -43,6 +43,6 @@ def test_what_is_the_same_gets_no_findings(tmp_path: Path) -> None:
     assert not found.findings
 
 
-@pytest.mark.parametrize("rule", [Rule(order="any"), Rule(statistics={"mean": {"sigmas": 4}})])
+@pytest.mark.parametrize("rule", [Rule(order="any"), Rule(statistics=StatisticLimits(mean=Sigmas(4)))])
 def test_a_rule_that_knows_no_places_gets_no_findings(tmp_path: Path, rule: Rule) -> None:
     assert not compared(tmp_path, "double", "twice", rule).findings

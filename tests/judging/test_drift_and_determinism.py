@@ -7,7 +7,7 @@ import pytest
 from gpuregress.baselines import BaselineStore
 from gpuregress.judging import drift_and_determinism
 from gpuregress.operations import accept
-from gpuregress.records import Outliers, Rule
+from gpuregress.records import Outliers, Rule, StatisticLimits
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -46,7 +46,7 @@ def test_a_single_run_says_nothing_of_the_class(bench: Bench) -> None:
         (Rule(rtol=1e-6), True),
         (Rule(metric={"rms": 1.0}), True),
         (Rule(rtol=0.0, atol=1.0, outliers=Outliers(0.1, 1.0)), True),
-        (Rule(statistics={"ks": 0.01}), False),
+        (Rule(statistics=StatisticLimits(ks=0.01)), False),
     ],
 )
 def test_what_can_drift(rule: Rule, *, watched: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.error_map import ErrorMap
-from gpuregress.records import Rule
+from gpuregress.records import Rule, to_json
 from tests import fakes
 from tests.judging.dumps import dump
 
@@ -19,7 +19,7 @@ def drawn(folder: Path, expected: Any, actual: Any, rule: Rule | None = None, dt
     sides = dump(folder / "e", "out.1", expected, dtype), dump(folder / "a", "out.1", actual, dtype)
     pair = BufferPair(fakes.case("double"), "baseline", *sides, rule or Rule())
     errors = ErrorMap(pair, 4)
-    return errors.added_to(pair.compare(errors)).numbers.get("picture")
+    return to_json(errors.added_to(pair.compare(errors)).figures.error_maps)
 
 
 def test_a_strip_of_one_axis(tmp_path: Path) -> None:

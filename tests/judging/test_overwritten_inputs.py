@@ -15,6 +15,7 @@ from gpuregress.records import (
     CaseSettings,
     Entry,
     Fill,
+    NoOptions,
     Observations,
     Outcome,
     OverwrittenInput,
@@ -27,7 +28,7 @@ from tests import fakes
 
 def setup(*, const: bool = False, dtype: str = "float32", **changes: Any) -> tuple[Case, Program]:
     case = fakes.case("double", "twice")
-    x = Buffer("x", dtype, (8,), Fill("ones", {}, 1))
+    x = Buffer("x", dtype, (8,), Fill("ones", NoOptions(), 1))
     case = dataclasses.replace(case, buffers={**case.buffers, "x": x}, **changes)
     pointer, read_only = Parameter(8, 8, "pointer"), Parameter(8, 8, "pointer", const=const)
     entries = {name: Entry(name, (pointer, read_only)) for name in ("double", "twice")}

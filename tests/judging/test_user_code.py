@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.judging import user_code
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.user_code import UserCodeProcess
-from gpuregress.records import Check, Fill, Rule
+from gpuregress.records import Check, Fill, PythonFunction, Rule
 from tests import fakes
 from tests.judging.dumps import dump
 
@@ -59,5 +60,5 @@ def test_checks_that_need_the_process() -> None:
     assert user_code.needs(case, Check("python", "/v.py:f"))
     assert not user_code.needs(case, Check("finite"))
     x = case.buffers["x"]
-    made = fakes.case("double", buffers={"x": type(x)("x", x.dtype, x.shape, Fill("python", {}, 1))})
+    made = fakes.case("double", buffers={"x": replace(x, fill=Fill("python", PythonFunction("/x.py:f"), 1))})
     assert user_code.needs(made, Check("equals", "x"))

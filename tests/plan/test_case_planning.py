@@ -8,7 +8,17 @@ import pytest
 
 from gpuregress import plan, records
 from gpuregress.errors import JobErrors
-from gpuregress.records import Argument, Case, CaseSettings, Check, Limits, ResourceLimits, Rule, TimingLoop
+from gpuregress.records import (
+    Argument,
+    Case,
+    CaseSettings,
+    Check,
+    ExpectedSum,
+    Limits,
+    ResourceLimits,
+    Rule,
+    TimingLoop,
+)
 from tests.plan.projects import FULL, JOB, only, project
 
 
@@ -48,8 +58,8 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     assert case.dump == ("sum",)
     verify = f"{tmp_path}/configs/reference.py:totals_agree"
     assert case.compare == {"sum": Rule(rtol=1e-5, atol=0.0, order="any", verify=verify)}
-    assert case.checks["sum"][1:3] == (Check("nonzero", 8), Check("range", [-1000.0, float("inf")]))
-    assert case.checks["sum"][3].setting == {"value": 1000, "rtol": 1e-3, "atol": 0.0}
+    assert case.checks["sum"][1:3] == (Check("nonzero", 8), Check("range", (-1000.0, float("inf"))))
+    assert case.checks["sum"][3].setting == ExpectedSum(1000, 1e-3, 0.0)
     assert case.reference == {"sum": f"{tmp_path}/configs/reference.py:block_sums"}
     assert (case.repeat, case.limits) == (3, Limits(120.0, 4 << 30))
     assert (case.tags, case.expect_fault) == (("quick", "1.10"), "out-of-bounds")

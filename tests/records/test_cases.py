@@ -1,24 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import pytest
-
-from gpuregress.records import Buffer, CaseSettings, Fill, Rule, TimingLoop
+from gpuregress.records import Buffer, CaseSettings, Fill, NoOptions, TimingLoop
 from tests import fakes
-
-
-@pytest.mark.parametrize("change", [{"ulp": 0}, {"rtol": 0.0}, {"nan": "never"}, {"key": ("id",)}, {"order": "any"}])
-def test_only_the_default_rule_is_exact(change: dict[str, Any]) -> None:
-    assert Rule().is_exact
-    assert not Rule(**change).is_exact
 
 
 def test_bytes_and_poison_of_a_buffer() -> None:
     assert Buffer("x", "float3", (4, 2)).size == 96
     assert Buffer("x", "float32", (1,)).is_poisoned
-    assert not Buffer("x", "float32", (1,), Fill("ones", {}, 0)).is_poisoned
+    assert not Buffer("x", "float32", (1,), Fill("ones", NoOptions(), 0)).is_poisoned
     assert not Buffer("x", "float32", (1,), symbol="taps").is_poisoned
 
 

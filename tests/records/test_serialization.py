@@ -16,14 +16,25 @@ from gpuregress.records import (
     Case,
     CaseSettings,
     Check,
+    ExpectedSum,
     Fill,
+    GeneratorSeed,
+    InputFile,
+    Interval,
     Launch,
     Limits,
+    NoOptions,
+    NormalDistribution,
     Outliers,
+    Progression,
+    PythonFunction,
     ResourceLimits,
     Rule,
+    Sigmas,
     Source,
+    StatisticLimits,
     TimingLoop,
+    Values,
     Verdict,
     from_json,
     to_json,
@@ -46,14 +57,24 @@ ARGUMENT: st.SearchStrategy[Argument] = st.deferred(
         fields=st.one_of(st.just(()), st.tuples(ARGUMENT)),
     )
 )
+NUMBER = st.integers() | FLOAT
+FILL_OPTIONS = st.one_of(
+    st.builds(NoOptions),
+    st.builds(Progression, NUMBER, NUMBER),
+    st.builds(Interval, NUMBER, NUMBER),
+    st.builds(NormalDistribution, NUMBER, NUMBER),
+    st.builds(Values, st.lists(NUMBER, max_size=3).map(tuple)),
+    st.builds(GeneratorSeed, NUMBER),
+    st.builds(InputFile, TEXT),
+    st.builds(PythonFunction, TEXT),
+)
+SETTING = st.one_of(st.none(), NUMBER, TEXT, st.tuples(NUMBER, NUMBER), st.builds(ExpectedSum, NUMBER, FLOAT, FLOAT))
 BUFFER = st.builds(
     Buffer,
     name=TEXT,
     dtype=st.just("float32"),
     shape=st.lists(st.integers(1, 2**40), min_size=1, max_size=3).map(tuple),
-    fill=st.one_of(
-        st.none(), st.builds(Fill, TEXT, st.dictionaries(TEXT, PLAIN, max_size=2), st.integers(0, 2**64 - 1))
-    ),
+    fill=st.one_of(st.none(), st.builds(Fill, TEXT, FILL_OPTIONS, st.integers(0, 2**64 - 1))),
     symbol=st.one_of(st.none(), TEXT),
 )
 RULE = st.builds(
@@ -65,6 +86,7 @@ RULE = st.builds(
     metric=st.dictionaries(TEXT, FLOAT, max_size=2),
     order=st.sampled_from(["indexed", "any"]),
     key=st.lists(TEXT, max_size=2).map(tuple),
+    statistics=st.builds(StatisticLimits, st.none() | st.builds(Sigmas, FLOAT), st.none(), st.none() | FLOAT),
 )
 LAUNCH = st.builds(
     Launch,
@@ -89,7 +111,7 @@ CASE = st.builds(
     launches=st.lists(LAUNCH, max_size=2).map(tuple),
     dump=st.lists(TEXT, max_size=2).map(tuple),
     compare=st.dictionaries(TEXT, RULE, max_size=2),
-    checks=st.dictionaries(TEXT, st.lists(st.builds(Check, TEXT, PLAIN), max_size=2).map(tuple), max_size=2),
+    checks=st.dictionaries(TEXT, st.lists(st.builds(Check, TEXT, SETTING), max_size=2).map(tuple), max_size=2),
     limits=st.builds(Limits, st.floats(0.1, 1e6), st.integers(0, 2**50)),
     settings=st.builds(
         CaseSettings,
@@ -120,7 +142,7 @@ def test_settings_that_are_not_given_are_not_written() -> None:
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf])
 def test_infinities_survive_the_wire(value: float) -> None:
-    check = Check("range", [0.0, value])
+    check = Check("range", (0.0, value))
     assert from_json(Check, json.loads(json.dumps(to_json(check)))) == check
 
 

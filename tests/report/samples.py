@@ -6,6 +6,7 @@ from gpuregress.records import (
     BufferVerdict,
     Comparison,
     Element,
+    ErrorFigures,
     Fault,
     Finding,
     Outcome,
@@ -25,7 +26,13 @@ DIFFERENT = Comparison(
     worst=WORST,
     first=(WORST,),
     findings=(Finding("tail", "the tail from element 5 on"),),
-    numbers={"max_abs": float("inf"), "rms": float("nan"), "place": "block (1,0,0), thread (5,0,0)"},
+    figures=ErrorFigures(
+        max_abs=float("inf"),
+        max_rel=float("nan"),
+        misplaced_nan_or_inf=0,
+        worst={},
+        worst_thread="block (1,0,0), thread (5,0,0)",
+    ),
 )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 
+from gpuregress.records import ErrorMaps, ErrorProfile, Figures
 from gpuregress.report import html
 from gpuregress.report.error_map_svg import svg
 from tests.report.samples import DIFFERENT, summary
@@ -36,7 +38,8 @@ def test_nothing_is_drawn_of_nothing() -> None:
 
 def test_the_page_shows_it() -> None:
     run = summary()
-    drawn = dataclasses.replace(DIFFERENT, numbers={"picture": {"strip": STRIP}})
+    maps = ErrorMaps(ErrorProfile((4,), (0.0, 1e-3, 10.0, math.inf), (0, 1, 2, 3), (3, 3, 3, 3)))
+    drawn = dataclasses.replace(DIFFERENT, figures=Figures(error_maps=maps))
     verdicts = [
         dataclasses.replace(
             one, buffers=tuple(dataclasses.replace(buffer, comparisons=(drawn,)) for buffer in one.buffers)

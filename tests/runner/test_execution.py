@@ -17,10 +17,12 @@ from gpuregress.errors import KernelFault, UnsupportedError
 from gpuregress.records import (
     Argument,
     Buffer,
+    CardFacts,
     Case,
     CaseSettings,
     Fill,
     Launch,
+    NoOptions,
     Outcome,
     PoisonComparison,
     PoisonDependence,
@@ -100,12 +102,12 @@ def test_a_fault_names_its_launch_in_outcome_and_log(tmp_path: Path) -> None:
 def test_an_outcome_describes_the_device_after_the_run(tmp_path: Path) -> None:
     class Lost(fakes.FakeDevice):
         def launch(self, *arguments: Any) -> Any:
-            self.info = replace(self.info, extra={"sticky": "yes"})
+            self.info = replace(self.info, card=CardFacts(sticky=True))
             return super().launch(*arguments)
 
     outcome = run(fakes.case("fault"), tmp_path, Lost())
     assert outcome.device is not None
-    assert outcome.device.extra == {"sticky": "yes"}
+    assert outcome.device.card == CardFacts(sticky=True)
 
 
 def test_a_status_that_is_not_zero_is_a_fault_of_the_last_launch(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_a_symbol_is_filled_and_keeps_its_bytes_where_it_has_no_fill(tmp_path: P
     table = Buffer("table", "float32", (16,), symbol="d_table")
     plain = replace(case, buffers={**case.buffers, "table": table}, dump=("table",), compare={})
     assert values(run(plain, tmp_path, Preset())) == ["5.0"] * 16
-    filled = replace(plain, buffers={**case.buffers, "table": replace(table, fill=Fill("ones", {}, 1))})
+    filled = replace(plain, buffers={**case.buffers, "table": replace(table, fill=Fill("ones", NoOptions(), 1))})
     assert values(run(filled, tmp_path, Preset())) == ["1.0"] * 16
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import ordinals, records
+from gpuregress import ordinals
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
@@ -21,7 +20,7 @@ from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.decimals import words
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Element, Rule
+from gpuregress.records import Element, OutlierCounts, Rule, SideCounts, UlpFigures
 
 Indices = npt.NDArray[np.int64]
 FIRST = 10
@@ -228,17 +227,17 @@ class DifferenceStatistics:
         by_name = {name: one for (name, _), one in zip(worst, rest, strict=False)}
         return ListedElements(tuple(first), by_name, rest[-1] if misplaced else None)
 
-    def numbers(self, listed: ListedElements) -> dict[str, Any]:
-        """The figures of a report, as plain JSON."""
-        return {
-            "max_abs": finite(self.worst["absolute"].score),
-            "max_rel": finite(self.worst["relative"].score),
-            "max_ulp": finite(self.worst["ulp"].score),
-            "misplaced_nan_or_inf": self.misplaced,
-            "nan": {"expected": self.nan[0], "actual": self.nan[1]},
-            "ulp_histogram": [[_bucket_name(bucket), count] for bucket, count in sorted(self.histogram.items())],
-            "worst": {name: records.to_json(one) for name, one in listed.worst.items()},
-        }
+    def figures(self, listed: ListedElements) -> UlpFigures:
+        """The figures of a report."""
+        return UlpFigures(
+            max_abs=finite(self.worst["absolute"].score),
+            max_rel=finite(self.worst["relative"].score),
+            max_ulp=finite(self.worst["ulp"].score),
+            misplaced_nan_or_inf=self.misplaced,
+            nan=SideCounts(*self.nan),
+            ulp_histogram=tuple((_bucket_name(bucket), count) for bucket, count in sorted(self.histogram.items())),
+            worst=listed.worst,
+        )
 
 
 def ranking_measure(rule: Rule) -> str:
@@ -301,17 +300,20 @@ def elements(parts: list[DifferingPart]) -> list[Element]:
     return [formatted[position] for position in range(len(parts))]
 
 
-def outlier_problems(request: ComparisonRequest, missed: int, beyond: int, numbers: dict[str, Any]) -> list[str]:
-    """Describe how a comparison exceeds its rule's budget of outliers.
+def outlier_counts(request: ComparisonRequest, missed: int, beyond: int) -> OutlierCounts:
+    """Compare the outliers with the rule's budget.
 
     Args:
         request: its rule has `outliers`.
         missed: elements that break the first bound.
         beyond: elements that break the second bound, too.
-        numbers: gets the counts.
     """
     assert request.rule.outliers is not None, "the rule has outliers"
-    allowed = math.floor(request.rule.outliers.fraction * request.total + 1e-9)
-    numbers["outliers"] = {"missed": missed, "allowed": allowed, "beyond": beyond}
-    problems = [f"{missed} of {request.total} miss the bound, {allowed} may"] if missed > allowed else []
-    return problems + ([f"{beyond} of {request.total} miss the outliers' bound too, none may"] if beyond else [])
+    return OutlierCounts(missed, math.floor(request.rule.outliers.fraction * request.total + 1e-9), beyond)
+
+
+def outlier_problems(outliers: OutlierCounts, total: int) -> list[str]:
+    """Describe how a comparison of `total` elements exceeds its budget of outliers."""
+    missed, allowed, beyond = outliers.missed, outliers.allowed, outliers.beyond
+    problems = [f"{missed} of {total} miss the bound, {allowed} may"] if missed > allowed else []
+    return problems + ([f"{beyond} of {total} miss the outliers' bound too, none may"] if beyond else [])

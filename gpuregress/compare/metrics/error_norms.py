@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -73,19 +72,18 @@ def values(errors: list[ErrorSums], expected: ExpectedNorms) -> dict[str, float]
     return largest
 
 
-def judge(
-    limits: Mapping[str, float], errors: list[ErrorSums], expected: ExpectedNorms, numbers: dict[str, Any]
-) -> list[str]:
+def figures(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """The metrics of a report."""
+    return {name: finite(value) for name, value in metrics.items()}
+
+
+def problems(limits: Mapping[str, float], metrics: Mapping[str, float]) -> list[str]:
     """Describe each metric over its limit.
 
     Args:
         limits: metric → its largest value.
-        errors: of each part.
-        expected: the norms that l2 is relative to.
-        numbers: gets all metrics.
+        metrics: from `values`.
     """
-    metrics = values(errors, expected)
-    numbers["metrics"] = {name: finite(value) for name, value in metrics.items()}
     return [
         f"{name} of the error is {metrics[name]:.6g}, over {limit:.6g}"
         for name, limit in limits.items()

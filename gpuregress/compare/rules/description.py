@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.records import Rule
 
@@ -31,12 +28,12 @@ def rule(wanted: Rule) -> str:
     if wanted.verify:
         return f"verify: {wanted.verify}"
     limits = Bound.of_rule(wanted)
-    terms = [] if limits.is_exact and (wanted.metric or wanted.statistics) else [bound(limits)]
+    terms = [] if limits.is_exact and (wanted.metric or wanted.statistics.given) else [bound(limits)]
     if wanted.outliers:
         second = bound(Bound.of_outliers(wanted.outliers, wanted))
         terms.append(f"but for {number(wanted.outliers.fraction)} of the elements, which keep {second}")
     terms += [f"{_METRICS.get(name, name)} <= {number(limit)}" for name, limit in wanted.metric.items()]
-    terms += [_statistic(name, setting) for name, setting in wanted.statistics.items() if setting is not None]
+    terms += [_statistic(name, limit) for name, limit in wanted.statistics.given.items()]
     terms += _order(wanted)
     if wanted.nan == "never":
         terms.append("no NaN")
@@ -45,14 +42,9 @@ def rule(wanted: Rule) -> str:
     return ", ".join(terms)
 
 
-def _statistic(name: str, setting: Any) -> str:
-    limit = number(sigmas_of(setting))
-    return f"Kolmogorov-Smirnov p >= {limit}" if name == "ks" else f"{name}s within {limit} standard errors"
-
-
-def sigmas_of(setting: Any) -> Any:
-    """The limit in `{sigmas: 4}`, or the setting itself."""
-    return setting.get("sigmas") if isinstance(setting, Mapping) else setting
+def _statistic(name: str, limit: float) -> str:
+    text = number(limit)
+    return f"Kolmogorov-Smirnov p >= {text}" if name == "ks" else f"{name}s within {text} standard errors"
 
 
 def _order(wanted: Rule) -> list[str]:

@@ -26,6 +26,7 @@ from gpuregress.compare.metrics.difference_statistics import (
     ErrorSums,
     differing_part,
     elements,
+    outlier_counts,
     outlier_problems,
 )
 from gpuregress.compare.rules import description, elementwise
@@ -34,7 +35,7 @@ from gpuregress.compare.rules.interval import interval
 from gpuregress.decimals import word
 from gpuregress.dtypes import Part, Scalar
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Comparison, Element
+from gpuregress.records import AnyOrderFigures, Comparison, Element, Figures, InOrderFigures, OutlierCounts, SideCounts
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 _MOST, _BLOCK, _FEWEST = 1 << 18, 1 << 16, 1 << 10
@@ -89,18 +90,18 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
     bound = Bound.of_rule(rule)
     changed = _count_changed(expected, actual, part.scalar)
     sides = _both_sorted(expected, actual, part.scalar, bound)
-    numbers: dict[str, Any] = {"in_order": {"same": changed == 0, "changed": changed}}
-    evaluation = _RuleEvaluation(request, part, bound, *sides, numbers)
+    evaluation = _RuleEvaluation(request, part, bound, *sides)
     problems, left = evaluation.problems(), evaluation.left
-    numbers["any_order"] = {
-        "same": not problems,
-        "only_expected": len(left.expected),
-        "only_actual": len(left.actual),
-    }
     return request.result(
         same=not problems,
         rule=description.rule(rule),
-        numbers=numbers,
+        figures=Figures(
+            nan=evaluation.nan,
+            outliers=evaluation.outliers,
+            metrics=error_norms.figures(evaluation.metrics),
+            in_order=InOrderFigures(changed == 0, changed=changed),
+            any_order=AnyOrderFigures(not problems, len(left.expected), len(left.actual)),
+        ),
         identical=changed == 0,
         changed=changed,
         differing=left.count or changed if problems else 0,
@@ -119,30 +120,23 @@ def count_unmatched(expected: Array, actual: Array, scalar: Scalar, bound: Bound
 
 
 class _RuleEvaluation:
-    """Evaluation of a rule on two sorted sides."""
+    """Evaluation of a rule on two sorted sides, with the figures that `problems` calculates."""
 
-    def __init__(
-        self,
-        request: ComparisonRequest,
-        part: Part,
-        bound: Bound,
-        expected: _Side,
-        actual: _Side,
-        numbers: dict[str, Any],
-    ) -> None:
-        self.request, self.part, self.bound, self.numbers = request, part, bound, numbers
+    def __init__(self, request: ComparisonRequest, part: Part, bound: Bound, expected: _Side, actual: _Side) -> None:
+        self.request, self.part, self.bound = request, part, bound
         self.expected, self.actual = expected, actual
+        self.nan = SideCounts(expected.nan(), actual.nan())
+        self.outliers: OutlierCounts | None = None
+        self.metrics: dict[str, float] = {}
         nothing = np.zeros(0, np.int64)
         only_metric = bool(request.rule.metric) and bound.is_exact
         self.left = Unmatched(nothing, nothing) if only_metric else _unmatched(expected, actual, part.scalar, bound)
 
     def problems(self) -> list[str]:
         """Describe what breaks the rule, a line each."""
-        nan = [side.nan() for side in (self.expected, self.actual)]
-        self.numbers["nan"] = {"expected": nan[0], "actual": nan[1]}
         problems = []
-        if self.bound.nan == "never" and any(nan):
-            problems.append(f"{nan[1]} NaN here and {nan[0]} in the baseline, none may be")
+        if self.bound.nan == "never" and (self.nan.expected or self.nan.actual):
+            problems.append(f"{self.nan.actual} NaN here and {self.nan.expected} in the baseline, none may be")
         if self.request.rule.metric:
             problems += self._metric_problems()
         return problems + self._unmatched_problems()
@@ -155,7 +149,8 @@ class _RuleEvaluation:
             return [f"{len(left.expected)} values only in the {self.request.against}, {len(left.actual)} only here"]
         second = Bound.of_outliers(outliers, self.request.rule)
         beyond = _unmatched(self.expected, self.actual, self.part.scalar, second).count
-        return outlier_problems(self.request, left.count, beyond, self.numbers)
+        self.outliers = outlier_counts(self.request, left.count, beyond)
+        return outlier_problems(self.outliers, self.request.total)
 
     def _metric_problems(self) -> list[str]:
         """Evaluate the metrics of the sorted pairs; each NaN and infinity must have an equal partner."""
@@ -167,7 +162,8 @@ class _RuleEvaluation:
             errors.add(absolute[~np.isnan(absolute)])
             misplaced += int(np.count_nonzero(np.isnan(absolute) & elementwise.changed(e, a, self.part.scalar)))
         problems = [f"{misplaced} NaN or infinities have no partner"] if misplaced else []
-        return problems + error_norms.judge(self.request.rule.metric, [errors], norms, self.numbers)
+        self.metrics = error_norms.values([errors], norms)
+        return problems + error_norms.problems(self.request.rule.metric, self.metrics)
 
 
 def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:

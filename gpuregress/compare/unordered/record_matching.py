@@ -6,7 +6,7 @@ and sorting columns apart hides swaps: neither is done.
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gpuregress.compare.metrics import error_norms
 from gpuregress.compare.metrics.difference_statistics import (
     FIRST,
     DifferenceStatistics,
+    outlier_counts,
     outlier_problems,
     ranking_measure,
 )
@@ -27,7 +28,7 @@ from gpuregress.compare.unordered.candidates import Indices, MatchCriterion
 from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType
 from gpuregress.ordinals import Array
-from gpuregress.records import Comparison, Element
+from gpuregress.records import AnyOrderFigures, Comparison, Element, InOrderFigures, OutlierCounts
 
 _FREE = -1
 
@@ -88,7 +89,7 @@ def compare_keyed(request: ComparisonRequest, expected: Array, actual: Array) ->
     hash_a = row_hash.rows(actual, kind, merge_zeros=merge, only=keys)
     if len(np.unique(hash_e)) < len(hash_e) or len(np.unique(hash_a)) < len(hash_a):
         return _by_matching(request, criterion, expected, actual)
-    return _result(request, expected, actual, _join(hash_e, hash_a), {})
+    return _result(request, expected, actual, _join(hash_e, hash_a))
 
 
 def _join(hash_e: row_hash.Hashes, hash_a: row_hash.Hashes) -> Indices:
@@ -109,19 +110,25 @@ def _by_matching(request: ComparisonRequest, criterion: MatchCriterion, expected
             message="cannot be compared: under this tolerance too many rows are near to one another to match them "
             f"exactly (over {bipartite_matching.MOST_CANDIDATES:,} pairs); name key columns or tighten it",
         )
-    numbers: dict[str, Any] = {}
-    outliers = request.rule.outliers
+    beyond, outliers = None, request.rule.outliers
     if outliers is not None and (partner == _FREE).any():
         second = MatchCriterion(request.element_type, Bound.of_outliers(outliers, request.rule), criterion.keys)
         beyond = int(np.count_nonzero(bipartite_matching.match(second, expected, actual) == _FREE))
-        numbers["outliers"] = {"missed": int(np.count_nonzero(partner == _FREE)), "beyond": beyond}
-    return _result(request, expected, actual, partner, numbers)
+    return _result(request, expected, actual, partner, beyond)
 
 
 def _result(
-    request: ComparisonRequest, expected: Array, actual: Array, partner: Indices, numbers: dict[str, Any]
+    request: ComparisonRequest, expected: Array, actual: Array, partner: Indices, beyond: int | None = None
 ) -> Comparison:
-    """The comparison of matched rows, and of those without a partner."""
+    """The comparison of matched rows, and of those without a partner.
+
+    Args:
+        request: the buffer and the rule.
+        expected: one dimension, `request.element_type.storage`.
+        actual: the same.
+        partner: of each actual row, or -1.
+        beyond: rows without a partner under the bound of outliers; None: as many as without one.
+    """
     kind, rule = request.element_type, request.rule
     paired = np.flatnonzero(partner != _FREE)
     second = Bound.of_outliers(rule.outliers, rule) if rule.outliers else None
@@ -131,22 +138,31 @@ def _result(
     only_a = np.flatnonzero(partner == _FREE)
     only_e = np.setdiff1d(np.arange(len(expected)), partner[paired], assume_unique=True)
     changed = count_changed(kind, expected, actual)
-    problems = _problems(request, statistics, len(only_e), len(only_a), numbers)
-    if rule.metric:
-        problems += _metric_problems(request, statistics, expected[partner[paired]], actual[paired], numbers)
+    unmatched = max(len(only_e), len(only_a))
+    outliers = None
+    if rule.outliers is not None:
+        also_beyond = statistics.beyond + (unmatched if beyond is None else beyond)
+        outliers = outlier_counts(request, statistics.broken + unmatched, also_beyond)
+    problems = _problems(request, statistics, (len(only_e), len(only_a)), outliers)
+    metrics = _metrics(request, statistics, expected[partner[paired]], actual[paired]) if rule.metric else {}
+    problems += error_norms.problems(rule.metric, metrics)
     same = not problems
     merge = rule.signed_zero == "equal"
     listed = statistics.listed()
-    numbers = statistics.numbers(listed) | numbers
-    numbers["in_order"] = {"same": changed == 0, "changed": changed}
-    numbers["any_order"] = {"same": same, "only_expected": len(only_e), "only_actual": len(only_a)}
+    figures = dataclasses.replace(
+        statistics.figures(listed),
+        outliers=outliers,
+        metrics=error_norms.figures(metrics),
+        in_order=InOrderFigures(changed == 0, changed=changed),
+        any_order=AnyOrderFigures(same, len(only_e), len(only_a)),
+    )
     return request.result(
         same=same,
         rule=description.rule(rule),
-        numbers=numbers,
+        figures=figures,
         identical=changed == 0,
         changed=changed,
-        differing=0 if same else statistics.broken + max(len(only_e), len(only_a)),
+        differing=0 if same else statistics.broken + unmatched,
         multiset_same=row_hash.total(expected, kind, merge_zeros=merge)
         == row_hash.total(actual, kind, merge_zeros=merge),
         only_expected=len(only_e),
@@ -165,30 +181,28 @@ def count_changed(element_type: ElementType, expected: Array, actual: Array) -> 
     return int(np.count_nonzero(changed))
 
 
-def _metric_problems(
-    request: ComparisonRequest,
-    statistics: DifferenceStatistics,
-    expected: Array,
-    actual: Array,
-    numbers: dict[str, Any],
-) -> list[str]:
+def _metrics(
+    request: ComparisonRequest, statistics: DifferenceStatistics, expected: Array, actual: Array
+) -> dict[str, float]:
     norms = error_norms.ExpectedNorms(request.element_type)
     norms.add(expected, actual)
-    return error_norms.judge(request.rule.metric, statistics.sums, norms, numbers)
+    return error_norms.values(statistics.sums, norms)
 
 
 def _problems(
-    request: ComparisonRequest, statistics: DifferenceStatistics, only_e: int, only_a: int, numbers: dict[str, Any]
+    request: ComparisonRequest,
+    statistics: DifferenceStatistics,
+    unmatched: tuple[int, int],
+    outliers: OutlierCounts | None,
 ) -> list[str]:
-    missed = statistics.broken + max(only_e, only_a)
-    if request.rule.outliers is not None:
-        beyond = statistics.beyond + int(numbers.get("outliers", {}).get("beyond", max(only_e, only_a)))
-        return outlier_problems(request, missed, beyond, numbers)
+    """Describe what breaks the rule: expected and actual rows without a partner, and partners that differ."""
+    if outliers is not None:
+        return outlier_problems(outliers, request.total)
     only_metric = request.rule.metric and statistics.bound.is_exact
     broken = statistics.misplaced if only_metric else statistics.broken
     problems = [f"{broken} of {request.total} differ"] if broken else []
-    if only_e or only_a:
-        problems.append(f"{only_e} rows only in the {request.against}, {only_a} only here")
+    if any(unmatched):
+        problems.append(f"{unmatched[0]} rows only in the {request.against}, {unmatched[1]} only here")
     return problems
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from gpuregress.devices import limits
 from gpuregress.devices.cuda import driver, nvml
 from gpuregress.errors import DeviceError
-from gpuregress.records import DeviceInfo
+from gpuregress.records import CardFacts, DeviceInfo
 
 _KERNEL_MODULE = Path("/proc/driver/nvidia/version")
 _RELEASE = re.compile(r"\bNVRM version:.*?\s(\d{3,}\.\d+(?:\.\d+)?)\s")
@@ -62,7 +62,7 @@ def describe(api: Any, card: Any, index: int) -> DeviceInfo:
         driver=f"{f'driver {release}, ' if release else ''}CUDA {version // 1000}.{version % 1000 // 10}",
         memory=int(card.total_memory()),
         limits=values,
-        extra={"bus": bus, **({"uuid": uuid} if uuid else {})},
+        card=CardFacts(bus, uuid),
     )
 
 

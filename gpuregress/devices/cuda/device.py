@@ -63,9 +63,9 @@ class CudaDevice(Device):
 
     @property
     def info(self) -> DeviceInfo:
-        """Name, architecture, limits, versions; `extra["sticky"]` once a fault has ended this process's use of it."""
+        """Name, architecture, limits, versions; `card.sticky` once a fault has ended this process's use of it."""
         if self.dead:
-            return replace(self._info, extra={**self._info.extra, "sticky": "yes"})
+            return replace(self._info, card=replace(self._info.card, sticky=True))
         return self._info
 
     def __enter__(self) -> Self:
@@ -235,7 +235,7 @@ class CudaDevice(Device):
 
     def clocks(self) -> dict[str, str]:
         """Return `sm_clock`, `memory_clock`, `temperature` and `throttle` reasons at this moment, where known."""
-        facts = next(iter(nvml.cards(self._info.extra["bus"])), {})
+        facts = next(iter(nvml.cards(self._info.card.bus)), {})
         return {name: facts[name] for name in ("sm_clock", "memory_clock", "temperature", "throttle") if name in facts}
 
     def canary(self) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from gpuregress import records
 from gpuregress.document import units
@@ -15,6 +15,7 @@ from gpuregress.spec.resolve import paths, textures
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_ELEMENTS = 2**40
+T = TypeVar("T")
 FillProblem = Callable[[records.Buffer], str | None]
 
 
@@ -65,49 +66,67 @@ def _over(memory: int) -> str:
 
 
 def _shape(scope: Scope, item: BufferSpec, key: Key) -> tuple[int, ...] | None:
-    extents = [
-        scope.whole(value, (*key, "shape", axis), low=1, high=MAX_ELEMENTS, what="elements")
-        for axis, value in enumerate(item.shape)
-    ]
-    known = tuple(extent for extent in extents if extent is not None)
-    return known if len(known) == len(extents) else None
+    return _known(
+        [
+            scope.whole(value, (*key, "shape", axis), low=1, high=MAX_ELEMENTS, what="elements")
+            for axis, value in enumerate(item.shape)
+        ]
+    )
 
 
 def _fill(scope: Scope, fill: FillSpec, key: Key, seed: int) -> records.Fill | None:
     kind = fill.kind
-    setting = getattr(fill, kind)
     before = scope.problems.reported
-    options = _options(scope, kind, setting, (*key, kind))
-    return records.Fill(kind, options, seed) if scope.problems.reported == before else None
+    options = _options(scope, kind, getattr(fill, kind), (*key, kind))
+    return None if options is None or scope.problems.reported > before else records.Fill(kind, options, seed)
 
 
-def _options(scope: Scope, kind: str, setting: Any, key: Key) -> dict[str, Any]:
+def _options(scope: Scope, kind: str, setting: Any, key: Key) -> records.FillOptions | None:
+    """Evaluate the options of a fill; None if one is invalid, which is reported."""
     if setting is True and kind in ("zeros", "ones", "permutation"):
-        return {}
+        return records.NoOptions()
     if kind == "file":
-        return {"path": str(paths.existing(scope.problems, key, setting, "file"))}
+        return records.InputFile(str(paths.existing(scope.problems, key, setting, "file")))
     if kind == "python":
-        return {"function": paths.existing_function(scope.problems, key, setting)}
+        return records.PythonFunction(str(paths.existing_function(scope.problems, key, setting)))
     if kind in ("value", "choice"):
         many = isinstance(setting, list)
-        values = [
-            scope.number(value, (*key, at) if many else key) for at, value in enumerate(setting if many else [setting])
-        ]
-        return {"values": values}
-    options = {name: scope.number(getattr(setting, name), (*key, name)) for name in type(setting).model_fields}
-    if None not in options.values():
-        _check_options(scope, kind, options, key)
+        items = setting if many else [setting]
+        values = _known([scope.number(value, (*key, at) if many else key) for at, value in enumerate(items)])
+        return None if values is None else records.Values(values)
+    names = type(setting).model_fields
+    numbers = _known([scope.number(getattr(setting, name), (*key, name)) for name in names])
+    if numbers is None:
+        return None
+    options = _NUMERIC[kind](**dict(zip(names, numbers, strict=True)))
+    _check_options(scope, kind, options, key)
     return options
 
 
-def _check_options(scope: Scope, kind: str, options: dict[str, Any], key: Key) -> None:
-    if kind in ("uniform", "integers") and options["low"] >= options["high"]:
-        scope.error(key, f"low is {options['low']} and high is {options['high']}: high must be above low")
-    if kind == "normal" and options["std"] < 0:
-        scope.error((*key, "std"), f"is {options['std']}: a standard deviation must be at least 0")
-    if kind == "park_miller" and not (1 <= options["seed"] <= 2**31 - 2 and options["seed"] == int(options["seed"])):
-        scope.error((*key, "seed"), f"expected a whole number from 1 to {2**31 - 2}, got {options['seed']}")
-    if kind == "integers":
-        for name in ("low", "high"):
-            if options[name] != int(options[name]):
-                scope.error((*key, name), f"expected a whole number, got {options[name]}")
+_NUMERIC: dict[str, Callable[..., records.FillOptions]] = {
+    "arange": records.Progression,
+    "uniform": records.Interval,
+    "integers": records.Interval,
+    "normal": records.NormalDistribution,
+    "park_miller": records.GeneratorSeed,
+}
+
+
+def _known(values: Sequence[T | None]) -> tuple[T, ...] | None:
+    """The values; None if one of them is."""
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else None
+
+
+def _check_options(scope: Scope, kind: str, options: records.FillOptions, key: Key) -> None:
+    match options:
+        case records.Interval(low, high):
+            if low >= high:
+                scope.error(key, f"low is {low} and high is {high}: high must be above low")
+            for name, value in (("low", low), ("high", high)) if kind == "integers" else ():
+                if value != int(value):
+                    scope.error((*key, name), f"expected a whole number, got {value}")
+        case records.NormalDistribution(std=std) if std < 0:
+            scope.error((*key, "std"), f"is {std}: a standard deviation must be at least 0")
+        case records.GeneratorSeed(seed) if not (1 <= seed <= 2**31 - 2 and seed == int(seed)):
+            scope.error((*key, "seed"), f"expected a whole number from 1 to {2**31 - 2}, got {seed}")

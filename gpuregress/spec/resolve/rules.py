@@ -10,7 +10,7 @@ from gpuregress import conversion, dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType, Part
-from gpuregress.spec.models.rules import CheckSpec, RuleSpec, SumSpec
+from gpuregress.spec.models.rules import CheckSpec, RuleSpec, SigmasSpec, SumSpec
 from gpuregress.spec.resolve import paths
 from gpuregress.spec.resolve.scope import Scope
 
@@ -90,21 +90,21 @@ def _columns(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> tu
     return tuple(item.key)
 
 
-def _statistics(scope: Scope, item: RuleSpec, key: Key) -> dict[str, Any]:
-    if item.statistics is None:
-        return {}
-    inner = (*key, "statistics")
-    limits: dict[str, Any] = {}
-    for name in ("mean", "variance"):
-        setting = getattr(item.statistics, name)
-        if setting is not None:
-            sigmas = scope.real(setting.sigmas, (*inner, name, "sigmas"), low=0, above=True)
-            limits[name] = {"sigmas": sigmas}
-    if item.statistics.ks is not None:
-        limits["ks"] = scope.real(item.statistics.ks, (*inner, "ks"), low=0, above=True, high=1)
-    if not limits:
+def _statistics(scope: Scope, item: RuleSpec, key: Key) -> records.StatisticLimits:
+    given, inner = item.statistics, (*key, "statistics")
+    if given is None:
+        return records.StatisticLimits()
+    if given.mean is None and given.variance is None and given.ks is None:
         scope.error(inner, "expected one of mean, variance, ks, got none")
-    return limits
+    ks = None if given.ks is None else scope.real(given.ks, (*inner, "ks"), low=0, above=True, high=1)
+    return records.StatisticLimits(
+        _sigmas(scope, given.mean, (*inner, "mean")), _sigmas(scope, given.variance, (*inner, "variance")), ks
+    )
+
+
+def _sigmas(scope: Scope, given: SigmasSpec | None, key: Key) -> records.Sigmas | None:
+    sigmas = None if given is None else scope.real(given.sigmas, (*key, "sigmas"), low=0, above=True)
+    return None if sigmas is None else records.Sigmas(sigmas)
 
 
 def checks(
@@ -135,7 +135,7 @@ def _check(
     if kind == "range":
         return _range(scope, setting, dtypes.parse(buffer.dtype), inner)
     if kind == "sum":
-        return records.Check(kind, _sum(scope, setting, buffer, inner))
+        return _sum(scope, setting, buffer, inner)
     if kind in ("equals", "permutation"):
         return _partner(scope, kind, setting, buffer, buffers, inner)
     if kind == "python":
@@ -147,7 +147,7 @@ def _check(
     return records.Check(kind, None if setting is True else setting)
 
 
-def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> dict[str, Any]:
+def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
     value = scope.number(setting.value, (*key, "value"))
     rtol, atol = (scope.real(getattr(setting, name), (*key, name), low=0) for name in ("rtol", "atol"))
     if rtol is not None and rtol >= 1:
@@ -157,19 +157,21 @@ def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> di
     if atol is not None and atol >= largest:
         text = f"is {atol:g}: the largest sum of {count} {buffer.dtype} is {largest:.8g}, so it could hardly fail"
         scope.error((*key, "atol"), text)
-    return {"value": value, "rtol": rtol, "atol": atol}
+    if value is None or rtol is None or atol is None:
+        return None
+    return records.Check("sum", records.ExpectedSum(value, rtol, atol))
 
 
-def _range(scope: Scope, setting: list[Any], element: ElementType, key: Key) -> records.Check:
+def _range(scope: Scope, setting: list[Any], element: ElementType, key: Key) -> records.Check | None:
     low, high = (scope.number(value, (*key, at)) for at, value in enumerate(setting))
     if low is None or high is None:
-        return records.Check("range", [low, high])
+        return None
     if not low <= high:
         scope.error(key, f"[{low}, {high}] is empty: low comes first")
     elif all(low <= smallest and largest <= high for smallest, largest in map(_ends, element.parts)):
         instead = "; `finite` refuses NaN and infinities" if element.is_float else ""
         scope.error(key, f"[{low}, {high}] holds every number of {element.name}: it could hardly fail{instead}")
-    return records.Check("range", [low, high])
+    return records.Check("range", (low, high))
 
 
 def _ends(part: Part) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from gpuregress import dtypes
 from gpuregress.compare.metrics import difference_statistics
 from gpuregress.compare.metrics.difference_statistics import DifferenceStatistics, ErrorSums
 from gpuregress.compare.rules.bound import Bound
-from gpuregress.records import Outliers, Rule
+from gpuregress.records import OutlierCounts, Outliers, Rule, SideCounts
 from tests.compare.rooms import array, request
 
 
@@ -37,8 +37,8 @@ def test_counts_and_the_elements_of_a_report() -> None:
     assert listed.worst["absolute"].index == 14
     assert listed.misplaced is not None
     assert listed.worst_by("absolute") == listed.misplaced
-    numbers = statistics.numbers(listed)
-    assert (numbers["max_abs"], numbers["nan"]) == (100, {"expected": 0, "actual": 1})
+    figures = statistics.figures(listed)
+    assert (figures.max_abs, figures.nan) == (100, SideCounts(0, 1))
 
 
 def test_parts_are_listed_in_the_order_of_the_elements() -> None:
@@ -75,7 +75,7 @@ def test_a_score_for_json() -> None:
     ],
 )
 def test_the_budget_of_outliers(missed: int, beyond: int, problems: list[str]) -> None:
-    numbers: dict[str, Any] = {}
     wanted = request("float32", (20,), Rule(atol=0.1, outliers=Outliers(0.1, 0.0, 1.0)))
-    assert difference_statistics.outlier_problems(wanted, missed, beyond, numbers) == problems
-    assert numbers["outliers"] == {"missed": missed, "allowed": 2, "beyond": beyond}
+    counts = difference_statistics.outlier_counts(wanted, missed, beyond)
+    assert difference_statistics.outlier_problems(counts, 20) == problems
+    assert counts == OutlierCounts(missed, 2, beyond)

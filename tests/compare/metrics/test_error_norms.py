@@ -55,7 +55,6 @@ def test_a_relative_norm_of_zeros() -> None:
 
 
 def test_each_metric_over_its_limit_is_named() -> None:
-    numbers: dict[str, Any] = {}
-    problems = error_norms.judge({"max": 0.5, "rms": 9.0}, *norms_of([1, 2], [1, 3]), numbers)
-    assert problems == ["max of the error is 1, over 0.5"]
-    assert numbers["metrics"]["mean"] == 0.5
+    metrics = error_norms.values(*norms_of([1, 2], [1, 3]))
+    assert error_norms.problems({"max": 0.5, "rms": 9.0}, metrics) == ["max of the error is 1, over 0.5"]
+    assert error_norms.figures({**metrics, "l2": math.nan}) == {**metrics, "l2": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.compare.rules import description
-from gpuregress.records import Outliers, Rule
+from gpuregress.records import Outliers, Rule, Sigmas, StatisticLimits
 
 BOUND = "|actual - baseline| <= 0 + 1e-05 * |baseline|"
 
@@ -20,8 +20,8 @@ BOUND = "|actual - baseline| <= 0 + 1e-05 * |baseline|"
         (Rule(key=("id", "t")), "every bit equal, records matched by id, t"),
         (Rule(metric={"rms": 3.0}), "rms error <= 3"),
         (Rule(atol=1, metric={"l2": 0.5}), "|actual - baseline| <= 1 + 0 * |baseline|, |error|2 / |baseline|2 <= 0.5"),
-        (Rule(statistics={"mean": {"sigmas": 4}, "variance": None}), "means within 4 standard errors"),
-        (Rule(statistics={"ks": 0.01}), "Kolmogorov-Smirnov p >= 0.01"),
+        (Rule(statistics=StatisticLimits(mean=Sigmas(4))), "means within 4 standard errors"),
+        (Rule(statistics=StatisticLimits(ks=0.01)), "Kolmogorov-Smirnov p >= 0.01"),
         (Rule(nan="never", signed_zero="equal"), "every bit equal, no NaN, -0 is 0"),
         (Rule(verify="/v.py:f"), "verify: /v.py:f"),
         (

@@ -15,7 +15,7 @@ from gpuregress import compare
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.unordered import multiset
-from gpuregress.records import Outliers, Rule
+from gpuregress.records import InOrderFigures, Outliers, Rule, SideCounts
 from tests.compare.oracle import largest_matching
 from tests.compare.rooms import against, array, request
 
@@ -38,7 +38,7 @@ def test_minus_zero_sorts_before_zero() -> None:
 def test_nans_are_counted() -> None:
     found = against("float64", [NAN, NAN, 1], [NAN, 1, 1], Rule(order="any"))
     assert not found.same
-    assert found.numbers["nan"] == {"expected": 2, "actual": 1}
+    assert found.figures.nan == SideCounts(2, 1)
     assert (found.only_expected, found.only_actual) == (1, 1)
     assert not against("float64", [NAN], [NAN], Rule(order="any", nan="never")).same
     assert not against("float64", [NAN], [NAN], Rule(order="any", nan="never", rtol=0.1)).same
@@ -65,7 +65,7 @@ def test_a_transposed_result_passes_and_says_so() -> None:
     e = np.arange(6.0).reshape(2, 3)
     found = against("float64", e, np.ascontiguousarray(e.T).reshape(2, 3), Rule(order="any"))
     assert found.same
-    assert found.numbers["in_order"]["changed"] == 4
+    assert found.figures.in_order == InOrderFigures(same=False, changed=4)
 
 
 def test_outliers_in_any_order() -> None:

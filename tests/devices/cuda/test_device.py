@@ -21,7 +21,7 @@ def test_it_describes_the_card(device: CudaDevice) -> None:
     assert (info.name, info.model, info.arch) == ("cuda:0", "NVIDIA Fake", "sm_90")
     assert info.driver == "driver 580.1, CUDA 13.0"
     assert info.limits["max_threads"] == 1024
-    assert info.extra["uuid"] == "GPU-1"
+    assert info.card.uuid == "GPU-1"
 
 
 def test_a_buffer_is_written_and_its_zones_are_whole(device: CudaDevice, module: CudaModule) -> None:
@@ -61,7 +61,7 @@ def test_a_sticky_fault_ends_the_use_of_the_device(api: FakeApi, module: CudaMod
         launch(device, module, "illegal")
     assert caught.value.kind == "illegal-access"
     assert caught.value.sticky
-    assert device.info.extra["sticky"] == "yes"
+    assert device.info.card.sticky
     device.free_all()
     assert api.freed == []  # a dead context is left alone
     with pytest.raises(DeviceError, match="cannot be used by this process any more"):

@@ -8,15 +8,15 @@ import pytest
 from gpuregress import dtypes
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Document
-from gpuregress.records import Buffer, Check, Fill, Outliers, Rule
+from gpuregress.records import Buffer, Check, Fill, NoOptions, Outliers, Rule, Sigmas, StatisticLimits
 from gpuregress.spec.models.rules import CheckSpec, RuleSpec
 from gpuregress.spec.resolve import rules
 from gpuregress.spec.resolve.scope import Scope
 
 BUFFERS = {
     "a": Buffer("a", "float32", (8,)),
-    "b": Buffer("b", "float32", (8,), Fill("ones", {}, 0)),
-    "c": Buffer("c", "int32", (8,), Fill("ones", {}, 0)),
+    "b": Buffer("b", "float32", (8,), Fill("ones", NoOptions(), 0)),
+    "c": Buffer("c", "int32", (8,), Fill("ones", NoOptions(), 0)),
 }
 
 
@@ -39,7 +39,7 @@ def test_a_rule_gets_its_numbers(scope: Scope) -> None:
     outliers = {"fraction": 0.5, "atol": "n"}
     assert rule(scope, {"ulp": 2, "outliers": outliers}) == Rule(ulp=2, outliers=Outliers(0.5, 0.0, 8.0))
     assert rule(scope, {"key": ["id"]}, "{id:int32,score:float32}").key == ("id",)
-    assert rule(scope, {"statistics": {"mean": {"sigmas": 5}}}).statistics == {"mean": {"sigmas": 5.0}}
+    assert rule(scope, {"statistics": {"mean": {"sigmas": 5}}}).statistics == StatisticLimits(mean=Sigmas(5.0))
     assert not scope.problems.errors
 
 
@@ -64,7 +64,7 @@ def test_checks_get_their_numbers(scope: Scope) -> None:
     assert found == (
         Check("finite"),
         Check("nonzero", 8),
-        Check("range", [0, 8]),
+        Check("range", (0, 8)),
         Check("all_equal", 0.5),
         Check("equals", "b"),
     )

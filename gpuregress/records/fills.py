@@ -1,0 +1,84 @@
+"""Options of fills, a record for each set of names; their JSON objects are told apart by their keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """Options of `zeros`, `ones` and `permutation`: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progression:
+    """Options of `arange`: the first value, and from one to the next."""
+
+    start: Number
+    step: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Options of `uniform` and `integers`: the smallest value, and the end, which is above every value."""
+
+    low: Number
+    high: Number
+
+
+@dataclass(frozen=True, slots=True)
+class NormalDistribution:
+    """Options of `normal`: mean and standard deviation."""
+
+    mean: Number
+    std: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Options of `value` (one, or one for each part) and of `choice` (possible elements)."""
+
+    values: tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSeed:
+    """Options of `park_miller`: the generator's state before the first step."""
+
+    seed: Number
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """Options of `file`: an absolute path."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """Options of `python`: `/abs/module.py:function`."""
+
+    function: str
+
+
+FillOptions = (
+    NoOptions | Progression | Interval | NormalDistribution | Values | GeneratorSeed | InputFile | PythonFunction
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The contents of a buffer before the first launch.
+
+    Attributes:
+        kind: a name from `inputs.FILLS`.
+        options: its settings.
+        seed: derived from the job's seed and the buffer's name.
+    """
+
+    kind: str
+    options: FillOptions
+    seed: int
