@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gpuregress.devices.base import KernelInfo
 from gpuregress.devices.occupancy import REGISTER_UNIT
 from gpuregress.errors import DeviceError
-from gpuregress.records import SM_90, Architecture, DeviceInfo, Dim3
+from gpuregress.records import SM_90, ArchitectureLimits, DeviceInfo, Dim3
 from gpuregress.toolchain.demangle import demangle
 
 SHARED_WITHOUT_OPT_IN = SM_90.static_shared
@@ -38,7 +38,7 @@ NAMES = {
 _AXES = "xyz"
 
 
-def of_architecture(architecture: Architecture) -> dict[str, int]:
+def of_architecture(architecture: ArchitectureLimits) -> dict[str, int]:
     """`DeviceInfo.limits` of a device of which only the architecture is known."""
     sides = {
         f"max_{what}_{axis}": side

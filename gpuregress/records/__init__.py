@@ -3,8 +3,10 @@
 `to_json` and `from_json` turn any record into plain JSON and back, so a case can go to a worker or another host.
 """
 
+from gpuregress.records.architectures import ARCHITECTURES as ARCHITECTURES
 from gpuregress.records.architectures import SM_90 as SM_90
 from gpuregress.records.architectures import Architecture as Architecture
+from gpuregress.records.architectures import ArchitectureLimits as ArchitectureLimits
 from gpuregress.records.baselines import Acceptance as Acceptance
 from gpuregress.records.baselines import Baseline as Baseline
 from gpuregress.records.baselines import MadeOf as MadeOf

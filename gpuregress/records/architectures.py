@@ -1,7 +1,9 @@
-"""Limits of GPU architectures, from the CUDA C++ Programming Guide.
+"""Table of GPU architectures: limits, forms of PTX, variants of targets, measured tables.
 
-The one table of such numbers: jobs are checked against it, and the virtual GPU refuses what is beyond it. What the
-guide does not say was asked of nvJitLink 13.5.
+All facts that depend on `sm_XX` are here, one row for each architecture of the pinned compiler. Jobs are checked
+against the limits, and the virtual GPU refuses what is beyond them. They are from the CUDA C++ Programming Guide; what
+it does not say was asked of nvJitLink 13.5. The forms of PTX are from the PTX ISA manual, "Target ISA Notes", and were
+compared with nvJitLink 13.5 for every form of the conformance catalog.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from gpuregress.records.cases import Dim3
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
+class ArchitectureLimits:
     """The limits of one architecture; bytes, unless another unit is named.
 
     Attributes:
@@ -58,7 +60,7 @@ class Architecture:
     max_mbarrier_count: int
 
 
-SM_90 = Architecture(
+SM_90 = ArchitectureLimits(
     name="sm_90",
     warp_size=32,
     max_threads=1024,
@@ -80,3 +82,66 @@ SM_90 = Architecture(
     max_mbarrier_count=(1 << 20) - 1,
 )
 """An H200's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """One row of the table.
+
+    Attributes:
+        number: 90 of `sm_90`.
+        variants: letters of its targets with features that newer architectures lack: `a` its own, `f` its family's.
+        forms: pattern of the mnemonics whose modifiers or types older architectures lack; opcodes that they lack are
+            marked in the table of opcodes.
+        special_registers: pattern of the special registers that older architectures lack.
+        limits: None: no device here is checked against them.
+        measured: the folder of `devices/cpu/data/` with its special-function unit's results; "": not measured.
+    """
+
+    number: int
+    variants: str = ""
+    forms: str = ""
+    special_registers: str = ""
+    limits: ArchitectureLimits | None = None
+    measured: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its target without a letter: `sm_90`."""
+        return f"sm_{self.number}"
+
+
+ARCHITECTURES = (
+    Architecture(
+        90,
+        "a",
+        r"::cluster|\.cluster(\.|$)|^(st|red)\.async|^cp\.(reduce\.)?async\.bulk"
+        r"|^fence\.(proxy\.async|mbarrier_init)|\.oob\b"
+        r"|^mbarrier\.(try_wait|expect_tx|complete_tx|arrive\.expect_tx)|^(atom|red)\b.*(\.v[248]\b|bf16|b128)"
+        r"|^(add|sub|mul|setp?|ex2|tanh)\b.*bf16|^(add|min|max)\.[us]16x2|^(min|max)\.s32\.relu"
+        r"|^cvt\b.*\.(bf16\.(?!f32)\w+|(?!f32)\w+\.bf16)$|^cvt\.r[nz]\b.*\.tf32|^mma\b.*\.m16n8k\d+\b.*f64",
+        r"%(n?cluster|is_explicit_cluster|aggr_smem_size)",
+        SM_90,
+        "sm_90",
+    ),
+    Architecture(75),
+    Architecture(
+        80,
+        "",
+        r"bf16|tf32|\.NaN|\.relu|L2::cache_hint|L2::256B"
+        r"|^prefetch\b.*evict|^(min|max)\b.*f16|^cvt\b.*\.f16x2\.f32|^w?mma\b.*f64|\.and\.popc"
+        r"|^mma\b.*\.m16n8k(16|32|64|128|256)\b",
+        r"%reserved_smem_offset",
+    ),
+    Architecture(86, "", r"\.xorsign"),
+    Architecture(87),
+    Architecture(88),
+    Architecture(89, "", r"e4m3|e5m2"),
+    Architecture(100, "af", r"^(ld|st)\b.*\.(v8\.[busf]32|v4\.[busf]64)|^(add|sub|mul|fma)\b.*f32x2"),
+    Architecture(103, "af"),
+    Architecture(107, "af"),
+    Architecture(110, "af"),
+    Architecture(120, "af"),
+    Architecture(121, "af"),
+)
+"""The first row is the virtual GPU's."""

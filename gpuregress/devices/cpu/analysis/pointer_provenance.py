@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpuregress.devices.cpu.analysis import effects
-from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
@@ -71,7 +71,7 @@ class PointerProvenance:
         if facts.memory is MemoryEffect.READ:
             return self._of_load(instruction)
         # What is subtracted from a pointer is most likely an index.
-        positions = (facts.pointer_operands or ())[: 1 if instruction.opcode == "sub" else None]
+        positions = (facts.pointer_operands or ())[: 1 if facts.arithmetic is Arithmetic.SUBTRACT else None]
         return self._best([instruction.operands[position] for position in positions], seen)
 
     def _best(self, sides: list[Operand], seen: set[str]) -> Provenance | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import add, sub
+from operator import add, neg, pos, sub
+from typing import ClassVar
 
-from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Instruction, Integer, Operand, Register, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS
 
@@ -32,10 +33,14 @@ class Stride:
 
 
 _STILL = Stride(0)
-_LINEAR: dict[str, Callable[..., int]] = {
-    "mov": lambda a: a, "cvta": lambda a: a, "not": lambda a: -a, "neg": lambda a: -a, "add": add, "sub": sub,
-}  # fmt: skip
-"""Opcode → the step of its result from the steps of its operands."""
+_LINEAR: dict[Arithmetic, Callable[..., int]] = {
+    Arithmetic.COPY: pos,
+    Arithmetic.NOT: neg,
+    Arithmetic.NEGATE: neg,
+    Arithmetic.ADD: add,
+    Arithmetic.SUBTRACT: sub,
+}
+"""Operation → the step of its result from the steps of its operands."""
 
 
 class Strides:
@@ -79,18 +84,20 @@ class Strides:
         return Stride(stride.step, stride.widened.union(*(item.widened for item in known)))
 
     def _of_linear(self, instruction: Instruction, sources: list[Stride]) -> Stride | None:
-        opcode, operands = instruction.opcode, instruction.operands[1:]
         bits = INDEX_BITS.get(instruction.modifiers[-1], 0)
         if not bits or {"cc", "sat", "hi"} & set(instruction.modifiers):
             return None
-        steps = [item.step for item in sources]
-        if opcode in _LINEAR:
-            return _wrapped(_LINEAR[opcode](*steps), bits)
-        if opcode == "shl":
-            return _wrapped(steps[0] << _constant(operands[1]), bits) if _is_shift(operands[1], bits) else None
-        if opcode in {"mul", "mad"}:
-            return self._of_product(instruction, sources, bits)
-        return self._of_conversion(instruction, sources[0]) if opcode == "cvt" else None
+        operation = info(instruction).arithmetic
+        if operation in _LINEAR:
+            return _wrapped(_LINEAR[operation](*(item.step for item in sources)), bits)
+        rule = self._rules.get(operation)
+        return None if rule is None else rule(self, instruction, sources, bits)
+
+    def _of_shift(self, instruction: Instruction, sources: list[Stride], bits: int) -> Stride | None:
+        amount = instruction.operands[2]
+        if not isinstance(amount, Integer) or not 0 <= amount.value < bits:
+            return None
+        return _wrapped(sources[0].step << amount.value, bits)
 
     def _of_product(self, instruction: Instruction, sources: list[Stride], bits: int) -> Stride | None:
         """`a * c + b` with a constant `c`."""
@@ -111,8 +118,8 @@ class Strides:
             return frozenset()
         return frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))])
 
-    def _of_conversion(self, instruction: Instruction, source: Stride) -> Stride | None:
-        operand = instruction.operands[1]
+    def _of_conversion(self, instruction: Instruction, sources: list[Stride], _bits: int) -> Stride | None:
+        source, operand = sources[0], instruction.operands[1]
         to, of = (INDEX_BITS.get(word, 0) for word in instruction.modifiers[-2:])
         if not (to and of) or len(instruction.modifiers) != 2 or not isinstance(operand, Register):
             return None
@@ -120,14 +127,12 @@ class Strides:
             return _wrapped(source.step, to)
         return Stride(source.step, frozenset([(operand.name, instruction.modifiers[-1].startswith("s"))]))
 
-
-def _is_shift(operand: Operand, bits: int) -> bool:
-    return isinstance(operand, Integer) and 0 <= operand.value < bits
-
-
-def _constant(operand: Operand) -> int:
-    assert isinstance(operand, Integer)
-    return operand.value
+    _rules: ClassVar[dict[Arithmetic, Callable[..., Stride | None]]] = {
+        Arithmetic.SHIFT_LEFT: _of_shift,
+        Arithmetic.MULTIPLY: _of_product,
+        Arithmetic.MULTIPLY_ADD: _of_product,
+        Arithmetic.CONVERT: _of_conversion,
+    }
 
 
 def _wrapped(step: int, bits: int) -> Stride:

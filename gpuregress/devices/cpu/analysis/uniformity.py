@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph, single_definitions
 from gpuregress.devices.cpu.analysis.dominance import dominator_sets
-from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, ResultKind, Wait, info
 from gpuregress.devices.cpu.ptx.tree import Address, Call, Instruction, Integer, Operand, Register, Statement, Symbol
 from gpuregress.devices.cpu.runtime.machine_layout import SYSTEM_CALLS
 
@@ -81,9 +81,10 @@ class Uniformity:
         definition = self._definitions.get(mask.name) if isinstance(mask, Register) else None
         if definition is None:
             return False
-        if info(definition).wait is Wait.CONVERGED:
+        facts = info(definition)
+        if facts.wait is Wait.CONVERGED:
             return True
-        return definition.opcode == "mov" and self._names_all_lanes(definition.operands[1])
+        return facts.arithmetic is Arithmetic.COPY and self._names_all_lanes(definition.operands[1])
 
     def _is_small(self) -> bool:
         flow = self._flow

@@ -6,12 +6,13 @@ Assignment Form", 2013). The nodes are those of `runtime.footprint_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import ClassVar
 
 from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.dominance import Dominance, Loop
 from gpuregress.devices.cpu.ptx.modifiers import type_of
-from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, size
 from gpuregress.devices.cpu.runtime.footprint_ir import (
@@ -28,15 +29,21 @@ from gpuregress.devices.cpu.runtime.footprint_ir import (
 
 COORDINATES = frozenset(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz")
 UNKNOWN = Unknown()
-_WRAPPING = {"add": "+", "sub": "-"}
-_BITWISE = {"shl": "<<", "and": "&", "or": "|", "xor": "^"}
-_SIGNED = {"shr": ">>", "div": "/", "rem": "%", "min": "min", "max": "max"}
+_WRAPPING = {Arithmetic.ADD: "+", Arithmetic.SUBTRACT: "-"}
+_BITWISE = {Arithmetic.SHIFT_LEFT: "<<", Arithmetic.AND: "&", Arithmetic.OR: "|", Arithmetic.XOR: "^"}
+_SIGNED = {
+    Arithmetic.SHIFT_RIGHT: ">>",
+    Arithmetic.DIVIDE: "/",
+    Arithmetic.REMAINDER: "%",
+    Arithmetic.MIN: "min",
+    Arithmetic.MAX: "max",
+}
 _ORDERS = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">=",
 }  # fmt: skip
 _UNDERSTOOD = frozenset(["lo", "hi", "wide", "to", "global"])
 """Modifiers allowed between an arithmetic instruction and its type: no `cc`, `sat`, `relu`."""
-_LOGIC = {"and": "and", "or": "or", "not": "not", "mov": "copy"}
+_LOGIC = {Arithmetic.AND: "and", Arithmetic.OR: "or", Arithmetic.NOT: "not", Arithmetic.COPY: "copy"}
 _MOST_NODES = 20_000
 _MOST_STEPS = 32
 
@@ -156,14 +163,14 @@ class ValueGraph:
         if not isinstance(item, Instruction) or item.guard is not None or not item.modifiers:
             return UNKNOWN
         result, words = self._result(item, name, index), item.modifiers
-        kind = words[0 if item.opcode == "cvt" else -1]
+        kind = words[0 if info(item).arithmetic is Arithmetic.CONVERT else -1]
         if name not in self._wide or INDEX_BITS.get(kind) != 32 or "wide" in words or result == UNKNOWN:
             return result
         return Operation("widen", (self._new(result),), signed=kind.startswith("s"))
 
     def _result(self, item: Instruction, name: str, index: int) -> Node:
-        opcode, words = item.opcode, item.modifiers
-        if info(item).memory is MemoryEffect.READ:
+        facts, words = info(item), item.modifiers
+        if facts.memory is MemoryEffect.READ:
             return self._parameter(item, name)
         if not isinstance(item.operands[0], Register):
             return UNKNOWN
@@ -172,55 +179,84 @@ class ValueGraph:
         bits = INDEX_BITS.get(words[-1], 0)
         if not bits:
             return UNKNOWN
-        if opcode == "cvt":
+        if facts.arithmetic is Arithmetic.CONVERT:
             return self._conversion(item, bits, index)
-        if opcode == "setp":
+        if facts.arithmetic is Arithmetic.COMPARE:
             return self._comparison(item, bits, index)
         if not _UNDERSTOOD.issuperset(words[:-1]):
             return UNKNOWN
         return self._arithmetic(item, bits, tuple(self.read(operand, index) for operand in item.operands[1:]))
 
     def _arithmetic(self, item: Instruction, bits: int, sources: tuple[int, ...]) -> Node:
-        opcode, words = item.opcode, item.modifiers
-        signed = words[-1].startswith("s")
-        if opcode == "mov" or (opcode == "cvta" and "global" in words):
-            return Operation("copy", sources)
-        if opcode in ("mul", "mad") and "wide" in words:
-            widened = (self._new(Operation("widen", (part,), signed=signed)) for part in sources[:2])
-            sources = (*widened, *sources[2:])
-        if opcode in ("mul", "mad"):
-            product = Operation("hi", sources[:2], bits, signed) if "hi" in words else Operation("*", sources[:2])
-            return product if opcode == "mul" else Operation("+", (self._new(product), sources[2]))
-        if opcode in _WRAPPING:
-            return Operation(_WRAPPING[opcode], sources)
-        if opcode in _BITWISE:
-            return Operation(_BITWISE[opcode], sources, bits)
-        if opcode in _SIGNED:
-            return Operation(_SIGNED[opcode], sources, bits, signed)
-        if opcode in ("bfe", "bfi"):
-            return self._bit_field(item, bits, sources)
-        if opcode in ("not", "neg"):
-            return Operation("-", (self._new(Constant(-1 if opcode == "not" else 0)), sources[0]))
-        return Operation("select", (sources[2], sources[0], sources[1])) if opcode == "selp" else UNKNOWN
+        operation = info(item).arithmetic
+        if operation in _WRAPPING:
+            return Operation(_WRAPPING[operation], sources)
+        if operation in _BITWISE:
+            return Operation(_BITWISE[operation], sources, bits)
+        if operation in _SIGNED:
+            return Operation(_SIGNED[operation], sources, bits, item.modifiers[-1].startswith("s"))
+        rule = self._rules.get(operation)
+        return UNKNOWN if rule is None else rule(self, item, bits, sources)
 
-    def _bit_field(self, item: Instruction, bits: int, sources: tuple[int, ...]) -> Node:
-        """The value of a `bfi` that fills all bits above a position, or of an unsigned `bfe`."""
+    def _copy(self, item: Instruction, _bits: int, sources: tuple[int, ...]) -> Node:
+        """The value of a `mov`, or of a `cvta` for global memory, whose addresses are generic ones."""
+        is_other_space = info(item).makes_address and "global" not in item.modifiers
+        return UNKNOWN if is_other_space else Operation("copy", sources)
+
+    def _product(self, item: Instruction, bits: int, sources: tuple[int, ...]) -> Node:
+        words, factors = item.modifiers, sources[:2]
+        signed = words[-1].startswith("s")
+        if "wide" in words:
+            first, second = (self._new(Operation("widen", (part,), signed=signed)) for part in factors)
+            factors = (first, second)
+        product = Operation("hi", factors, bits, signed) if "hi" in words else Operation("*", factors)
+        return Operation("+", (self._new(product), sources[2])) if len(sources) > 2 else product
+
+    def _negation(self, item: Instruction, _bits: int, sources: tuple[int, ...]) -> Node:
+        """`-a` is 0 - a, `~a` is -1 - a."""
+        minuend = -1 if info(item).arithmetic is Arithmetic.NOT else 0
+        return Operation("-", (self._new(Constant(minuend)), sources[0]))
+
+    def _selection(self, _item: Instruction, _bits: int, sources: tuple[int, ...]) -> Node:
+        return Operation("select", (sources[2], sources[0], sources[1]))
+
+    def _extraction(self, item: Instruction, bits: int, sources: tuple[int, ...]) -> Node:
+        """The value of an unsigned `bfe` of a known bit field."""
         position, length = item.operands[-2:]
         if not isinstance(position, Integer) or not isinstance(length, Integer) or not 0 <= position.value < bits:
             return UNKNOWN
-        if item.opcode == "bfe" and not item.modifiers[-1].startswith("s") and 0 < length.value <= bits:
-            mask = self._new(Constant((1 << length.value) - 1))
-            return Operation("&", (self._new(Operation(">>", sources[:2], bits)), mask), bits)
-        if item.opcode == "bfi" and position.value + length.value == bits:
-            mask = self._new(Constant((1 << position.value) - 1))
-            low = self._new(Operation("&", (sources[1], mask), bits))
-            return Operation("+", (low, self._new(Operation("<<", (sources[0], sources[2]), bits))))
-        return UNKNOWN
+        if item.modifiers[-1].startswith("s") or not 0 < length.value <= bits:
+            return UNKNOWN
+        mask = self._new(Constant((1 << length.value) - 1))
+        return Operation("&", (self._new(Operation(">>", sources[:2], bits)), mask), bits)
+
+    def _insertion(self, item: Instruction, bits: int, sources: tuple[int, ...]) -> Node:
+        """The value of a `bfi` that fills all bits above a position."""
+        position, length = item.operands[-2:]
+        if not isinstance(position, Integer) or not isinstance(length, Integer) or not 0 <= position.value < bits:
+            return UNKNOWN
+        if position.value + length.value != bits:
+            return UNKNOWN
+        mask = self._new(Constant((1 << position.value) - 1))
+        low = self._new(Operation("&", (sources[1], mask), bits))
+        return Operation("+", (low, self._new(Operation("<<", (sources[0], sources[2]), bits))))
+
+    _rules: ClassVar[dict[Arithmetic, Callable[..., Node]]] = {
+        Arithmetic.COPY: _copy,
+        Arithmetic.MULTIPLY: _product,
+        Arithmetic.MULTIPLY_ADD: _product,
+        Arithmetic.NEGATE: _negation,
+        Arithmetic.NOT: _negation,
+        Arithmetic.SELECT: _selection,
+        Arithmetic.EXTRACT: _extraction,
+        Arithmetic.INSERT: _insertion,
+    }
 
     def _of_logic(self, item: Instruction, index: int) -> Node:
-        if item.opcode not in _LOGIC or not all(isinstance(operand, Register) for operand in item.operands):
+        operation = info(item).arithmetic
+        if operation not in _LOGIC or not all(isinstance(operand, Register) for operand in item.operands):
             return UNKNOWN
-        return Operation(_LOGIC[item.opcode], tuple(self.read(operand, index) for operand in item.operands[1:]))
+        return Operation(_LOGIC[operation], tuple(self.read(operand, index) for operand in item.operands[1:]))
 
     def _comparison(self, item: Instruction, bits: int, index: int) -> Node:
         words = item.modifiers

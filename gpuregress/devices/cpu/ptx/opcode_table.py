@@ -64,6 +64,33 @@ class Exchange(Enum):
     MATRICES = auto()  # rows of matrices
 
 
+class Arithmetic(Enum):
+    """Operation of an opcode on integers, addresses and predicates, as analyses of indices understand it."""
+
+    OTHER = auto()
+    COPY = auto()
+    CONVERT = auto()
+    ADD = auto()
+    SUBTRACT = auto()
+    MULTIPLY = auto()
+    MULTIPLY_ADD = auto()
+    DIVIDE = auto()
+    REMAINDER = auto()
+    NEGATE = auto()
+    MIN = auto()
+    MAX = auto()
+    NOT = auto()
+    AND = auto()
+    OR = auto()
+    XOR = auto()
+    SHIFT_LEFT = auto()
+    SHIFT_RIGHT = auto()
+    EXTRACT = auto()
+    INSERT = auto()
+    COMPARE = auto()
+    SELECT = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class OpcodeInfo:
     """The properties of an opcode.
@@ -71,6 +98,7 @@ class OpcodeInfo:
     Attributes:
         family: the module of `isa` that lowers it; "" for an opcode that is rewritten before, or refused.
         result: the dependence of its result.
+        arithmetic: its operation, for analyses of indices.
         memory: its effect on memory; the address is its first operand that is one.
         space: the only state space that it reaches, "" where its modifiers name one.
         control: the transfer of control.
@@ -89,6 +117,7 @@ class OpcodeInfo:
 
     family: str
     result: ResultKind
+    arithmetic: Arithmetic = Arithmetic.OTHER
     memory: MemoryEffect = MemoryEffect.NONE
     space: str = ""
     control: Control = Control.NEXT
@@ -114,35 +143,47 @@ UNKNOWN = OpcodeInfo("", ResultKind.VARYING, memory=MemoryEffect.UPDATE, crosses
 """An opcode without a row."""
 
 _NONE, _PURE, _VARYING = ResultKind.NONE, ResultKind.PURE, ResultKind.VARYING
-_MOVE = OpcodeInfo("control.special_registers", _PURE, pointer_operands=(1,), is_cheap=True, vectorizes=True)
+_MOVE = OpcodeInfo(
+    "control.special_registers", _PURE, Arithmetic.COPY, pointer_operands=(1,), is_cheap=True, vectorizes=True
+)
+_BY_TYPE = OpcodeInfo("arithmetic.by_type", _PURE, vectorizes=True)
+_SUM = replace(_BY_TYPE, pointer_operands=(1, 2), is_cheap=True)
+_LOGIC = OpcodeInfo("arithmetic.logic", _PURE, is_cheap=True, vectorizes=True)
+_FIELD = OpcodeInfo("arithmetic.bitfield", _PURE, vectorizes=True)
 _RANK = OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90")
 _SHARED_UPDATE = OpcodeInfo("memory.mbarrier", _NONE, memory=MemoryEffect.UPDATE, space="shared", since="sm_80")
 _MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
 _MATRICES = OpcodeInfo("matrix.mma", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
-    "add sub": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(1, 2), is_cheap=True, vectorizes=True),
-    "min max": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(1, 2), vectorizes=True),
-    "mul": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(), is_cheap=True, vectorizes=True),
-    "mad": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(3,), is_cheap=True, vectorizes=True),
-    "neg": OpcodeInfo("arithmetic.by_type", _PURE, is_cheap=True, vectorizes=True),
-    "div": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=(), vectorizes=True),
-    "rem": OpcodeInfo("arithmetic.by_type", _PURE, pointer_operands=()),
-    "abs fma rcp sqrt": OpcodeInfo("arithmetic.by_type", _PURE, vectorizes=True),
+    "add": replace(_SUM, arithmetic=Arithmetic.ADD),
+    "sub": replace(_SUM, arithmetic=Arithmetic.SUBTRACT),
+    "min": replace(_BY_TYPE, arithmetic=Arithmetic.MIN, pointer_operands=(1, 2)),
+    "max": replace(_BY_TYPE, arithmetic=Arithmetic.MAX, pointer_operands=(1, 2)),
+    "mul": replace(_BY_TYPE, arithmetic=Arithmetic.MULTIPLY, pointer_operands=(), is_cheap=True),
+    "mad": replace(_BY_TYPE, arithmetic=Arithmetic.MULTIPLY_ADD, pointer_operands=(3,), is_cheap=True),
+    "neg": replace(_BY_TYPE, arithmetic=Arithmetic.NEGATE, is_cheap=True),
+    "div": replace(_BY_TYPE, arithmetic=Arithmetic.DIVIDE, pointer_operands=()),
+    "rem": replace(_BY_TYPE, arithmetic=Arithmetic.REMAINDER, pointer_operands=(), vectorizes=False),
+    "abs fma rcp sqrt": _BY_TYPE,
     "copysign cos dp2a dp4a ex2 lg2 mad24 mul24 rsqrt sad sin tanh testp": OpcodeInfo("arithmetic.by_type", _PURE),
     "addc subc madc": OpcodeInfo("arithmetic.carry", _PURE, reads_carry=True),
     # Logic, bit fields, comparison, conversion, video.
-    "and or": OpcodeInfo("arithmetic.logic", _PURE, pointer_operands=(1, 2), is_cheap=True, vectorizes=True),
-    "xor not": OpcodeInfo("arithmetic.logic", _PURE, is_cheap=True, vectorizes=True),
-    "shl shr": OpcodeInfo("arithmetic.logic", _PURE, pointer_operands=(), is_cheap=True, vectorizes=True),
+    "and": replace(_LOGIC, arithmetic=Arithmetic.AND, pointer_operands=(1, 2)),
+    "or": replace(_LOGIC, arithmetic=Arithmetic.OR, pointer_operands=(1, 2)),
+    "xor": replace(_LOGIC, arithmetic=Arithmetic.XOR),
+    "not": replace(_LOGIC, arithmetic=Arithmetic.NOT),
+    "shl": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_LEFT, pointer_operands=()),
+    "shr": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_RIGHT, pointer_operands=()),
     "lop3": OpcodeInfo("arithmetic.logic", _PURE, vectorizes=True),
     "cnot prmt shf": OpcodeInfo("arithmetic.logic", _PURE),
-    "bfe bfi": OpcodeInfo("arithmetic.bitfield", _PURE, vectorizes=True),
+    "bfe": replace(_FIELD, arithmetic=Arithmetic.EXTRACT),
+    "bfi": replace(_FIELD, arithmetic=Arithmetic.INSERT),
     "bfind bmsk brev clz fns popc szext": OpcodeInfo("arithmetic.bitfield", _PURE),
-    "setp": OpcodeInfo("arithmetic.compare", _PURE, vectorizes=True),
-    "selp": OpcodeInfo("arithmetic.compare", _PURE, pointer_operands=(1, 2), vectorizes=True),
+    "setp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.COMPARE, vectorizes=True),
+    "selp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.SELECT, pointer_operands=(1, 2), vectorizes=True),
     "set slct": OpcodeInfo("arithmetic.compare", _PURE),
-    "cvt": OpcodeInfo("arithmetic.convert", _PURE, pointer_operands=(1,), is_cheap=True, vectorizes=True),
+    "cvt": replace(_MOVE, family="arithmetic.convert", arithmetic=Arithmetic.CONVERT),
     "vabsdiff2 vadd2 vavrg2 vmax2 vmin2 vset2 vsub2": OpcodeInfo("arithmetic.video", _PURE),
     "vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4": OpcodeInfo("arithmetic.video", _PURE),
     "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": OpcodeInfo("arithmetic.video_scalar", _PURE),

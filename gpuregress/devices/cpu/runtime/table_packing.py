@@ -19,7 +19,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-DATA = Path(__file__).parent.parent / "data" / "sm_90"
+from gpuregress.records import ARCHITECTURES
+
+DATA = Path(__file__).parent.parent / "data" / ARCHITECTURES[0].measured
 SUFFIX = ".runs"
 _RUN = 16
 

@@ -8,7 +8,7 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import single_definitions
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.isa.lowering_table import lowering
-from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol
 
 _VARYING = ("%tid.", "%laneid", "%lanemask")
@@ -91,9 +91,8 @@ class Rematerializer:
             return self._is_parameter(instruction.operands[1]) and len(instruction.modifiers) == 2
         if not facts.is_cheap or "cc" in instruction.modifiers:
             return False
-        if instruction.opcode == "cvt" and any(
-            word.startswith(("f", "bf", "e")) for word in instruction.modifiers[-2:]
-        ):
+        converts = facts.arithmetic is Arithmetic.CONVERT
+        if converts and any(word.startswith(("f", "bf", "e")) for word in instruction.modifiers[-2:]):
             return False
         return all(isinstance(item, Register | Integer | Symbol) for item in instruction.operands)
 

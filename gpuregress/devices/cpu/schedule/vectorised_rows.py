@@ -20,7 +20,7 @@ from gpuregress.devices.cpu.builder.threads import dimension
 from gpuregress.devices.cpu.builder.types import I1, I32, I64
 from gpuregress.devices.cpu.isa.memory.load_store import address_value, guessed_region
 from gpuregress.devices.cpu.ptx.modifiers import SPACES, lanes, space_of, type_of
-from gpuregress.devices.cpu.ptx.opcode_table import Control, MemoryEffect, info
+from gpuregress.devices.cpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, info
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Label, Register, Statement, Symbol
 from gpuregress.devices.cpu.ptx.types import INDEX_BITS, is_signed, size
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
@@ -31,6 +31,12 @@ _LARGEST_STEP = 1 << 20
 """Bytes between neighbours: so few that 1,024 threads cannot go round even 32-bit addresses."""
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 _EQUAL = {"eq": "==", "ne": "!="}
+_LOGIC: dict[Arithmetic, Callable[..., ir.Value]] = {
+    Arithmetic.NOT: ir.IRBuilder.not_,
+    Arithmetic.AND: ir.IRBuilder.and_,
+    Arithmetic.OR: ir.IRBuilder.or_,
+    Arithmetic.XOR: ir.IRBuilder.xor,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +183,10 @@ class Rows:
         instruction = self.predicates.get(name)
         if instruction is None:
             return False
-        if instruction.opcode in ("and", "or", "not", "xor"):
+        operation = info(instruction).arithmetic
+        if operation in _LOGIC:
             return all(isinstance(item, Register) and self._is_monotone(item.name) for item in instruction.operands[1:])
-        if instruction.opcode != "setp" or len(instruction.operands) != 3 or len(instruction.modifiers) != 2:
+        if operation is not Arithmetic.COMPARE or len(instruction.operands) != 3 or len(instruction.modifiers) != 2:
             return False
         order, type_name = instruction.modifiers
         strides = [self.strides.of(item) for item in instruction.operands[1:]]
@@ -279,9 +286,7 @@ class Rows:
             return values[name]
         b, instruction = self.emitter.builder, self.predicates[name]
         parts = [self._predicate(item.name, values) for item in instruction.operands[1:] if isinstance(item, Register)]
-        if instruction.opcode == "not":
-            return b.not_(parts[0])
-        return {"and": b.and_, "or": b.or_, "xor": b.xor}[instruction.opcode](parts[0], parts[1])
+        return _LOGIC[info(instruction).arithmetic](b, *parts)
 
     def _inside(self, item: _Access, value: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Whether an access is inside its region and aligned, and a host pointer to it."""
