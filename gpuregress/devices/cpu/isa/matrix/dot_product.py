@@ -117,44 +117,44 @@ def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) ->
     return b.fadd(total, b.fmul(x, y))
 
 
-def dot(
-    emitter: Services,
-    name: str,
-    depth: int,
-    types: tuple[str, str],
-    term: Term,
-    arguments: tuple[ir.Value, ...],
-    *,
-    limited: bool,
-) -> ir.Value:
-    """An element of D, computed by a subroutine: kernels hold thousands of mma with eight elements a lane.
+@dataclass(frozen=True, slots=True)
+class DotProduct:
+    """The code of an element of D, in a subroutine: kernels hold thousands of mma with eight elements a lane.
 
-    Args:
-        emitter: the function being lowered.
-        name: of all that the subroutine's code depends on besides `types` and `limited`.
+    Attributes:
+        name: of all that the code depends on besides `types` and `limited`.
         depth: products.
         types: of D and of C.
         term: given a step (i32) and the arguments after the first, the two factors; built once for each name.
-        arguments: the element of C, and what `term` needs.
         limited: where the sum does not fit it stops at the ends of the range.
     """
 
-    def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        # Stack slots go into the first block, the code into the next: an insertion moves a builder behind it.
-        body = builder.append_basic_block("body")
-        builder.branch(body)
-        builder.position_at_end(body)
-        caller, emitter.builder = emitter.builder, builder
-        total = Cell(builder, started(emitter, types[1], given[0]))
-        with counted(builder, i32(depth)) as step:
-            total.set(added(emitter, types[0], total.get(), *term(step, *given[1:])))
-        value = finished(emitter, types[0], total.get(), limited=limited)
-        emitter.builder = caller
-        return value
+    name: str
+    depth: int
+    types: tuple[str, str]
+    term: Term
+    limited: bool
 
-    parameters = tuple(value.type for value in arguments)
-    whole = f"{name}.{'.'.join(types)}{'.limited' if limited else ''}"
-    return emitter.builder.call(emitter.subroutine(whole, _VALUES[types[0]], parameters, build), arguments)
+    def compute(self, emitter: Services, *arguments: ir.Value) -> ir.Value:
+        """Call the subroutine with the element of C and what `term` needs."""
+        result, addend = self.types
+
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+            # Stack slots go into the first block, the code into the next: an insertion moves a builder behind it.
+            body = builder.append_basic_block("body")
+            builder.branch(body)
+            builder.position_at_end(body)
+            caller, emitter.builder = emitter.builder, builder
+            total = Cell(builder, started(emitter, addend, given[0]))
+            with counted(builder, i32(self.depth)) as step:
+                total.set(added(emitter, result, total.get(), *self.term(step, *given[1:])))
+            value = finished(emitter, result, total.get(), limited=self.limited)
+            emitter.builder = caller
+            return value
+
+        parameters = tuple(value.type for value in arguments)
+        whole = f"{self.name}.{'.'.join(self.types)}{'.limited' if self.limited else ''}"
+        return emitter.builder.call(emitter.subroutine(whole, _VALUES[result], parameters, build), arguments)
 
 
 def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:

@@ -18,8 +18,8 @@ from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, WARP
 from gpuregress.devices.cpu.builder.threads import lane, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, Term, dot, element_of, packed, unpacked
-from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
+from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, MatrixElement, Term, element_of, packed, unpacked
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
@@ -82,7 +82,7 @@ def _row_pointer(
     register = emitter.temporary("u64")
     slot = at(b, addresses, b.shl(b.zext(number, I64), i64(3)))
     emitter.write(register, b.load(slot, typ=I64), "u64")
-    return host_pointer(emitter, instruction, Address(register, 0), "", 16, action)
+    return host_pointer(emitter, MemoryAccess(instruction, Address(register, 0), "", 16, action))
 
 
 def _part_position(emitter: Services) -> tuple[ir.Value, ir.Value]:
@@ -190,16 +190,9 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
     shown, term = area(emitter), _term(emitter, form)
     second, lane = at(b, shown, middle), own_lane(emitter)
     name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
+    product = DotProduct(name, form.depth, (form.result, form.result), term, limited)
     results = [
-        dot(
-            emitter,
-            name,
-            form.depth,
-            (form.result, form.result),
-            term,
-            (start, shown, second, lane, i32(index)),
-            limited=limited,
-        )
+        product.compute(emitter, start, shown, second, lane, i32(index))
         for index, start in enumerate(read_sums(emitter, form.result, addend))
     ]
     write_sums(emitter, form.result, target, results)

@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I64, POINTER, convert
-from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, Term, dot, element_of
+from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, MatrixElement, Term, element_of
 from gpuregress.devices.cpu.isa.matrix.mma import (
     MULTIPLY,
     area,
@@ -27,6 +27,7 @@ from gpuregress.devices.cpu.isa.matrix.mma import (
     write_sums,
 )
 from gpuregress.devices.cpu.isa.memory.load_store import (
+    MemoryAccess,
     access_site,
     address_value,
     generic_address,
@@ -115,7 +116,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
     layout = _Layout(_shape(instruction).of(matrix), "row" in instruction.modifiers, kind.bits, parts * len(registers))
     stride = emitter.read(rest[0], "u32") if rest else i32(layout.tight_stride)
     space = space_of(instruction)
-    site = access_site(emitter, instruction, address, space, kind.bits // 8, "read")
+    site = access_site(emitter, MemoryAccess(instruction, address, space, kind.bits // 8, "read"))
     b = emitter.builder
     out = entry_alloca(b.function, ir.ArrayType(I8, layout.count * kind.bits // 8), align=16)
     start = generic_address(emitter, address, space)
@@ -195,7 +196,7 @@ def _store(emitter: Services, instruction: Instruction) -> None:
     size = element_of(kind).bits // 8
     values = read_sums(emitter, kind, source)
     for address, value in zip(_pointers(emitter, instruction, (target, *rest), len(values)), values, strict=True):
-        pointer = host_pointer(emitter, instruction, address, space_of(instruction), size, "write")
+        pointer = host_pointer(emitter, MemoryAccess(instruction, address, space_of(instruction), size, "write"))
         emitter.builder.store(value, pointer, align=size)
     emitter.forget_pointers()
 
@@ -212,15 +213,14 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
     shape = _shape(instruction)
     values = read_sums(emitter, types[-1], addend)
     shown = area(emitter)
-    results = []
     second, first = at(emitter.builder, shown, middle), emitter.builder.mul(own_lane(emitter), i32(len(values)))
     name = f"wmma.m{shape.m}n{shape.n}k{shape.k}.{x.name}.{y.name}"
     limited = "satfinite" in instruction.modifiers
-    for index, start in enumerate(values):
-        linear = emitter.builder.add(first, i32(index))
-        arguments = (start, shown, second, linear)
-        term = _term(emitter, (x, y), shape)
-        results.append(dot(emitter, name, shape.k, (result, types[-1]), term, arguments, limited=limited))
+    product = DotProduct(name, shape.k, (result, types[-1]), _term(emitter, (x, y), shape), limited)
+    results = [
+        product.compute(emitter, start, shown, second, emitter.builder.add(first, i32(index)))
+        for index, start in enumerate(values)
+    ]
     write_sums(emitter, result, target, results)
 
 

@@ -15,7 +15,7 @@ from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, i32, i64
 from gpuregress.devices.cpu.builder.types import I1, I8, I32, I64, convert
 from gpuregress.devices.cpu.isa.memory.atomics import reduce
-from gpuregress.devices.cpu.isa.memory.load_store import address_value, host_pointer, store
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, address_value, host_pointer, store
 from gpuregress.devices.cpu.isa.memory.mbarrier import arrive_once, complete_bytes
 from gpuregress.devices.cpu.isa.warp.clusters import moved_to
 from gpuregress.devices.cpu.ptx.errors import unsupported
@@ -52,11 +52,11 @@ def _copy(emitter: Services, instruction: Instruction) -> None:
     if not (isinstance(to, Address) and isinstance(source, Address) and isinstance(count, Integer)):
         raise unsupported(instruction, "operands")
     rest = [item for item in rest if not _is_policy(instruction, item)]
-    target = host_pointer(emitter, instruction, to, "shared", count.value, "write")
+    target = host_pointer(emitter, MemoryAccess(instruction, to, "shared", count.value, "write"))
     if rest:
         _copy_some(emitter, instruction, (source, rest[0]), target, count.value)
         return
-    origin = host_pointer(emitter, instruction, source, "global", count.value, "read")
+    origin = host_pointer(emitter, MemoryAccess(instruction, source, "global", count.value, "read"))
     whole = emitter.builder.load(origin, typ=ir.IntType(8 * count.value), align=count.value)
     emitter.builder.store(whole, target, align=count.value)
 
@@ -81,7 +81,7 @@ def _copy_some(
     some, after = b.append_basic_block("some"), b.append_basic_block("after")
     b.cbranch(b.icmp_unsigned("!=", wanted, i32(0)), some, after)
     b.position_at_end(some)
-    origin = host_pointer(emitter, instruction, address, "global", count, "read")
+    origin = host_pointer(emitter, MemoryAccess(instruction, address, "global", count, "read"))
     emitter.forget_pointers()
     for offset in range(count):
         keep = emitter.builder.icmp_unsigned("<", i32(offset), wanted)
@@ -140,8 +140,8 @@ def _copy_chunks(
     there = _moving(emitter, to[0])
     with counted(b, b.lshr(b.add(size, i64(_CHUNK - 1)), i64(_CHUNK.bit_length() - 1))) as chunk:
         step = b.shl(chunk, i64(_CHUNK.bit_length() - 1))
-        origin = host_pointer(emitter, instruction, here(step), source[1], _CHUNK, "read")
-        target = host_pointer(emitter, instruction, there(step), to[1], _CHUNK, "write")
+        origin = host_pointer(emitter, MemoryAccess(instruction, here(step), source[1], _CHUNK, "read"))
+        target = host_pointer(emitter, MemoryAccess(instruction, there(step), to[1], _CHUNK, "write"))
         value = b.load(origin, typ=ir.IntType(8 * _CHUNK), align=1)
         b.store(value, target, align=1)
     emitter.forget_pointers()

@@ -16,7 +16,7 @@ from gpuregress.devices.cpu.builder.structured import at, i64
 from gpuregress.devices.cpu.builder.types import llvm_type
 from gpuregress.devices.cpu.isa.arithmetic.ieee754 import canonical, flush, is_nan, propagate
 from gpuregress.devices.cpu.isa.lowering_table import lowering
-from gpuregress.devices.cpu.isa.memory.load_store import generic_address, host_pointer
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
 from gpuregress.devices.cpu.isa.warp.clusters import own_rank, rank_of
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import lanes, space_of, type_of
@@ -55,7 +55,7 @@ def _update(
         raise unsupported(instruction, "not an address")
     type_name, count = type_of(instruction), lanes(instruction)
     space = space_of(instruction)
-    pointer = host_pointer(emitter, instruction, address, space, size(type_name) * count, "atomic access")
+    pointer = host_pointer(emitter, MemoryAccess(instruction, address, space, size(type_name) * count, "atomic access"))
     targets = (target,) * count if target is None else elements(target)
     in_global = _is_global(emitter, address, space) if type_name in ("f32", "f64") else None
     for index in range(count):

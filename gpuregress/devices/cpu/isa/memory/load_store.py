@@ -9,6 +9,7 @@ PTX ISA manual, 9.7.9 "Data Movement".
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -28,38 +29,46 @@ _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 _LIKELY, _UNLIKELY = 4000, 1
 
 
-def host_pointer(
-    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
-) -> ir.Value:
-    """A checked host pointer to `count` bytes (a power of two, also the alignment); a failed check ends in a fault.
+@dataclass(frozen=True, slots=True)
+class MemoryAccess:
+    """An access to memory, as checks and faults describe it.
 
-    Args:
-        emitter: the function.
+    Attributes:
         instruction: named in the fault.
         address: `[base + offset]`.
         space: "" for a generic address.
-        count: bytes.
+        count: bytes; a power of two, also the alignment.
         action: `read`, `write` or `atomic access`.
     """
+
+    instruction: Instruction
+    address: Address
+    space: str
+    count: int
+    action: str
+
+
+def host_pointer(emitter: Services, access: MemoryAccess) -> ir.Value:
+    """A checked host pointer; a failed check ends in a fault."""
+    address, space, count = access.address, access.space, access.count
     version = emitter.version(address.base.name) if isinstance(address.base, Register) else 0
     proven = emitter.proven_pointer(address, count)
     if proven is not None:
         return proven
-    key = (space, address, version, count, action if space == "const" else "")
+    key = (space, address, version, count, access.action if space == "const" else "")
     known = emitter.known_pointer(key)
     if known is None:
-        known = _check(emitter, instruction, address, space, count, action)
+        known = _check(emitter, access)
         emitter.remember_pointer(key, known)
     return known
 
 
-def _check(
-    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
-) -> ir.Value:
-    value = address_value(emitter, address)
-    region = guessed_region(emitter, address, space, value.type)
-    site = access_site(emitter, instruction, address, space, count, action)
-    slow_way = slow_resolve(emitter, instruction, space)
+def _check(emitter: Services, access: MemoryAccess) -> ir.Value:
+    space, count = access.space, access.count
+    value = address_value(emitter, access.address)
+    region = guessed_region(emitter, access.address, space, value.type)
+    site = access_site(emitter, access)
+    slow_way = slow_resolve(emitter, access.instruction, space)
 
     def resolve(builder: ir.IRBuilder) -> ir.Value:
         machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)
@@ -74,11 +83,10 @@ def _check(
     return _checked(emitter, value, emitter.array_region(value), count, resolve)
 
 
-def access_site(
-    emitter: Services, instruction: Instruction, address: Address, space: str, count: int, action: str
-) -> int:
+def access_site(emitter: Services, access: MemoryAccess) -> int:
     """The number of an access's site, by which a fault names the instruction."""
-    return emitter.unit.site(instruction, action, space, count, _buffer(emitter.provenance.of(address.base)))
+    buffer = _buffer(emitter.provenance.of(access.address.base))
+    return emitter.unit.site(access.instruction, access.action, access.space, access.count, buffer)
 
 
 def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.Function:
@@ -221,7 +229,7 @@ def _pointer_for(emitter: Services, instruction: Instruction, address: Operand, 
         if pointer is not None:
             return pointer
         space = ""
-    return host_pointer(emitter, instruction, address, space, count, action)
+    return host_pointer(emitter, MemoryAccess(instruction, address, space, count, action))
 
 
 def _is_kernel_parameter(emitter: Services, instruction: Instruction) -> bool:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i64
 from gpuregress.devices.cpu.builder.types import I1, I64
-from gpuregress.devices.cpu.isa.memory.load_store import host_pointer
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
 from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand
@@ -26,7 +26,7 @@ _PARITY = 63
 def _object(emitter: Services, instruction: Instruction, operand: Operand) -> ir.Value:
     if not isinstance(operand, Address):
         raise unsupported(instruction, "not an address")
-    return host_pointer(emitter, instruction, operand, space_of(instruction), 8, "atomic access")
+    return host_pointer(emitter, MemoryAccess(instruction, operand, space_of(instruction), 8, "atomic access"))
 
 
 def _bits(b: ir.IRBuilder, value: ir.Value, low: int, mask: int) -> ir.Value:

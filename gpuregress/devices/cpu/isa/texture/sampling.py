@@ -8,6 +8,7 @@ agrees with a GPU within a tolerance. CUDA programming guide, "Texture Fetching"
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 
 from llvmlite import ir
@@ -31,16 +32,13 @@ def word(b: ir.IRBuilder, row: ir.Value, name: str, type_: ir.Type = I64) -> ir.
     return b.load(at(b, row, WORDS[name]), typ=type_, align=8)
 
 
-def _flag(b: ir.IRBuilder, row: ir.Value, bit: int) -> ir.Value:
-    return b.icmp_unsigned("!=", b.and_(word(b, row, "flags"), i64(bit)), i64(0))
-
-
 def sample(emitter: Services, axes: int) -> ir.Function:
     """`(row, x, y, z: double, texel) → 0`: sample at normalized or texel coordinates, with the texture's filter."""
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, *coordinates, out = arguments
-        _filter(emitter, b, row, _scaled(emitter, b, row, coordinates[:axes]), out)
+        texture = _Texture(emitter, b, row)
+        texture.filter(texture.scaled(coordinates[:axes]), out)
         return i32(0)
 
     return emitter.subroutine(f"texture.sample.{axes}", I32, (POINTER, F64, F64, F64, POINTER), build)
@@ -51,10 +49,9 @@ def sample_layer(emitter: Services, axes: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, *coordinates, layer, out = arguments
-        last = b.sub(word(b, row, "depth"), i64(1))
-        _filter(
-            emitter, b, row, _scaled(emitter, b, row, coordinates[:axes]), out, _at_most(b, b.zext(layer, I64), last)
-        )
+        texture = _Texture(emitter, b, row)
+        last = b.sub(texture.word("depth"), i64(1))
+        texture.filter(texture.scaled(coordinates[:axes]), out, _at_most(b, b.zext(layer, I64), last))
         return i32(0)
 
     return emitter.subroutine(f"texture.sample_layer.{axes}", I32, (POINTER, F64, F64, I32, POINTER), build)
@@ -69,8 +66,9 @@ def sample_cube(emitter: Services) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, z, cube, out = arguments
-        face, s, t, m = _face(emitter, b, x, y, z)
-        extent = b.uitofp(word(b, row, "width"), F64)
+        texture = _Texture(emitter, b, row)
+        face, s, t, m = texture.face(x, y, z)
+        extent = b.uitofp(texture.word("width"), F64)
         nowhere = b.fcmp_ordered("==", m, F64(0.0))
         coordinates = []
         for coordinate in (s, t):
@@ -78,49 +76,12 @@ def sample_cube(emitter: Services) -> ir.Function:
             share = b.fmul(b.fadd(along, F64(1.0)), F64(0.5))
             share = b.select(b.fcmp_unordered("uno", share, share), F64(0.0), share)
             coordinates.append(b.fmul(share, extent))
-        last = b.sub(b.udiv(word(b, row, "depth"), i64(_FACES)), i64(1))
+        last = b.sub(b.udiv(texture.word("depth"), i64(_FACES)), i64(1))
         number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
-        _filter(emitter, b, row, coordinates, out, number)
+        texture.filter(coordinates, out, number)
         return i32(0)
 
     return emitter.subroutine("texture.sample_cube", I32, (POINTER, F64, F64, F64, I32, POINTER), build)
-
-
-def _face(emitter: Services, b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> _Values:
-    """The face's number, and the guide's s, t and m."""
-    sizes = [_call(emitter, b, "llvm.fabs.f64", coordinate) for coordinate in (x, y, z)]
-    back = [b.fcmp_ordered("<", coordinate, F64(0.0)) for coordinate in (x, y, z)]
-    turned = [b.fneg(coordinate) for coordinate in (x, y, z)]
-    along_z = b.and_(b.fcmp_ordered(">=", sizes[2], sizes[0]), b.fcmp_ordered(">=", sizes[2], sizes[1]))
-    along_y = b.fcmp_ordered(">=", sizes[1], sizes[0])
-
-    def chosen(of_x: ir.Value, of_y: ir.Value, of_z: ir.Value) -> ir.Value:
-        return b.select(along_z, of_z, b.select(along_y, of_y, of_x))
-
-    numbers = [b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)]
-    s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
-    t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
-    return (chosen(*numbers), s, t, chosen(*sizes))
-
-
-def _at_most(b: ir.IRBuilder, number: ir.Value, last: ir.Value) -> ir.Value:
-    return b.select(b.icmp_unsigned(">", number, last), last, number)
-
-
-def _filter(
-    emitter: Services,
-    b: ir.IRBuilder,
-    row: ir.Value,
-    scaled: list[ir.Value],
-    out: ir.Value,
-    layer: ir.Value | None = None,
-) -> None:
-    """The texel at coordinates in texels: the nearest one, or its neighbours interpolated."""
-    with b.if_else(_flag(b, row, LINEAR_FILTER)) as (linear, point):
-        with linear:
-            _mix(emitter, b, row, scaled, out, layer)
-        with point:
-            _take(emitter, b, row, [_floor(emitter, b, coordinate) for coordinate in scaled], out, layer)
 
 
 def gather(emitter: Services, channel: int) -> ir.Function:
@@ -131,11 +92,11 @@ def gather(emitter: Services, channel: int) -> ir.Function:
         # The builder is in the first block: a slot allocated by another builder would move its position.
         texel = b.alloca(TEXEL)
         texel.type = POINTER
-        scaled = _scaled(emitter, b, row, [x, y])
-        first = [_floor(emitter, b, b.fsub(coordinate, F64(0.5))) for coordinate in scaled]
+        texture = _Texture(emitter, b, row)
+        first = [texture.floor(b.fsub(coordinate, F64(0.5))) for coordinate in texture.scaled([x, y])]
         for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
             corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            _take(emitter, b, row, corner, texel)
+            texture.take(corner, texel)
             b.store(b.load(at(b, texel, 4 * channel), typ=I32), at(b, out, 4 * index))
         return i32(0)
 
@@ -151,57 +112,138 @@ def fetch(emitter: Services) -> ir.Function:
             b.store(i32(0), at(b, out, 4 * channel))
         inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
         with b.if_then(inside):
-            line = b.add(b.mul(z, word(b, row, "height")), y)
-            index = b.add(b.mul(line, word(b, row, "width")), x)
-            host = at(b, word(b, row, "host", POINTER), b.mul(index, word(b, row, "element")))
-            _channels(emitter, b, row, host, out)
+            texture = _Texture(emitter, b, row)
+            line = b.add(b.mul(z, texture.word("height")), y)
+            index = b.add(b.mul(line, texture.word("width")), x)
+            host = at(b, texture.word("host", POINTER), b.mul(index, texture.word("element")))
+            texture.channels(host, out)
         return i32(0)
 
     return emitter.subroutine("texture.fetch", I32, (POINTER, I64, I64, I64, POINTER), build)
 
 
+# --- code for one texture ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Texture:
+    """Code that samples a texture, in one subroutine.
+
+    Attributes:
+        emitter: for other subroutines.
+        b: the subroutine's builder.
+        row: the texture's row in the table.
+    """
+
+    emitter: Services
+    b: ir.IRBuilder
+    row: ir.Value
+
+    def word(self, name: str, type_: ir.Type = I64) -> ir.Value:
+        return word(self.b, self.row, name, type_)
+
+    def _flag(self, bit: int) -> ir.Value:
+        return self.b.icmp_unsigned("!=", self.b.and_(self.word("flags"), i64(bit)), i64(0))
+
+    def _call(self, name: str, *values: ir.Value) -> ir.Value:
+        return self.b.call(self.emitter.unit.intrinsic(name, F64, (F64,) * len(values)), values)
+
+    def floor(self, value: ir.Value) -> ir.Value:
+        return self.b.fptosi(self._call("llvm.floor.f64", value), I64)
+
+    def face(self, x: ir.Value, y: ir.Value, z: ir.Value) -> _Values:
+        """The face's number, and the guide's s, t and m."""
+        b = self.b
+        sizes = [self._call("llvm.fabs.f64", coordinate) for coordinate in (x, y, z)]
+        back = [b.fcmp_ordered("<", coordinate, F64(0.0)) for coordinate in (x, y, z)]
+        turned = [b.fneg(coordinate) for coordinate in (x, y, z)]
+        along_z = b.and_(b.fcmp_ordered(">=", sizes[2], sizes[0]), b.fcmp_ordered(">=", sizes[2], sizes[1]))
+        along_y = b.fcmp_ordered(">=", sizes[1], sizes[0])
+
+        def chosen(of_x: ir.Value, of_y: ir.Value, of_z: ir.Value) -> ir.Value:
+            return b.select(along_z, of_z, b.select(along_y, of_y, of_x))
+
+        numbers = [b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)]
+        s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
+        t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
+        return (chosen(*numbers), s, t, chosen(*sizes))
+
+    def scaled(self, coordinates: list[ir.Value]) -> list[ir.Value]:
+        """Coordinates in texels; a NaN becomes 0, and very large ones are clamped."""
+        b, normalized = self.b, self._flag(NORMALIZED_COORDINATES)
+        scaled = []
+        for coordinate, extent in zip(coordinates, _EXTENTS, strict=False):
+            times = b.select(normalized, b.uitofp(self.word(extent), F64), F64(1.0))
+            value = b.fmul(coordinate, times)
+            value = b.select(b.fcmp_unordered("uno", value, value), F64(0.0), value)
+            value = self._call("llvm.minnum.f64", value, F64(_FARTHEST))
+            scaled.append(self._call("llvm.maxnum.f64", value, F64(-_FARTHEST)))
+        return scaled
+
+    def filter(self, scaled: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
+        """The texel at coordinates in texels: the nearest one, or its neighbours interpolated."""
+        with self.b.if_else(self._flag(LINEAR_FILTER)) as (linear, point):
+            with linear:
+                self._mix(scaled, out, layer)
+            with point:
+                self.take([self.floor(coordinate) for coordinate in scaled], out, layer)
+
+    def take(self, indices: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
+        """The texel at integer indices, after the address modes are applied."""
+        address = _address(self.emitter)
+        kept = [
+            self.b.call(address, (self.word(f"mode{axis}"), index, self.word(_EXTENTS[axis])))
+            for axis, index in enumerate(indices)
+        ]
+        coordinates = [*kept, *[i64(0)] * (3 - len(kept))]
+        if layer is not None:
+            coordinates[2] = layer
+        self.b.call(fetch(self.emitter), (self.row, *coordinates, out))
+
+    def _mix(self, scaled: list[ir.Value], out: ir.Value, layer: ir.Value | None) -> None:
+        """Linear filtering of the 2, 4 or 8 texels around a point; texels of weight 0 are not read."""
+        b = self.b
+        first, weights = [], []
+        for coordinate in scaled:
+            shifted = b.fsub(coordinate, F64(0.5))
+            low = self._call("llvm.floor.f64", shifted)
+            steps = b.fadd(b.fmul(b.fsub(shifted, low), F64(256.0)), F64(0.5))
+            high = b.fmul(self._call("llvm.floor.f64", steps), F64(1 / 256))
+            first.append(b.fptosi(low, I64))
+            weights.append((b.fsub(F64(1.0), high), high))
+        sums = [Cell(b, F64(0.0)) for _ in range(4)]
+        texel = entry_alloca(b.function, TEXEL)
+        for steps in product((0, 1), repeat=len(scaled)):
+            weight = F64(1.0)
+            for axis, step in enumerate(steps):
+                weight = b.fmul(weight, weights[axis][step])
+            with b.if_then(b.fcmp_unordered("!=", weight, F64(0.0))):
+                corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
+                self.take(corner, texel, layer)
+                for channel, total in enumerate(sums):
+                    value = b.fpext(b.load(at(b, texel, 4 * channel), typ=F32), F64)
+                    total.set(b.fadd(total.get(), b.fmul(weight, value)))
+        for channel, total in enumerate(sums):
+            b.store(b.fptrunc(total.get(), F32), at(b, out, 4 * channel))
+
+    def channels(self, host: ir.Value, out: ir.Value) -> None:
+        """Read a texel; missing channels are 0, the fourth 1."""
+        b, count, format_ = self.b, self.word("channels"), self.word("format")
+        normalized = self._flag(NORMALIZED_READ)
+        step = b.udiv(self.word("element"), count)
+        floats = b.or_(normalized, b.icmp_unsigned(">=", format_, i64(FORMATS.index("float16"))))
+        b.store(b.select(floats, i32(0x3F800000), i32(1)), at(b, out, 12))
+        for channel in range(4):
+            with b.if_then(b.icmp_unsigned("<", i64(channel), count)):
+                pointer = at(b, host, b.mul(step, i64(channel)))
+                b.store(b.call(_channel(self.emitter), (pointer, format_, normalized)), at(b, out, 4 * channel))
+
+
 # --- coordinates ------------------------------------------------------------------------------------------------------
 
 
-def _scaled(emitter: Services, b: ir.IRBuilder, row: ir.Value, coordinates: list[ir.Value]) -> list[ir.Value]:
-    """Coordinates in texels; a NaN becomes 0, and very large ones are clamped."""
-    normalized = _flag(b, row, NORMALIZED_COORDINATES)
-    scaled = []
-    for coordinate, extent in zip(coordinates, _EXTENTS, strict=False):
-        times = b.select(normalized, b.uitofp(word(b, row, extent), F64), F64(1.0))
-        value = b.fmul(coordinate, times)
-        value = b.select(b.fcmp_unordered("uno", value, value), F64(0.0), value)
-        value = _call(emitter, b, "llvm.minnum.f64", value, F64(_FARTHEST))
-        scaled.append(_call(emitter, b, "llvm.maxnum.f64", value, F64(-_FARTHEST)))
-    return scaled
-
-
-def _call(emitter: Services, b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
-    return b.call(emitter.unit.intrinsic(name, F64, (F64,) * len(values)), values)
-
-
-def _floor(emitter: Services, b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    return b.fptosi(_call(emitter, b, "llvm.floor.f64", value), I64)
-
-
-def _take(
-    emitter: Services,
-    b: ir.IRBuilder,
-    row: ir.Value,
-    indices: list[ir.Value],
-    out: ir.Value,
-    layer: ir.Value | None = None,
-) -> None:
-    """The texel at integer indices, after the address modes are applied."""
-    address = _address(emitter)
-    kept = [
-        b.call(address, (word(b, row, f"mode{axis}"), index, word(b, row, _EXTENTS[axis])))
-        for axis, index in enumerate(indices)
-    ]
-    coordinates = [*kept, *[i64(0)] * (3 - len(kept))]
-    if layer is not None:
-        coordinates[2] = layer
-    b.call(fetch(emitter), (row, *coordinates, out))
+def _at_most(b: ir.IRBuilder, number: ir.Value, last: ir.Value) -> ir.Value:
+    return b.select(b.icmp_unsigned(">", number, last), last, number)
 
 
 def _address(emitter: Services) -> ir.Function:
@@ -231,53 +273,7 @@ def _modulo(b: ir.IRBuilder, index: ir.Value, extent: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, extent), rest)
 
 
-def _mix(
-    emitter: Services,
-    b: ir.IRBuilder,
-    row: ir.Value,
-    scaled: list[ir.Value],
-    out: ir.Value,
-    layer: ir.Value | None = None,
-) -> None:
-    """Linear filtering of the 2, 4 or 8 texels around a point; texels of weight 0 are not read."""
-    first, weights = [], []
-    for coordinate in scaled:
-        shifted = b.fsub(coordinate, F64(0.5))
-        low = _call(emitter, b, "llvm.floor.f64", shifted)
-        steps = b.fadd(b.fmul(b.fsub(shifted, low), F64(256.0)), F64(0.5))
-        high = b.fmul(_call(emitter, b, "llvm.floor.f64", steps), F64(1 / 256))
-        first.append(b.fptosi(low, I64))
-        weights.append((b.fsub(F64(1.0), high), high))
-    sums = [Cell(b, F64(0.0)) for _ in range(4)]
-    texel = entry_alloca(b.function, TEXEL)
-    for steps in product((0, 1), repeat=len(scaled)):
-        weight = F64(1.0)
-        for axis, step in enumerate(steps):
-            weight = b.fmul(weight, weights[axis][step])
-        with b.if_then(b.fcmp_unordered("!=", weight, F64(0.0))):
-            corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            _take(emitter, b, row, corner, texel, layer)
-            for channel, total in enumerate(sums):
-                value = b.fpext(b.load(at(b, texel, 4 * channel), typ=F32), F64)
-                total.set(b.fadd(total.get(), b.fmul(weight, value)))
-    for channel, total in enumerate(sums):
-        b.store(b.fptrunc(total.get(), F32), at(b, out, 4 * channel))
-
-
 # --- texels -----------------------------------------------------------------------------------------------------------
-
-
-def _channels(emitter: Services, b: ir.IRBuilder, row: ir.Value, host: ir.Value, out: ir.Value) -> None:
-    """Read a texel; missing channels are 0, the fourth 1."""
-    count, format_ = word(b, row, "channels"), word(b, row, "format")
-    normalized = _flag(b, row, NORMALIZED_READ)
-    step = b.udiv(word(b, row, "element"), count)
-    floats = b.or_(normalized, b.icmp_unsigned(">=", format_, i64(FORMATS.index("float16"))))
-    b.store(b.select(floats, i32(0x3F800000), i32(1)), at(b, out, 12))
-    for channel in range(4):
-        with b.if_then(b.icmp_unsigned("<", i64(channel), count)):
-            pointer = at(b, host, b.mul(step, i64(channel)))
-            b.store(b.call(_channel(emitter), (pointer, format_, normalized)), at(b, out, 4 * channel))
 
 
 def _channel(emitter: Services) -> ir.Function:
