@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gpuregress import toolchain
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
-from gpuregress.records import Source
+from gpuregress.records import LaunchShape, Source
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 Array = npt.NDArray[Any]
@@ -76,7 +76,7 @@ def time(program: Program, repeats: int = 15, count: int = 1) -> Timed:
                     for arg in launch.args
                 )
                 mangled = compiled.entries[launch.kernel].mangled
-                report = device.launch(module, mangled, launch.grid, launch.block, launch.shared, args)
+                report = device.launch(module, mangled, LaunchShape(launch.grid, launch.block, launch.shared), args)
                 elapsed_ms += report.elapsed_ms
             return elapsed_ms / 1000
 

@@ -26,6 +26,7 @@ from gpuregress.records import (
     Entry,
     Fill,
     Launch,
+    LaunchShape,
     Limits,
     Parameter,
     Program,
@@ -99,15 +100,7 @@ class FakeDevice(Device):
     def free_all(self) -> None:
         self.memories.clear()
 
-    def launch(
-        self,
-        module: DeviceModule,
-        kernel: str,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        args: tuple[bytes, ...],
-    ) -> LaunchReport:
+    def launch(self, module: DeviceModule, kernel: str, shape: LaunchShape, args: tuple[bytes, ...]) -> LaunchReport:
         self.launched += 1
         output = KERNELS[kernel](self, *args)
         return LaunchReport(0.5, output or "")

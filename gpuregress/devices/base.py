@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.devices.textures import TextureDescription
-from gpuregress.records import DeviceInfo, Dim3, Program
+from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -144,23 +144,13 @@ class Device(Protocol):
     def free_all(self) -> None:
         """Free every buffer, texture and module: the end of a case."""
 
-    def launch(
-        self,
-        module: DeviceModule,
-        kernel: str,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared: int,
-        args: tuple[bytes, ...],
-    ) -> LaunchReport:
+    def launch(self, module: DeviceModule, kernel: str, shape: LaunchShape, args: tuple[bytes, ...]) -> LaunchReport:
         """Run a kernel to its end.
 
         Args:
             module: where the kernel is.
             kernel: its mangled name.
-            grid: blocks along x, y, z.
-            block: threads along x, y, z.
-            shared: dynamic shared memory, bytes.
+            shape: its threads.
             args: each argument's bytes, as the kernel's parameter space holds them.
         """
 

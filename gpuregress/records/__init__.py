@@ -16,6 +16,7 @@ from gpuregress.records.cases import Case as Case
 from gpuregress.records.cases import CaseSettings as CaseSettings
 from gpuregress.records.cases import Dim3 as Dim3
 from gpuregress.records.cases import Launch as Launch
+from gpuregress.records.cases import LaunchShape as LaunchShape
 from gpuregress.records.cases import Limits as Limits
 from gpuregress.records.cases import ReferenceKernel as ReferenceKernel
 from gpuregress.records.cases import ResourceLimits as ResourceLimits

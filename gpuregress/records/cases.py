@@ -94,6 +94,15 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """The threads of a launch: blocks and threads of a block along x, y, z, and dynamic shared memory in bytes."""
+
+    grid: Dim3
+    block: Dim3
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch of one kernel.
 
@@ -114,6 +123,11 @@ class Launch:
     args: tuple[Argument, ...]
     swap: tuple[tuple[str, str], ...] = ()
     origin: int = 0
+
+    @property
+    def shape(self) -> LaunchShape:
+        """Its threads."""
+        return LaunchShape(self.grid, self.block, self.shared)
 
 
 @dataclass(frozen=True, slots=True)

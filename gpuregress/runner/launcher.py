@@ -121,7 +121,7 @@ class Launcher:
         self.current = self.task.first_launch if self.current is None else self.current + 1
         self.log.begin(self.current, self.device_label, self.case.name, call, self.case.seed)
         try:
-            report = self.device.launch(module, entry.mangled, launch.grid, launch.block, launch.shared, arguments)
+            report = self.device.launch(module, entry.mangled, launch.shape, arguments)
         except GpuregressError as error:
             self.log.fault(self.current, str(error))
             raise

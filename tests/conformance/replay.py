@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from gpuregress.devices.base import Device, DeviceModule
 from gpuregress.errors import GpuregressError
-from gpuregress.records import Program
+from gpuregress.records import LaunchShape, Program
 from gpuregress.toolchain import ptx_declarations
 from tests.conformance.catalog.form import Form
 from tests.conformance.generate import EDGES, RANDOM, Batch, batches, machine_batches, size
@@ -68,7 +68,7 @@ def execute(device: Device, module: DeviceModule, name: str, form: Form, given: 
         memory.write(np.full(lanes * size(kind), 0xA5, np.uint8))
         outputs.append(memory)
     arguments = (struct.pack("<I", lanes), *(struct.pack("<Q", memory.address) for memory in (*buffers, *outputs)))
-    device.launch(module, name, (-(-lanes // BLOCK), 1, 1), (BLOCK, 1, 1), 0, arguments)
+    device.launch(module, name, LaunchShape((-(-lanes // BLOCK), 1, 1), (BLOCK, 1, 1)), arguments)
     return [memory.read().view(f"<u{size(kind)}") for memory, kind in zip(outputs, form.outputs.values(), strict=True)]
 
 

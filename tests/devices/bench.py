@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gpuregress import toolchain
 from gpuregress.devices.base import Bytes, Device, LaunchReport, Memory
-from gpuregress.records import Dim3
+from gpuregress.records import Dim3, LaunchShape
 from tests.devices import programs
 
 Array = npt.NDArray[np.generic]
@@ -40,7 +40,7 @@ class Bench:
         """Launches a kernel by its C++ name: memories go as pointers, None as null, numpy scalars by value."""
         mangled = self.program.entries[kernel].mangled
         packed = tuple(argument_bytes(value) for value in args)
-        return self.device.launch(self.module, mangled, dim3(grid), dim3(block), shared, packed)
+        return self.device.launch(self.module, mangled, LaunchShape(dim3(grid), dim3(block), shared), packed)
 
 
 def as_bytes(array: Array) -> Bytes:

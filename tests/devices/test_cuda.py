@@ -20,7 +20,7 @@ from gpuregress.devices import registry
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, HarnessError
-from gpuregress.records import Source
+from gpuregress.records import LaunchShape, Source
 from tests.devices.bench import Bench, read
 from tests.devices.programs import source
 
@@ -125,7 +125,8 @@ def test_a_cubin_as_source(device: CudaDevice, tmp_path: Path) -> None:
     x = device.allocate("x", 16, itemsize=4)
     x.write(np.arange(4, dtype=np.float32).view(np.uint8))
     pointer = x.address.to_bytes(8, "little")
-    device.launch(module, program.entries["ops::times<float, 2>"].mangled, (1, 1, 1), (4, 1, 1), 0, (pointer, pointer))
+    mangled = program.entries["ops::times<float, 2>"].mangled
+    device.launch(module, mangled, LaunchShape((1, 1, 1), (4, 1, 1)), (pointer, pointer))
     assert read(x, np.float32).tolist() == [0, 2, 4, 6]
 
 
@@ -143,7 +144,7 @@ def test_ptx_by_the_drivers_own_compiler(device: CudaDevice, tmp_path: Path, mon
     monkeypatch.setattr(toolchain, "build_cubin", missing)
     module = device.load(toolchain.compile(Source(str(path), kernels=("k",))))
     out = device.allocate("out", 4, itemsize=4)
-    device.launch(module, "k", (1, 1, 1), (1, 1, 1), 0, (out.address.to_bytes(8, "little"),))
+    device.launch(module, "k", LaunchShape((1, 1, 1), (1, 1, 1)), (out.address.to_bytes(8, "little"),))
     assert read(out, np.uint32).tolist() == [77]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.records import Source
+from gpuregress.records import LaunchShape, Source
 from tests.devices.cpu.running import Running, ints
 
 SPACES = """
@@ -101,5 +101,5 @@ def _stored(source: Source) -> bytes:
         given.write(np.arange(256, dtype=np.int32).view(np.uint8))
         written.write(np.zeros(4 * 256, np.uint8))
         arguments = tuple(region.address.to_bytes(8, "little") for region in (given, written))
-        device.launch(module, program.entries["primitives"].mangled, (1, 1, 1), (32, 1, 1), 0, arguments)
+        device.launch(module, program.entries["primitives"].mangled, LaunchShape((1, 1, 1), (32, 1, 1)), arguments)
         return written.read().tobytes()

@@ -34,7 +34,7 @@ from gpuregress.devices.limits import check_cooperative, check_launch, of_archit
 from gpuregress.devices.parameters import pack
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
-from gpuregress.records import SM_90, DeviceInfo, Dim3, Program
+from gpuregress.records import SM_90, DeviceInfo, LaunchShape, Program
 
 FEW_THREADS = 1 << 16
 """Threads, in all launches of a case, that run faster than the code for proven rows is compiled: some 20 ms against
@@ -200,7 +200,7 @@ class CpuDevice(base.Device):
             arena.release()
 
     def launch(
-        self, module: base.DeviceModule, kernel: str, grid: Dim3, block: Dim3, shared: int, args: tuple[bytes, ...]
+        self, module: base.DeviceModule, kernel: str, shape: LaunchShape, args: tuple[bytes, ...]
     ) -> LaunchReport:
         """Run a kernel to its end; see `devices.base.Device.launch`.
 
@@ -210,8 +210,8 @@ class CpuDevice(base.Device):
         """
         if not isinstance(module, CpuModule) or module not in self._modules:
             raise DeviceError("the program was not loaded onto the cpu device")
-        facts = module.facts(kernel)
-        info = module.kernel(kernel)
+        facts, info = module.facts(kernel), module.kernel(kernel)
+        grid, block, shared = shape.grid, shape.block, shape.shared
         check_launch(self.info, info, grid, block, shared)
         resident = occupancy.of_launch(self.info.limits, info, block, shared) if facts.cooperative else None
         if resident is not None:

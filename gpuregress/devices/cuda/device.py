@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from gpuregress.devices.cuda.module import CudaModule, load_module
 from gpuregress.devices.cuda.textures import CudaTexture
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError, GpuregressError, KernelFault
-from gpuregress.records import DeviceInfo, Dim3, Program
+from gpuregress.records import DeviceInfo, Dim3, LaunchShape, Program
 
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
 _SPARE_BYTES = 64 << 20
@@ -179,15 +180,7 @@ class CudaDevice(Device):
             with suppress(*driver.failures()):
                 allocation.free()
 
-    def launch(
-        self,
-        module: DeviceModule,
-        kernel: str,
-        grid: Dim3,
-        block: Dim3,
-        shared: int,
-        args: tuple[bytes, ...],
-    ) -> LaunchReport:
+    def launch(self, module: DeviceModule, kernel: str, shape: LaunchShape, args: tuple[bytes, ...]) -> LaunchReport:
         """Run a kernel to its end, and check the red zones.
 
         Raises:
@@ -198,20 +191,20 @@ class CudaDevice(Device):
         if not isinstance(module, CudaModule):
             raise DeviceError(f"the program was not loaded onto {self._info.name}")
         function, info = module.function(kernel)
-        limits.check_launch(self._info, info, grid, block, shared)
+        limits.check_launch(self._info, info, shape.grid, shape.block, shape.shared)
         packed = parameters.pack(module.entry(kernel), args)
         name = module.shown(kernel)
         with self.guard(f"preparing {name}"):
-            if shared > limits.SHARED_WITHOUT_OPT_IN - info.shared:
-                self._allow_shared(function, shared)
+            if shape.shared > limits.SHARED_WITHOUT_OPT_IN - info.shared:
+                self._allow_shared(function, shape.shared)
         with self.guard(f"copying textures for {name}"):
             for texture in self._textures:
                 texture.before_launch()
-        starter = self._starter(module, kernel, function, grid, block, shared)
+        starter = self._starter(module, kernel, function, shape)
         printed = output.Printed()
         try:
             with output.captured() if module.prints else nullcontext(printed) as printed:
-                elapsed_ms = self._run(lambda: starter(grid, block, packed, shared))
+                elapsed_ms = self._run(lambda: starter(shape.grid, shape.block, packed, shape.shared))
         except driver.failures() as error:
             stderr, traps = printed.stderr, module.traps
             raise self.failed(str(error), doing=f"launching {name}", kernel=name, stderr=stderr, traps=traps) from error
@@ -288,18 +281,16 @@ class CudaDevice(Device):
         else:
             function.set_attribute(self._api.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
 
-    def _starter(
-        self, module: CudaModule, kernel: str, function: Any, grid: Dim3, block: Dim3, shared: int
-    ) -> _Starter:
+    def _starter(self, module: CudaModule, kernel: str, function: Any, shape: LaunchShape) -> _Starter:
         """The function that starts a kernel; a grid that waits for itself must fit on the card."""
         if not isinstance(function, cooperative.CooperativeFunction):
             return _plain_starter(function)
         with self.guard(f"preparing {module.shown(kernel)}"):
-            resident = function.resident_blocks(block[0] * block[1] * block[2], shared)
+            resident = function.resident_blocks(math.prod(shape.block), shape.shared)
         if kernel in module.waiting:
-            limits.check_cooperative(self._info, module.kernel(kernel), grid, resident)
+            limits.check_cooperative(self._info, module.kernel(kernel), shape.grid, resident)
             return function.launch
-        if module.is_blind and limits.fits_at_once(self._info, grid, resident):
+        if module.is_blind and limits.fits_at_once(self._info, shape.grid, resident):
             return function.launch  # it may wait for its grid, and if it does not, this changes nothing
         return function.launch_plain
 

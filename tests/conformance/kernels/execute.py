@@ -16,7 +16,7 @@ from gpuregress import plan, project, toolchain
 from gpuregress.devices.base import Device, DeviceModule, Memory
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import GpuregressError
-from gpuregress.records import Case, Program, Source, Task
+from gpuregress.records import Case, LaunchShape, Program, Source, Task
 from gpuregress.runner import run_case
 from tests.conformance.kernels import images, programs
 from tests.conformance.kernels.programs import Variant
@@ -96,7 +96,7 @@ def launch(device: Device, module: DeviceModule, kernel: str, shape: programs.Sh
     if buffers:
         handles = (device.texture(memory, item) for memory, item in zip(buffers, shape.images, strict=True))
         arguments += (b"".join(struct.pack("<Q", handle) for handle in handles),)
-    report = device.launch(module, kernel, shape.grid, shape.block, shape.shared, arguments)
+    report = device.launch(module, kernel, LaunchShape(shape.grid, shape.block, shape.shared), arguments)
     results = [written, *(memory for memory, item in zip(buffers, shape.images, strict=True) if item.sampler.surface)]
     return b"".join(_whole_words(memory.read().tobytes()) for memory in results), report.output
 

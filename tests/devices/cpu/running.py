@@ -12,7 +12,7 @@ from gpuregress import toolchain
 from gpuregress.devices.base import LaunchReport
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.devices.cpu.runtime.memory import Region
-from gpuregress.records import Dim3, Program, Source
+from gpuregress.records import Dim3, LaunchShape, Program, Source
 from tests.devices.bench import argument_bytes, as_bytes, dim3
 
 Array = npt.NDArray[np.generic]
@@ -63,7 +63,7 @@ class Running:
         """Launches a kernel by its C++ name."""
         packed = tuple(argument_bytes(item) for item in args)
         mangled = self.program.entries[kernel].mangled
-        return self.device.launch(self.module, mangled, dim3(grid), dim3(block), shared, packed)
+        return self.device.launch(self.module, mangled, LaunchShape(dim3(grid), dim3(block), shared), packed)
 
 
 def ints(region: Region) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError
-from gpuregress.records import Texture
+from gpuregress.records import LaunchShape, Texture
 from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
@@ -47,7 +47,7 @@ def test_a_module_has_kernels_and_variables(program: Running) -> None:
 def test_what_is_another_devices_is_refused(program: Running) -> None:
     with CpuDevice() as other:
         with pytest.raises(DeviceError, match="was not loaded onto the cpu device"):
-            other.launch(program.module, "k", (1, 1, 1), (1, 1, 1), 0, ())
+            other.launch(program.module, "k", LaunchShape((1, 1, 1), (1, 1, 1)), ())
         memory = other.allocate("x", 64)
         with pytest.raises(DeviceError, match="x is no buffer of the cpu device"):
             program.device.texture(memory, TextureDescription("float32", 1, (16, 0, 0), Texture()))

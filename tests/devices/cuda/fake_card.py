@@ -8,7 +8,7 @@ from pathlib import Path
 from gpuregress.devices.cuda import busy_kernel, health_probe
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
-from gpuregress.records import Entry, Parameter, Program
+from gpuregress.records import Entry, LaunchShape, Parameter, Program
 from tests.devices.cuda.fake_api import Error, FakeApi, Fault, pointer
 
 POINTER = Parameter(8, 8, "pointer")
@@ -65,5 +65,6 @@ def program_in(folder: Path, ptx: str) -> Program:
 
 def launch(device: CudaDevice, module: CudaModule, kernel: str, shared: int = 0) -> str:
     memory = device.allocate("y", 400, itemsize=4)
-    report = device.launch(module, kernel, (1, 1, 1), (32, 1, 1), shared, (memory.address.to_bytes(8, "little"),))
+    shape = LaunchShape((1, 1, 1), (32, 1, 1), shared)
+    report = device.launch(module, kernel, shape, (memory.address.to_bytes(8, "little"),))
     return report.output

@@ -11,7 +11,7 @@ from gpuregress.devices.cuda import busy_kernel, cooperative, health_probe, redz
 from gpuregress.devices.cuda.device import CudaDevice
 from gpuregress.devices.cuda.module import CudaModule
 from gpuregress.errors import DeviceError, KernelFault
-from gpuregress.records import Program
+from gpuregress.records import LaunchShape, Program
 from tests.devices.cuda.fake_api import FakeApi, pointer
 from tests.devices.cuda.fake_card import KERNELS, launch, program_in
 
@@ -26,7 +26,7 @@ def test_it_describes_the_card(device: CudaDevice) -> None:
 
 def test_a_buffer_is_written_and_its_zones_are_whole(device: CudaDevice, module: CudaModule) -> None:
     memory = device.allocate("y", 400, itemsize=4)
-    device.launch(module, "fill", (1, 1, 1), (32, 1, 1), 0, (memory.address.to_bytes(8, "little"),))
+    device.launch(module, "fill", LaunchShape((1, 1, 1), (32, 1, 1)), (memory.address.to_bytes(8, "little"),))
     assert (memory.read() == 255).all()
 
 
@@ -133,7 +133,7 @@ def test_a_large_read_comes_in_pieces(device: CudaDevice) -> None:
 
 def test_the_wrong_number_of_arguments(device: CudaDevice, module: CudaModule) -> None:
     with pytest.raises(DeviceError, match="takes 1 arguments; 0 were given"):
-        device.launch(module, "fill", (1, 1, 1), (32, 1, 1), 0, ())
+        device.launch(module, "fill", LaunchShape((1, 1, 1), (32, 1, 1)), ())
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100", "sm_100f", "sm_91a", "sm_90a", "sm_90"])
@@ -195,5 +195,5 @@ def test_a_cubin_may_wait_for_its_grid_wherever_the_grid_fits(
     memory = device.allocate("y", 400)
     grid = (4 * device.info.limits["multiprocessors"] + too_many, 1, 1)
     kernel = next(iter(KERNELS))
-    device.launch(module, kernel, grid, (32, 1, 1), 0, (memory.address.to_bytes(8, "little"),))
+    device.launch(module, kernel, LaunchShape(grid, (32, 1, 1)), (memory.address.to_bytes(8, "little"),))
     assert said == [how]

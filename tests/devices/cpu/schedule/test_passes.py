@@ -11,6 +11,7 @@ from gpuregress.devices.cpu.compilation.translate import translate
 from gpuregress.devices.cpu.ptx.parser import parse
 from gpuregress.devices.cpu.runtime.program import Schedule
 from gpuregress.errors import KernelFault
+from gpuregress.records import LaunchShape
 from tests.devices.cpu.running import Running, ints
 
 SOURCE = """
@@ -36,7 +37,7 @@ def test_threads_wait_at_different_barriers(tmp_path: Path) -> None:
         y = program.put("y", np.zeros(64, np.int32))
         mangled = program.program.entries["apart"].mangled
         arguments = (y.address.to_bytes(8, "little"), (64).to_bytes(4, "little"))
-        program.device.launch(module, mangled, (1, 1, 1), (64, 1, 1), 0, arguments)
+        program.device.launch(module, mangled, LaunchShape((1, 1, 1), (64, 1, 1)), arguments)
         results.append(ints(y))
     assert results == [[63 - t + (2 if t < 32 else 1) for t in range(64)]] * 3
 

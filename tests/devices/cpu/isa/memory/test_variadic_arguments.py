@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress import toolchain
 from gpuregress.devices.cpu.device import CpuDevice
-from gpuregress.records import Source
+from gpuregress.records import LaunchShape, Source
 
 SOURCE = """
 #include <cstdarg>
@@ -77,6 +77,6 @@ def test_a_variadic_function_gets_all_its_arguments(arch: str, options: tuple[st
         given.write(np.arange(32, dtype=np.int32).view(np.uint8))
         written.write(np.zeros(8 * 256, np.uint8))
         arguments = tuple(region.address.to_bytes(8, "little") for region in (given, written))
-        device.launch(module, program.entries["variadic"].mangled, (1, 1, 1), (32, 1, 1), 0, arguments)
+        device.launch(module, program.entries["variadic"].mangled, LaunchShape((1, 1, 1), (32, 1, 1)), arguments)
         stored = written.read().view(np.float64).reshape(32, 8)
     assert stored.tolist() == [_expected(thread) for thread in range(32)]
