@@ -105,14 +105,12 @@ class StagedChange:
     Attributes:
         folder: the folder.
         document: what it will hold.
-        keep: leave dumps of earlier revisions.
         files: every new file.
         renames: what `commit` renames, `baseline.yaml` first: from then on the new manifest is valid.
     """
 
     folder: Path
     document: Manifest
-    keep: bool
     files: list[Path] = field(default_factory=list)
     renames: list[tuple[Path, Path]] = field(default_factory=list)
 
@@ -127,14 +125,14 @@ class StagedChange:
                 path.unlink(missing_ok=True)
 
 
-def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str, Dump], *, keep: bool) -> StagedChange:
+def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str, Dump]) -> StagedChange:
     """Write the new contents of a folder beside the old ones, not flushed.
 
     Raises:
         BaselineError: a dump was changed since the run wrote it.
         StorageError: no space, no permission.
     """
-    change = StagedChange(folder, new, keep)
+    change = StagedChange(folder, new)
     try:
         for buffer, dump in dumps.items():
             _copy_in(change, dump, new.dumps[buffer], old)
@@ -178,7 +176,7 @@ def commit(root: Path, changes: Sequence[StagedChange]) -> None:
     sync_all((), {change.folder for change in changes})
     for change in changes:
         with disk_errors(change.folder):
-            _tidy(change.folder, change.document, keep=change.keep)
+            _tidy(change.folder, change.document)
 
 
 def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manifest | None) -> None:
@@ -221,14 +219,14 @@ def first_dumps(
     return first
 
 
-def _tidy(folder: Path, document: Manifest, *, keep: bool) -> None:
+def _tidy(folder: Path, document: Manifest) -> None:
     """Remove hidden files, and dumps of earlier revisions that the manifest does not name."""
     named = {dump_name(buffer, entry.revision) for buffer, entry in document.dumps.items()}
     earlier = {event.revision.replace("/", "-") for event in document.history}
     for path in folder.glob(f"{_STAGED}*"):
         path.unlink(missing_ok=True)
     for _, revision, path in dumps_in(folder):
-        if not keep and path.name not in named and revision in earlier:
+        if path.name not in named and revision in earlier:
             path.unlink(missing_ok=True)
     firsts = {
         dump_name(buffer, entry.revision)

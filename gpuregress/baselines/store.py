@@ -66,11 +66,9 @@ class AcceptBatch:
         facts: MadeOf,
         by: Acceptor = ANONYMOUS,
         *,
-        buffers: Collection[str] | None = None,
         drift: Collection[str] = (),
         anew: Collection[str] = (),
         arch: str = "",
-        keep: bool = False,
     ) -> Path:
         """Stage a run's dumps as the baseline; `commit` puts them in place.
 
@@ -79,11 +77,9 @@ class AcceptBatch:
             outcome: its dumps.
             facts: from `made_of`.
             by: who accepts, and why.
-            buffers: only these; the others stay as they were accepted.
             drift: buffers whose first accepted dump is kept for good, to see small steps add up.
             anew: those of them that changed on purpose: their first dump is this one.
             arch: accept for this architecture or device only.
-            keep: leave the dumps of earlier revisions where they are.
 
         Returns:
             The baseline's folder.
@@ -96,7 +92,7 @@ class AcceptBatch:
             raise BaselineError(
                 f"{case.name}: its run ended with {outcome.state}; only a case that ran to its end is accepted"
             )
-        dumps = {d.buffer: d for d in outcome.dumps if buffers is None or d.buffer in buffers}
+        dumps = {dump.buffer: dump for dump in outcome.dumps}
         if not dumps:
             raise BaselineError(f"{case.name}: the run left no dump to accept; run it again")
         folder = safe_join(self._folder, f"{case.name}/{arch}" if arch else case.name)
@@ -106,15 +102,14 @@ class AcceptBatch:
             refuse_links(self._folder, folder / FIRST)
         except StorageError as error:
             raise BaselineError(str(error)) from None
-        old = document_in(folder) if buffers is not None else document_if_whole(folder)
-        entries = {d.buffer: manifest_entry(d, case.revision) for d in dumps.values()}
-        kept = {} if old is None or buffers is None else old.dumps
+        old = document_if_whole(folder)
+        entries = {buffer: manifest_entry(dump, case.revision) for buffer, dump in dumps.items()}
         when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok)
         history = (*(old.history if old else ()), event)
         first = first_dumps(old, entries, drift, anew)
-        document = Manifest(VERSION, case.revision, facts, {**kept, **entries}, first, history)
-        self._changes[folder] = stage(folder, old, document, dumps, keep=keep)
+        document = Manifest(VERSION, case.revision, facts, entries, first, history)
+        self._changes[folder] = stage(folder, old, document, dumps)
         return folder
 
     def commit(self) -> None:

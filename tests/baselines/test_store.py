@@ -54,13 +54,7 @@ def test_the_next_revision_replaces_the_dumps(store: BaselineStore, tmp_path: Pa
     assert baseline.revision == "1.5"
     assert [event.revision for event in baseline.history] == ["1.4", "1.5"]
     assert set(store.find(NAME, "1.4")) == set()
-
-
-def test_earlier_revisions_can_be_kept(store: BaselineStore, tmp_path: Path) -> None:
-    accept(store, tmp_path / "run", [1.0])
-    accept(store, tmp_path / "run", [2.0], "1.5", keep=True)
-    assert set(store.find(NAME, "1.4")) == set(store.find(NAME, "1.5")) == {"sum"}
-    assert store.find(NAME, "1.4") == {"sum": store.folder / NAME / "sum.1.4"}
+    assert store.find(NAME, "1.5") == {"sum": store.folder / NAME / "sum.1.5"}
 
 
 def test_the_same_revision_with_other_values(store: BaselineStore, tmp_path: Path) -> None:
@@ -80,14 +74,6 @@ def test_drift_keeps_the_first(store: BaselineStore, tmp_path: Path) -> None:
     assert baseline is not None
     assert reader.read(Path(baseline.first["sum"].path)).array.tolist() == [1.0]
     assert reader.read(Path(baseline.dumps["sum"].path)).array.tolist() == [3.0]
-
-
-def test_one_buffer_alone(store: BaselineStore, tmp_path: Path) -> None:
-    case, old = make_case(), make_outcome(tmp_path / "a", [1.0], buffers=("sum", "hist"))
-    accept_outcome(store, case, old, made_of(case, old, None, []))
-    case, new = make_case("1.5"), make_outcome(tmp_path / "b", [2.0], "1.5", buffers=("sum", "hist"))
-    baseline = accept_outcome(store, case, new, made_of(case, new, None, []), buffers=["hist"])
-    assert {Path(dump.path).name for dump in baseline.dumps.values()} == {"sum.1.4", "hist.1.5"}
 
 
 def test_drift_begins_anew_under_the_same_label(store: BaselineStore, tmp_path: Path) -> None:
