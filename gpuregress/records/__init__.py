@@ -14,12 +14,16 @@ from gpuregress.records.cases import Argument as Argument
 from gpuregress.records.cases import Buffer as Buffer
 from gpuregress.records.cases import Case as Case
 from gpuregress.records.cases import CaseSettings as CaseSettings
+from gpuregress.records.cases import Check as Check
 from gpuregress.records.cases import Dim3 as Dim3
+from gpuregress.records.cases import Fill as Fill
 from gpuregress.records.cases import Launch as Launch
 from gpuregress.records.cases import LaunchShape as LaunchShape
 from gpuregress.records.cases import Limits as Limits
+from gpuregress.records.cases import Outliers as Outliers
 from gpuregress.records.cases import ReferenceKernel as ReferenceKernel
 from gpuregress.records.cases import ResourceLimits as ResourceLimits
+from gpuregress.records.cases import Rule as Rule
 from gpuregress.records.cases import Source as Source
 from gpuregress.records.cases import Texture as Texture
 from gpuregress.records.cases import TimingLoop as TimingLoop
@@ -37,7 +41,6 @@ from gpuregress.records.figures import OutlierCounts as OutlierCounts
 from gpuregress.records.figures import SampleFigures as SampleFigures
 from gpuregress.records.figures import SideCounts as SideCounts
 from gpuregress.records.figures import UlpFigures as UlpFigures
-from gpuregress.records.fills import Fill as Fill
 from gpuregress.records.fills import FillOptions as FillOptions
 from gpuregress.records.fills import GeneratorSeed as GeneratorSeed
 from gpuregress.records.fills import InputFile as InputFile
@@ -65,11 +68,8 @@ from gpuregress.records.programs import DeviceInfo as DeviceInfo
 from gpuregress.records.programs import Entry as Entry
 from gpuregress.records.programs import Parameter as Parameter
 from gpuregress.records.programs import Program as Program
-from gpuregress.records.rules import Check as Check
 from gpuregress.records.rules import CheckSetting as CheckSetting
 from gpuregress.records.rules import ExpectedSum as ExpectedSum
-from gpuregress.records.rules import Outliers as Outliers
-from gpuregress.records.rules import Rule as Rule
 from gpuregress.records.rules import Sigmas as Sigmas
 from gpuregress.records.rules import StatisticLimits as StatisticLimits
 from gpuregress.records.serialization import from_json as from_json

@@ -8,11 +8,26 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpuregress import dtypes
-from gpuregress.records.fills import Fill
-from gpuregress.records.rules import Check, Rule
+from gpuregress.records.fills import FillOptions
+from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse
 
 Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The contents of a buffer before the first launch.
+
+    Attributes:
+        kind: a name from `inputs.FILLS`.
+        options: its settings.
+        seed: derived from the job's seed and the buffer's name.
+    """
+
+    kind: str
+    options: FillOptions
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +170,59 @@ class Source:
     kernels: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outliers:
+    """A budget of elements that may miss the first bound, and the second bound that they must keep."""
+
+    fraction: float
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A comparison rule of a buffer; all defaults: every bit equal, in order.
+
+    Attributes:
+        rtol: |actual - baseline| <= atol + rtol * |baseline|; None: not given.
+        atol: see rtol.
+        ulp: steps between floats of the dtype; None: not given.
+        nan: whether a NaN equals a NaN.
+        signed_zero: whether -0 is 0.
+        outliers: a budget for elements that miss the bound.
+        metric: whole-buffer metric (`rms`, `max`, `mean`, `l2`) → its limit.
+        order: `any` compares the values as a multiset.
+        key: a record's columns that find its partner.
+        statistics: limits of statistical tests, in place of a bound of each element.
+        verify: `/abs/module.py:function`, the user's own comparison, in place of all this.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    ulp: int | None = None
+    nan: Literal["equal", "never"] = "equal"
+    signed_zero: Literal["distinct", "equal"] = "distinct"
+    outliers: Outliers | None = None
+    metric: Mapping[str, float] = field(default_factory=dict)
+    order: Literal["indexed", "any"] = "indexed"
+    key: tuple[str, ...] = ()
+    statistics: StatisticLimits = field(default=StatisticLimits())
+    verify: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether only identical bits, in order, pass."""
+        return self == Rule()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A property that a buffer must have by itself: a name from `compare.checks` and its setting."""
+
+    name: str
+    setting: CheckSetting = None
 
 
 @dataclass(frozen=True, slots=True)

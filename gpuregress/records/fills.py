@@ -67,18 +67,3 @@ class PythonFunction:
 FillOptions = (
     NoOptions | Progression | Interval | NormalDistribution | Values | GeneratorSeed | InputFile | PythonFunction
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """The contents of a buffer before the first launch.
-
-    Attributes:
-        kind: a name from `inputs.FILLS`.
-        options: its settings.
-        seed: derived from the job's seed and the buffer's name.
-    """
-
-    kind: str
-    options: FillOptions
-    seed: int

@@ -1,22 +1,11 @@
-"""Comparison rules and checks of buffers, with every expression evaluated."""
+"""Limits of statistical tests, and settings of checks, with every expression evaluated."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from gpuregress.records.fills import Number
 from gpuregress.records.serialization import Sparse
-
-
-@dataclass(frozen=True, slots=True)
-class Outliers:
-    """A budget of elements that may miss the first bound, and the second bound that they must keep."""
-
-    fraction: float
-    rtol: float = 0.0
-    atol: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,42 +38,6 @@ class StatisticLimits(Sparse):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A comparison rule of a buffer; all defaults: every bit equal, in order.
-
-    Attributes:
-        rtol: |actual - baseline| <= atol + rtol * |baseline|; None: not given.
-        atol: see rtol.
-        ulp: steps between floats of the dtype; None: not given.
-        nan: whether a NaN equals a NaN.
-        signed_zero: whether -0 is 0.
-        outliers: a budget for elements that miss the bound.
-        metric: whole-buffer metric (`rms`, `max`, `mean`, `l2`) → its limit.
-        order: `any` compares the values as a multiset.
-        key: a record's columns that find its partner.
-        statistics: limits of statistical tests, in place of a bound of each element.
-        verify: `/abs/module.py:function`, the user's own comparison, in place of all this.
-    """
-
-    rtol: float | None = None
-    atol: float | None = None
-    ulp: int | None = None
-    nan: Literal["equal", "never"] = "equal"
-    signed_zero: Literal["distinct", "equal"] = "distinct"
-    outliers: Outliers | None = None
-    metric: Mapping[str, float] = field(default_factory=dict)
-    order: Literal["indexed", "any"] = "indexed"
-    key: tuple[str, ...] = ()
-    statistics: StatisticLimits = StatisticLimits()
-    verify: str | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        """Tell whether only identical bits, in order, pass."""
-        return self == Rule()
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectedSum:
     """Setting of the check `sum`: |sum - value| <= atol + rtol * |value|."""
 
@@ -95,11 +48,3 @@ class ExpectedSum:
 
 CheckSetting = ExpectedSum | tuple[Number, Number] | Number | str | None
 """The setting of a check; a pair is the `range` of low and high."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A property that a buffer must have by itself: a name from `compare.checks` and its setting."""
-
-    name: str
-    setting: CheckSetting = None

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from gpuregress.records import Buffer, CaseSettings, Fill, NoOptions, TimingLoop
+import pytest
+
+from gpuregress.records import Buffer, CaseSettings, Fill, NoOptions, Rule, TimingLoop
 from tests import fakes
+
+
+@pytest.mark.parametrize("change", [{"ulp": 0}, {"rtol": 0.0}, {"nan": "never"}, {"key": ("id",)}, {"order": "any"}])
+def test_only_the_default_rule_is_exact(change: dict[str, Any]) -> None:
+    assert Rule().is_exact
+    assert not Rule(**change).is_exact
 
 
 def test_bytes_and_poison_of_a_buffer() -> None:
