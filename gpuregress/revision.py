@@ -170,7 +170,7 @@ def record(runs: Path, labels: Collection[tuple[str, str, str]]) -> None:
     if not new:
         return
     if (runs / LEDGER).exists() and not (runs / LEDGER).is_file():
-        raise StorageError(f"{runs / LEDGER} is no regular file; move it away")
+        raise StorageError(f"{runs / LEDGER} is not a regular file; move it away")
     with disk_errors(runs / LEDGER):
         runs.mkdir(parents=True, exist_ok=True)
         with (runs / LEDGER).open("a", encoding="utf-8", newline="") as file:

@@ -154,7 +154,7 @@ class _Namespace:
             name = f"gpuregress_user_{len(self._files)}_{name}"
         spec = importlib.util.spec_from_file_location(name, file)
         if spec is None or spec.loader is None:
-            raise ImportError("it is no Python file")
+            raise ImportError("it is not a Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:

@@ -216,5 +216,5 @@ def test_the_ledger_is_read_again_when_it_has_grown(tmp_path: Path) -> None:
 def test_a_pipe_in_the_ledgers_place_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / revision.LEDGER)
     assert not revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.0")
-    with pytest.raises(StorageError, match=r"revisions\.tsv is no regular file"):
+    with pytest.raises(StorageError, match=r"revisions\.tsv is not a regular file"):
         revision.record(tmp_path, {("job", "1.0", "0" * 64)})

@@ -69,6 +69,12 @@ def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are")
     return f"; {there_are}: {shown}"
 
 
+def invalid(what: str, value: Any) -> str:
+    """Begin a message about a value: `invalid size '4 apples'`, or `invalid size (a mapping)`."""
+    shown = show(value)
+    return f"invalid {what} ({shown})" if value is None or isinstance(value, dict | list) else f"invalid {what} {shown}"
+
+
 def show(value: Any) -> str:
     """Quote a value in a message, shortened."""
     if value is None:

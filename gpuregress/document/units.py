@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from gpuregress.document.problems import show
+from gpuregress.document.problems import invalid, show
 
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
@@ -65,5 +65,5 @@ def _amount(value: float | str, units: dict[str, float] | dict[str, int], kind: 
         return value  # a whole number may be too large for a float
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if match is None or match.group(2) not in units:
-        raise ValueError(f"invalid {kind} {show(value)}; expected {wanted}")
+        raise ValueError(f"{invalid(kind, value)}; expected {wanted}")
     return float(match.group(1)) * units[match.group(2)]

@@ -156,7 +156,7 @@ def _header(line: bytes, path: Path) -> tuple[Header, int]:
             f"{path}:1: its lines end as on Windows; convert the file back (dos2unix), or take it from git again"
         )
     if not line.endswith(b"\n"):
-        raise DumpError(f"{path}:1: the first line has no end; the file was cut short, or is no dump")
+        raise DumpError(f"{path}:1: the first line has no end; the file was cut short, or is not a dump")
     return parse_header(line[:-1], path), len(line)
 
 

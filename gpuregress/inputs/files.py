@@ -35,7 +35,7 @@ def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] 
     except (OSError, ValueError) as error:
         raise HarnessError(f"buffer {buffer.name}: {path} cannot be read: {error}") from None
     if read_dump is None:
-        raise HarnessError(f"buffer {buffer.name}: {path} is no .npy and no .bin, and dumps cannot be read here")
+        raise HarnessError(f"buffer {buffer.name}: {path} is neither .npy nor .bin, and dumps cannot be read here")
     loaded = read_dump(path)
     held = loaded.header.element_type
     array = loaded.array if held.name == element.name else _numbers(loaded.array, held, path)
@@ -141,7 +141,7 @@ def _npy(path: Path) -> Array:
     except (OSError, ValueError):
         raise
     except Exception as error:  # numpy parses the header as Python, which may raise anything
-        raise ValueError(f"it is no whole .npy ({type(error).__name__})") from error
+        raise ValueError(f"it is not a whole .npy ({type(error).__name__})") from error
 
 
 def _path(buffer: Buffer) -> Path:

@@ -36,7 +36,7 @@ def fill_problem(buffer: Buffer) -> str | None:
 
 def _part_problem(buffer: Buffer, made: Fill, scalar: Scalar, at: int) -> str | None:
     if made.kind in ("uniform", "normal") and not scalar.is_float:
-        return f"{made.kind} fills floats, and {scalar.name} is none: use {{integers: {{low: …, high: …}}}}"
+        return f"{made.kind} fills floats, and {scalar.name} is not one: use {{integers: {{low: …, high: …}}}}"
     if made.kind == "park_miller" and not scalar.is_float and scalar.size < 4:
         return f"park_miller numbers go up to {PARK_MILLER_MODULUS - 1}, too large for {scalar.name}"
     total = math.prod(buffer.shape) * len(dtypes.parse(buffer.dtype).parts)

@@ -210,7 +210,7 @@ def _size(dtype: str) -> int:
         return dtypes.parse(dtype).size
     except ValueError:
         hint = suggestion(dtype, dtypes.known_names())
-        raise _Invalid(f"sizeof takes a dtype, and {dtype!r} is none{hint}") from None
+        raise _Invalid(f"sizeof takes a dtype, and {dtype!r} is not one{hint}") from None
 
 
 def _tree(tokens: list[_Token]) -> ast.expr:

@@ -15,7 +15,7 @@ def safe_join(root: Path, relative: str) -> Path:
     """
     parts = relative.split("/")
     if not relative or "\0" in relative or any(part in ("", ".", "..") for part in parts):
-        raise StorageError(f"{relative!r} is no path inside {root}: use names without '..' or a leading '/'")
+        raise StorageError(f"{relative!r} is not a path inside {root}: use names without '..' or a leading '/'")
     return root.joinpath(*parts)
 
 

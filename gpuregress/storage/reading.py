@@ -21,7 +21,7 @@ def read_bytes(path: Path) -> bytes:
     """
     with disk_errors(path, "read"):
         if path.exists() and not (path.is_file() or path.is_dir()):  # a FIFO would be waited for
-            raise StorageError(f"cannot read {path}: it is no file")
+            raise StorageError(f"cannot read {path}: it is not a file")
         return path.read_bytes()
 
 
@@ -33,7 +33,7 @@ def read_json(path: Path, advice: str) -> Any:
         advice: what to do if it is damaged.
 
     Raises:
-        StorageError: it is not there, cannot be read, or is no whole JSON.
+        StorageError: it is not there, cannot be read, or is not whole JSON.
     """
     if path.exists() and not path.is_file():
         raise damaged(path, advice)

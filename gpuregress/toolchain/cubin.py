@@ -52,10 +52,10 @@ def parse(data: bytes) -> CubinModule:
         data: the whole file.
 
     Raises:
-        ValueError: it is no cubin, or is cut short.
+        ValueError: it is not a cubin, or is cut short.
     """
     if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:
-        raise ValueError("it is no 64-bit ELF file")
+        raise ValueError("it is not a 64-bit ELF file")
     try:
         return _parse(data)
     except (struct.error, IndexError, ValueError) as error:

@@ -36,3 +36,9 @@ def test_no_size(value: Any) -> None:
 )
 def test_size_text(count: int, text: str) -> None:
     assert units.size_text(count) == text
+
+
+def test_a_value_that_is_not_a_scalar_is_named_by_its_kind() -> None:
+    given: Any = {"seconds": 3}
+    with pytest.raises(ValueError, match=r"^invalid time \(a mapping\); expected seconds, or"):
+        units.seconds(given)

@@ -116,5 +116,5 @@ def test_names(tmp_path: Path) -> None:
     assert paths.split_name(path.name) == ("sum", "1.266a")
     assert paths.split_name("baseline.yaml") is None
     assert paths.split_name(".gpuregress-tmp-1-2") is None
-    with pytest.raises(StorageError, match="is no path inside"):
+    with pytest.raises(StorageError, match="is not a path inside"):
         paths.dump_path(tmp_path, "../reduce", "sum", "1")

@@ -13,8 +13,8 @@ from tests.inputs.support import buffer
 @pytest.mark.parametrize(
     ("kind", "dtype", "options", "problem"),
     [
-        ("normal", "int32", {}, "normal fills floats, and int32 is none"),
-        ("uniform", "{id:int32,score:float32}", {}, r"uniform fills floats, and int32 is none: .* \(part id\)"),
+        ("normal", "int32", {}, "normal fills floats, and int32 is not one"),
+        ("uniform", "{id:int32,score:float32}", {}, r"uniform fills floats, and int32 is not one: .* \(part id\)"),
         ("permutation", "uint8", {}, "999 does not fit uint8: 0 to 255"),
         ("arange", "int8", {}, "999 does not fit int8"),
         ("integers", "uint8", {"low": -1, "high": 5}, "-1 does not fit uint8"),

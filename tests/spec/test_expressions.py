@@ -136,7 +136,7 @@ def test_values(text: str, value: float) -> None:
         ("ceil", "'ceil' is a function: write ceil(…)"),
         ("ceil(1, 2)", "ceil takes one number"),
         ("min(1)", "min takes two or more numbers"),
-        ("sizeof(float)", "sizeof takes a dtype, and 'float' is none"),
+        ("sizeof(float)", "sizeof takes a dtype, and 'float' is not one"),
         ("1x", "invalid number '1x'"),
         ("n / 0", "division by zero"),
         ("n // 0", "division by zero"),

@@ -10,7 +10,7 @@ from gpuregress.errors import StorageError
 
 @pytest.mark.parametrize("name", ["", "/etc", "..", "a/../b", "a//b", "a/", "./a", "a\0b"])
 def test_names_that_leave_the_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(StorageError, match="is no path inside"):
+    with pytest.raises(StorageError, match="is not a path inside"):
         storage.safe_join(tmp_path, name)
 
 

@@ -181,7 +181,7 @@ class CpuDevice(base.Device):
         """
         region = self._space.find(memory.address)
         if region is not memory or region is None:
-            raise DeviceError(f"{memory.name} is no buffer of the cpu device")
+            raise DeviceError(f"{memory.name} is not a buffer of the cpu device")
         needed = description.extents[0] * description.rows * description.element_size
         if needed > region.size:
             raise DeviceError(f"{memory.name} has {region.size} bytes; its texture has {needed}")

@@ -152,7 +152,7 @@ class CudaDevice(Device):
         """
         self._refuse_if_dead()
         if not isinstance(memory, CudaMemory):
-            raise DeviceError(f"{memory.name} is no buffer of {self._info.name}")
+            raise DeviceError(f"{memory.name} is not a buffer of {self._info.name}")
         with self.guard(f"making a texture of {memory.name}"):
             made = CudaTexture(memory, description)
         self._textures.append(made)

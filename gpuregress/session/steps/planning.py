@@ -94,7 +94,7 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
         return dataclasses.replace(planned, cases=again, owed=owed)
     names, jobs = {case.name for case in again}, {case.job for case in again}
     gone = [name for name in owed if name not in names | jobs]
-    notes = tuple(f"{name} did not pass in run {last.start.run}, and is no case any more" for name in gone)
+    notes = tuple(f"{name} did not pass in run {last.start.run}, and is not a case any more" for name in gone)
     return dataclasses.replace(planned, cases=again, owed=tuple(name for name in owed if name in names), notes=notes)
 
 

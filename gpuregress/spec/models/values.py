@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from gpuregress.document import units
-from gpuregress.document.problems import show
+from gpuregress.document.problems import invalid, show
 from gpuregress.spec import expressions
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -53,7 +53,7 @@ def _literals(value: Any) -> Any:
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise ValueError(f"invalid name {show(value)}; expected a letter or _, then letters, digits and _, at most 64")
+        raise ValueError(f"{invalid('name', value)}; expected a letter or _, then letters, digits and _, at most 64")
     return value
 
 

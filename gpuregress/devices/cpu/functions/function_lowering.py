@@ -145,7 +145,7 @@ class FunctionEmitter:
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
-            raise unsupported(self.current(), f"{operand} is no register")
+            raise unsupported(self.current(), f"{operand} is not a register")
         slot, type_ = self.home(operand.name)
         self._versions[operand.name] = self.version(operand.name) + 1
         self.builder.store(convert(self.builder, value, type_, signed=is_signed(type_name)), slot)

@@ -67,7 +67,7 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
 
 def _check_type(cursor: Cursor, type_name: str) -> None:
     if not is_type(type_name):
-        raise PtxError(f"{'.' + type_name!r} is no type", cursor.here.line)
+        raise PtxError(f"{'.' + type_name!r} is not a type", cursor.here.line)
 
 
 def _named(

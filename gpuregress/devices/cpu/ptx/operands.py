@@ -67,7 +67,7 @@ class OperandParser:
             return Negated(Register(name))
         if sign == "-" and token.kind == "word" and self._scopes.is_register(name):
             return Minus(self._register(name))
-        raise PtxError(f"{sign + token.text!r} is no operand", token.line)
+        raise PtxError(f"{sign + token.text!r} is not an operand", token.line)
 
     def _named(self, text: str) -> Operand:
         if text == "_":
@@ -103,11 +103,11 @@ class OperandParser:
         if token.kind == "number":
             value = number(token.text)
             if not isinstance(value, Integer):
-                raise PtxError(f"{token.text!r} is no address", token.line)
+                raise PtxError(f"{token.text!r} is not an address", token.line)
             cursor.expect("]")
             return Address(value)
         if token.kind != "word":
-            raise PtxError(f"{token.text!r} is no address", token.line)
+            raise PtxError(f"{token.text!r} is not an address", token.line)
         name = self._scopes.resolve(token.text)
         base: Register | Symbol = Register(name) if self._scopes.is_register(name) else Symbol(name)
         if cursor.accept(","):

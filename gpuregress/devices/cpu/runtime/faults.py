@@ -84,7 +84,10 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         return _surface(machine, scene, site)
     words = {
         machine_layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
-        machine_layout.FAULT_CALL: ("illegal-instruction", "a call through a pointer that is no function of its type"),
+        machine_layout.FAULT_CALL: (
+            "illegal-instruction",
+            "a call through a pointer that is not a function of its type",
+        ),
         machine_layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
         machine_layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
         machine_layout.FAULT_BARRIER: ("illegal-instruction", f"{site.mnemonic}: {_NO_BARRIER}"),

@@ -72,8 +72,8 @@ def test_functions_calls_and_prototypes() -> None:
     [
         (".entry k() { mov.u32 %r1, ; }", "PTX line 1: ';' starts no operand"),
         (".entry k() {\n\n mov.u32 %r1 %r2; }", "PTX line 3: expected ';'"),
-        (".entry k() { ld.u32 %r1, [{]; }", "is no address"),
-        (".global .x99 y;", "is no type"),
+        (".entry k() { ld.u32 %r1, [{]; }", "is not an address"),
+        (".global .x99 y;", "is not a type"),
         ("§", "'§' starts no token"),
         (".entry k() { ", "ends in the middle"),
         ("\n.nonsense", "PTX line 2: '.nonsense' starts no declaration"),
