@@ -86,7 +86,7 @@ def explain(machine: Machine, scene: FaultContext) -> KernelFault:
         machine_layout.FAULT_TRAP: ("trap", f"{site.mnemonic} executed"),
         machine_layout.FAULT_CALL: (
             "illegal-instruction",
-            "a call through a pointer that is not a function of its type",
+            "a call through a pointer to no function of its type",
         ),
         machine_layout.FAULT_STACK: ("stack-overflow", "too many calls inside calls, or too much local memory"),
         machine_layout.FAULT_BRANCH: ("illegal-instruction", "a branch through a table, outside it"),
