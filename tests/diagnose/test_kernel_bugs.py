@@ -15,26 +15,35 @@ ROOT = Path(__file__).parents[2]
 RUN = ("run", "--device", "cpu", "--jobs", "1")
 
 
-def source(bug: Bug, *, planted: bool) -> str:
-    text = bug.top + (ROOT / "kernels" / f"{bug.kernel}.cu").read_text()
+def source(bug: Bug) -> str:
+    return bug.top + (ROOT / "kernels" / f"{bug.kernel}.cu").read_text()
+
+
+def planted(bug: Bug) -> str:
+    text = source(bug)
     assert text.count(bug.right) >= 1, f"{bug.name}: {bug.right!r} is not in {bug.kernel}.cu"
-    return text.replace(bug.right, bug.wrong) if planted else text
+    return text.replace(bug.right, bug.wrong)
+
+
+def write(shop: Workshop, bug: Bug, name: str, text: str) -> None:
+    """Write a bug's source and the job that runs it."""
+    shop.write(f"kernels/{name}.cu", text)
+    head = f"source: ../kernels/{name}.cu\ncompile: {{include: [{ROOT / 'kernels/include'}]}}\n"
+    shop.write(f"configs/{bug.name}.yaml", head + bug.job)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The verdicts on all broken kernels against what the right ones left, by job."""
     shop = Workshop(tmp_path_factory.mktemp("bugs"))
-    for bug in BUGS:
-        shop.write(f"kernels/{bug.name}.cu", source(bug, planted=False))
-        head = f"source: ../kernels/{bug.name}.cu\ncompile: {{include: [{ROOT / 'kernels/include'}]}}\n"
-        shop.write(f"configs/{bug.name}.yaml", head + bug.job)
+    for bug in BUGS:  # those of one kernel share its right source, which is compiled once
+        write(shop, bug, bug.name if bug.top else bug.kernel, source(bug))
     fixed = shop.call(*RUN)
     assert fixed.exit_code == 1, fixed.output
     assert shop.call("accept").exit_code == 0
     assert shop.call(*RUN).exit_code == 0
     for bug in BUGS:
-        shop.write(f"kernels/{bug.name}.cu", source(bug, planted=True))
+        write(shop, bug, f"planted_{bug.name}", planted(bug))
     broken = shop.call(*RUN)
     assert broken.exit_code == 1, broken.output
     document = json.loads((shop.root / "runs/latest/results.json").read_text())

@@ -8,15 +8,18 @@ Each page runs in a folder of its own, from top to bottom. HTML comments steer i
 - `<!-- not run: REASON -->` before a block: nothing of the block is executed.
 
 In a `console` block a line that begins with `$ ` is a command. The lines behind it are what it prints, in which a line
-`...` stands for any lines. A command without such lines must succeed.
+`...` stands for any lines. A command without such lines must succeed. A plain `gpuregress` command runs in this process,
+which saves the start of Python; a shell runs all others.
 
     python -m tests.documents.snippets       writes what the commands print into the pages
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,9 +27,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from gpuregress.cli import main
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
 COMMAND_TIMEOUT_S = 300.0
+_PLAIN = re.compile(r"gpuregress [^|&;<>$`\\*?~#]*")
+"""A command in which a shell has nothing to do but to split it into words."""
 
 _MARK = re.compile(r"<!-- (project|setup|file|not run): (.*?) -->")
 _FENCE = re.compile(r"```(\w*)$")
@@ -141,6 +150,11 @@ class Shell:
 
     def run(self, command: str) -> list[str]:
         """The lines that a command prints on stdout and stderr."""
+        if _PLAIN.fullmatch(command):
+            with contextlib.chdir(self.folder):
+                result = CliRunner(env=self._environment).invoke(main, shlex.split(command)[1:])
+            self.status = result.exit_code
+            return self._shown(result.output)
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.status}); {command}"],
             cwd=self.folder,
@@ -153,7 +167,10 @@ class Shell:
             check=False,
         )
         self.status = done.returncode
-        return done.stdout.replace(str(self.folder), "/home/alice/project").splitlines()
+        return self._shown(done.stdout)
+
+    def _shown(self, output: str) -> list[str]:
+        return output.replace(str(self.folder), "/home/alice/project").splitlines()
 
 
 def comparable(lines: list[str] | tuple[str, ...]) -> list[str]:

@@ -76,6 +76,16 @@ def test_a_command_keeps_its_exit_status_for_the_next(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     shell.run("exit 3")
     assert shell.run("echo $?") == ["3"]
+    shell.run("gpuregress check nothing")
+    assert shell.run("echo $?") == ["2"]
+
+
+def test_a_command_prints_in_this_process_what_it_prints_in_a_shell(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    here = [shell.run(command) for command in ("gpuregress list --json", "gpuregress show nothing")]
+    assert here == [
+        shell.run(f"{command} | cat") for command in ("gpuregress list --json", "gpuregress show nothing 2>&1")
+    ]
 
 
 def test_commands_and_their_output_are_told_apart() -> None:
