@@ -8,8 +8,8 @@ Each page runs in a folder of its own, from top to bottom. HTML comments steer i
 - `<!-- not run: REASON -->` before a block: nothing of the block is executed.
 
 In a `console` block a line that begins with `$ ` is a command. The lines behind it are what it prints, in which a line
-`...` stands for any lines. A command without such lines must succeed. A plain `gpuregress` command runs in this process,
-which saves the start of Python; a shell runs all others.
+`...` stands for any lines. A command without such lines must succeed. A plain `gpuregress` command runs in this process
+(which saves the start of Python), all others in a shell.
 
     python -m tests.documents.snippets       writes what the commands print into the pages
 """
