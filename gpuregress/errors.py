@@ -185,7 +185,7 @@ def ran_out(error: BaseException | None) -> str:
             return "memory"
         if isinstance(error, OSError) and error.errno in _LACKING:
             return _LACKING[error.errno]
-        if found := next((what for words, what in _LACKING_WORDS.items() if words in str(error)), ""):
-            return found
+        if lacking := next((what for words, what in _LACKING_WORDS.items() if words in str(error)), ""):
+            return lacking
         error = error.__cause__ or error.__context__
     return ""

@@ -34,8 +34,8 @@ def visible_html(text: str) -> str:
     return html.escape(visible(text))
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     code = code - 0xDC00 if code in _UNDECODED else code
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 

@@ -275,7 +275,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 def _places(module: ModuleType) -> list[str]:
     try:
-        return [str(place) for place in getattr(module, "__path__", ())]
+        return [str(folder) for folder in getattr(module, "__path__", ())]
     except Exception:  # noqa: BLE001 - a lazy module of the user may do anything when it is looked at
         return []
 

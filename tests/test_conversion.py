@@ -21,13 +21,13 @@ SOURCES = ("?", "i1", "u1", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">f4", ">i
 def convert(values: Any, dtype: str, *, exact: bool = False) -> list[Any]:
     array, element = np.asarray(values), dtypes.parse(dtype)
     shape = array.shape if len(element.parts) == 1 or array.dtype.kind in "cV" else array.shape[:-1]
-    found = conversion.convert(array, element, shape, exact=exact)
-    columns = zip(element.columns(found), element.parts, strict=True)
+    actual = conversion.convert(array, element, shape, exact=exact)
+    columns = zip(element.columns(actual), element.parts, strict=True)
     return [dtypes.to_float(column, part.scalar).tolist() for column, part in columns]
 
 
 @pytest.mark.parametrize(
-    ("values", "dtype", "said"),
+    ("values", "dtype", "message"),
     [
         (np.arange(3) + 2**32, "int32", r"element \[0\]: 4294967296 does not fit int32"),
         (np.arange(3) + 0.7, "int32", r"element \[0\]: 0.7 is not a whole number"),
@@ -59,13 +59,13 @@ def convert(values: Any, dtype: str, *, exact: bool = False) -> list[Any]:
         (np.array([(2**40, 2.0)], [("id", "i8"), ("score", "f4")]), "{id:int32,score:float32}", r"\]\.id: 1099"),
     ],
 )
-def test_refused(values: Any, dtype: str, said: str) -> None:
-    with pytest.raises(NotRepresentable, match=said):
+def test_refused(values: Any, dtype: str, message: str) -> None:
+    with pytest.raises(NotRepresentable, match=message):
         convert(values, dtype)
 
 
 @pytest.mark.parametrize(
-    ("values", "dtype", "found"),
+    ("values", "dtype", "actual"),
     [
         ([1.0, -3.0, -0.0], "int32", [[1, -3, 0]]),
         ([2**63 - 1, -(2**63)], "int64", [[2**63 - 1, -(2**63)]]),
@@ -79,8 +79,8 @@ def test_refused(values: Any, dtype: str, said: str) -> None:
         (np.array([(2.5, 7)], [("score", "f8"), ("id", "i8")]), "{id:int32,score:float32}", [[7], [2.5]]),
     ],
 )
-def test_stored(values: Any, dtype: str, found: list[list[Any]]) -> None:
-    assert convert(values, dtype) == found
+def test_stored(values: Any, dtype: str, actual: list[list[Any]]) -> None:
+    assert convert(values, dtype) == actual
 
 
 @given(
@@ -96,15 +96,15 @@ def test_exact_means_exact(source: str, target: str, number: float) -> None:
             return
     value = array[0].item()
     try:
-        ((found,),) = convert(array, target, exact=True)
+        ((actual,),) = convert(array, target, exact=True)
     except NotRepresentable as error:
         if "is not " in str(error) or "become 0" in str(error) or not math.isfinite(value):
             return
         scalar = dtypes.parse(target).parts[0].scalar
         assert value > scalar.largest or value < (-scalar.largest if scalar.is_float else scalar.bounds[0])
         return
-    assert (math.isnan(value) and math.isnan(found)) or found == value
-    assert not math.isfinite(value) or Fraction(found) == Fraction(value)
+    assert (math.isnan(value) and math.isnan(actual)) or actual == value
+    assert not math.isfinite(value) or Fraction(actual) == Fraction(value)
 
 
 @given(
@@ -170,8 +170,8 @@ def test_widened_and_narrowed_again_is_the_same(dtype: str) -> None:
 
 
 def test_a_real_number_is_a_complex_one() -> None:
-    found = conversion.convert(np.array([math.inf, 2.0]), dtypes.parse("complex64"), (2,))
-    assert found.tolist() == [complex(math.inf, 0), 2 + 0j]
+    actual = conversion.convert(np.array([math.inf, 2.0]), dtypes.parse("complex64"), (2,))
+    assert actual.tolist() == [complex(math.inf, 0), 2 + 0j]
 
 
 def test_a_record_is_widened_field_by_field() -> None:

@@ -78,11 +78,11 @@ def test_bfloat16_survives_float32(bits: int) -> None:
 def test_bfloat16_is_the_nearest(value: float) -> None:
     scalar = dtypes.parse("bfloat16").parts[0].scalar
     bits = int(dtypes.from_float32(np.array([value], np.float32))[0])
-    found = float(dtypes.to_float(np.array([bits], "<u2"), scalar)[0])
-    if not np.isfinite(found):
+    actual = float(dtypes.to_float(np.array([bits], "<u2"), scalar)[0])
+    if not np.isfinite(actual):
         assert abs(value) >= 3.3895313892515355e38
         return
     for neighbour in (bits - 1, bits + 1):
         near = float(dtypes.to_float(np.array([neighbour & 0xFFFF], "<u2"), scalar)[0])
         if np.isfinite(near):
-            assert abs(found - value) <= abs(near - value)
+            assert abs(actual - value) <= abs(near - value)

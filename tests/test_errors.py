@@ -14,12 +14,12 @@ def test_the_drawn_tree_is_the_real_one() -> None:
     drawn = {}
     stack: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        found = re.fullmatch(r"    ([│├└─ ]*)(\w+)(?: +(\d+).*)?", line)
-        if found is None:
+        actual = re.fullmatch(r"    ([│├└─ ]*)(\w+)(?: +(\d+).*)?", line)
+        if actual is None:
             continue
-        depth = len(found[1]) // 4
-        stack[depth:] = [found[2]]
-        drawn[found[2]] = (stack[depth - 1] if depth else "Exception", found[3])
+        depth = len(actual[1]) // 4
+        stack[depth:] = [actual[2]]
+        drawn[actual[2]] = (stack[depth - 1] if depth else "Exception", actual[3])
     assert set(drawn) == {item.__name__ for item in CLASSES}
     for item in CLASSES:
         parent, code = drawn[item.__name__]

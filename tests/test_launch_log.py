@@ -59,9 +59,9 @@ def test_the_lines_are_the_contracts(path: Path) -> None:
     assert re.fullmatch(rf"begin 17 {time} cuda:0 reduce/n=1000,tile=128 {re.escape(CALL)} seed=42", lines[3])
     assert lines[4] == "end 17 0.012 ms"
     assert lines[6:] == ["fault 18 out-of-bounds: x[1000]", ""]
-    found = launch_log.read(path)
-    assert found.header == {"device": "cuda:0", "seed reduce": "42"}
-    assert (found.unfinished, found.unreadable) == ((), ())
+    actual = launch_log.read(path)
+    assert actual.header == {"device": "cuda:0", "seed reduce": "42"}
+    assert (actual.unfinished, actual.unreadable) == ((), ())
 
 
 def test_a_begin_and_a_fault_are_on_disk_before_the_call_returns_and_an_end_with_the_next(
@@ -109,13 +109,13 @@ def test_a_torn_last_line(path: Path) -> None:
     log.close()
     with path.open("ab") as file:
         file.write(b"end 1 0.0")
-    found = launch_log.read(path)
-    assert [begin.number for begin in found.unfinished] == [1]
-    assert found.unreadable == (2,)
+    actual = launch_log.read(path)
+    assert [begin.number for begin in actual.unfinished] == [1]
+    assert actual.unreadable == (2,)
     LaunchLog(path).begin(2, "cpu", "c", "k", 0)
-    found = launch_log.read(path)
-    assert [begin.number for begin in found.unfinished] == [1, 2]
-    assert found.unreadable == (2,)
+    actual = launch_log.read(path)
+    assert [begin.number for begin in actual.unfinished] == [1, 2]
+    assert actual.unreadable == (2,)
 
 
 def test_no_part_of_a_line_is_an_event(path: Path) -> None:
@@ -127,8 +127,8 @@ def test_no_part_of_a_line_is_an_event(path: Path) -> None:
     for line in (begin, fault):
         for size in range(1, len(line) + 1):
             path.write_bytes(line[:size])
-            found = launch_log.read(path)
-            assert (found.events, found.unreadable) == ((), (1,)), line[:size]
+            actual = launch_log.read(path)
+            assert (actual.events, actual.unreadable) == ((), (1,)), line[:size]
 
 
 def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
@@ -162,13 +162,13 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
             else:
                 log.fault(event.number, event.text)
         log.close()
-        found = launch_log.read(path)
+        actual = launch_log.read(path)
         assert len(path.read_text().splitlines()) == 1 + len(head) + len(written)
-    assert found.header == head
-    assert found.unreadable == ()
+    assert actual.header == head
+    assert actual.unreadable == ()
     untimed = [
         LaunchBegin(e.number, "", e.device, e.case, e.call, e.seed) if isinstance(e, LaunchBegin) else e
-        for e in found.events
+        for e in actual.events
     ]
     assert untimed == written
 
@@ -178,8 +178,8 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "launch.log"
         path.write_bytes(data)
-        found = launch_log.read(path)
-    assert len(found.events) + len(found.unreadable) <= data.count(b"\n") + 1
+        actual = launch_log.read(path)
+    assert len(actual.events) + len(actual.unreadable) <= data.count(b"\n") + 1
 
 
 WRITER = """
@@ -195,8 +195,8 @@ for number in range(first, first + 200):
 def test_several_processes_share_a_log(path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(1000 * n)]) for n in range(3)]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
-    found = launch_log.read(path)
-    assert (len(found.events), found.unreadable, found.unfinished) == (1200, (), ())
+    actual = launch_log.read(path)
+    assert (len(actual.events), actual.unreadable, actual.unfinished) == (1200, (), ())
 
 
 def test_a_full_disk() -> None:

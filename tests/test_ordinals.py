@@ -58,10 +58,10 @@ def test_keys_order_floats_totally(name: str, patterns: list[int]) -> None:
 def test_values_are_what_the_keys_were_made_of(name: str, patterns: list[int]) -> None:
     scalar = scalar_of(name)
     column = np.array([pattern & 1 for pattern in patterns], bool) if name == "bool" else column_of(patterns, scalar)
-    found = ordinals.values(ordinals.keys(column, scalar), scalar)
+    actual = ordinals.values(ordinals.keys(column, scalar), scalar)
     nan = ordinals.is_nan(column, scalar)
-    assert np.array_equal(ordinals.bits(found[~nan], scalar), ordinals.bits(column[~nan], scalar))
-    assert ordinals.is_nan(found[nan], scalar).all()
+    assert np.array_equal(ordinals.bits(actual[~nan], scalar), ordinals.bits(column[~nan], scalar))
+    assert ordinals.is_nan(actual[nan], scalar).all()
 
 
 @pytest.mark.parametrize("name", INTEGERS)

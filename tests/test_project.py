@@ -11,14 +11,14 @@ from gpuregress.project import Tolerance, find
 
 def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
     (tmp_path / "configs" / "deep").mkdir(parents=True)
-    place = find(tmp_path / "configs" / "deep")
-    assert place.root == tmp_path
-    assert (place.configs, place.baselines, place.runs) == (
+    example = find(tmp_path / "configs" / "deep")
+    assert example.root == tmp_path
+    assert (example.configs, example.baselines, example.runs) == (
         tmp_path / "configs",
         tmp_path / "baselines",
         tmp_path / "runs",
     )
-    assert (place.settings.timeout, place.settings.keep_runs) == (30.0, 30)
+    assert (example.settings.timeout, example.settings.keep_runs) == (30.0, 30)
 
 
 def test_settings_come_before_configs(tmp_path: Path) -> None:
@@ -33,13 +33,13 @@ def test_yaml_settings(tmp_path: Path) -> None:
         "folders: {configs: jobs, runs: /var/runs}\ncompare: {float32: {rtol: 1e-5}}\n"
         "limits: {timeout: 2min, memory: 1GiB}\nretention: {runs: 5}\n",
     )
-    place = find(tmp_path)
-    assert (place.configs, place.baselines, place.runs) == (
+    example = find(tmp_path)
+    assert (example.configs, example.baselines, example.runs) == (
         tmp_path / "jobs",
         tmp_path / "baselines",
         Path("/var/runs"),
     )
-    settings = place.settings
+    settings = example.settings
     assert (settings.timeout, settings.memory, settings.keep_runs) == (120.0, 1 << 30, 5)
     assert settings.compare == {"float32": Tolerance(1e-5, 0.0)}
 
@@ -93,7 +93,7 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("gpuregress.yaml", "[" * 25_000, "gpuregress.yaml:1: [0]: is nested deeper"),
         ("gpuregress.yaml", "{a: " * 25_000, "gpuregress.yaml:1: a: is nested deeper"),
@@ -130,11 +130,11 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_settings_that_would_crash_a_reader(name: str, text: str, said: str, tmp_path: Path) -> None:
+def test_settings_that_would_crash_a_reader(name: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert len(str(caught.value)) < 1000
 
 
@@ -157,15 +157,15 @@ def test_no_project_says_what_to_make(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         ("float32: {rtol: 1}", "gpuregress.yaml:2: compare.float32.rtol: is 1: it must be below 1"),
         ("float16: {atol: 65504}", "gpuregress.yaml:2: compare.float16.atol: is 65504: the largest float16 is 65504"),
         ("float4: {rtol: 0.1, atol: 1e39}", "compare.float4.atol: is 1e+39: the largest float32 (x) is 3.4028235e+38"),
     ],
 )
-def test_a_default_rule_that_can_hardly_fail_is_refused(tmp_path: Path, rule: str, said: str) -> None:
+def test_a_default_rule_that_can_hardly_fail_is_refused(tmp_path: Path, rule: str, message: str) -> None:
     (tmp_path / "gpuregress.yaml").write_text(f"compare:\n  {rule}\n")
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)

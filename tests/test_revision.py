@@ -33,7 +33,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "actual"),
     [
         ("// $Revision: 1.266a $\n", "1.266a"),
         ('#define Version "Revision: 1.266a "\n', "1.266a"),
@@ -46,9 +46,9 @@ def git(folder: Path, *arguments: str) -> str:
         ("// $Revision: .hidden $\n", None),
     ],
 )
-def test_keyword(text: str, found: str | None, source: Path) -> None:
+def test_keyword(text: str, actual: str | None, source: Path) -> None:
     source.write_text(text)
-    assert revision.keyword(source) == found
+    assert revision.keyword(source) == actual
 
 
 def test_without_git_it_is_the_hash_of_all_files(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ def test_the_trend_of_a_case(path: Path) -> None:
         for number, status in enumerate(["pass", "differ", "pass"], 1):
             history.add(summary(f"R{number}", {"a/n=1": status, "b": "pass"}))  # type: ignore[dict-item] # words all
     with History(path) as history:
-        found = [one for one in history.results(last=2) if one.case == "a/n=1"]
-        assert [(r.run, r.case, r.verdict, r.seconds) for r in found] == [
+        actual = [one for one in history.results(last=2) if one.case == "a/n=1"]
+        assert [(r.run, r.case, r.verdict, r.seconds) for r in actual] == [
             ("R3", "a/n=1", "pass", 0.5),
             ("R2", "a/n=1", "differ", 0.5),
         ]

@@ -26,8 +26,8 @@ from gpuregress.tolerances import loose, over_largest
     ],
 )
 def test_a_bound_that_can_hardly_fail_is_named_by_its_key(dtype: str, bound: dict[str, float], keys: list[str]) -> None:
-    found = loose(dtypes.parse(dtype), **bound)  # type: ignore[arg-type]  # ulp is an int in the table
-    assert [key for (key,), _ in found] == keys
+    actual = loose(dtypes.parse(dtype), **bound)  # type: ignore[arg-type]  # ulp is an int in the table
+    assert [key for (key,), _ in actual] == keys
 
 
 def test_parts_without_the_bound_are_left_out() -> None:

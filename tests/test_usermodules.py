@@ -172,7 +172,7 @@ def test_a_file_that_was_just_edited_is_not_taken_from_its_bytecode(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "message"),
     [
         ("none.py:f", "there is no file"),
         ("r.py:g", "has no function 'g'; it has: f"),
@@ -181,9 +181,9 @@ def test_a_file_that_was_just_edited_is_not_taken_from_its_bytecode(tmp_path: Pa
         ("r.py", "names no function"),
     ],
 )
-def test_what_cannot_be_loaded_is_said(tmp_path: Path, function: str, said: str) -> None:
+def test_what_cannot_be_loaded_is_said(tmp_path: Path, function: str, message: str) -> None:
     write(tmp_path, r="def f(): pass", broken="\n1 / 0", leaves="raise SystemExit(3)")
-    with pytest.raises(UserModuleError, match=said):
+    with pytest.raises(UserModuleError, match=message):
         load(f"{tmp_path}/{function}")
 
 

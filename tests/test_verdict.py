@@ -53,7 +53,7 @@ def against(what: str = "baseline", *, same: bool = True, message: str = "") -> 
     return Comparison("sum", what, "", same, same, 8, differing=0 if same else 3, message=message)
 
 
-def said(verdict: Verdict) -> tuple[str, str, int]:
+def text(verdict: Verdict) -> tuple[str, str, int]:
     return verdict.status, verdict.reason, verdict.exit_code
 
 
@@ -61,7 +61,7 @@ def test_pass() -> None:
     verdict = decide(
         make_case(), done(), make_baseline(), {"sum": [against()]}, made_of=dataclasses.replace(FACTS, seed=1)
     )
-    assert said(verdict) == ("pass", "", 0)
+    assert text(verdict) == ("pass", "", 0)
     assert (verdict.revision, verdict.baseline_revision, verdict.seconds) == ("1.5", "1.4", 0.5)
     assert verdict.changes == ()
     assert [(b.name, b.status, b.dump, b.baseline) for b in verdict.buffers] == [
@@ -71,20 +71,20 @@ def test_pass() -> None:
 
 def test_differ() -> None:
     verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=FACTS)
-    assert said(verdict) == ("differ", "sum: 3 of 8 differ", 1)
+    assert text(verdict) == ("differ", "sum: 3 of 8 differ", 1)
     assert verdict.changes == ()
 
 
 def test_differ_names_the_first_and_counts_the_rest() -> None:
-    found = {"sum": [against(), against("check", same=False, message="not finite")], "hist": [against(same=False)]}
-    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline("sum", "hist"), found)
-    assert said(verdict) == ("differ", "sum: check: not finite; and 1 more", 1)
+    actual = {"sum": [against(), against("check", same=False, message="not finite")], "hist": [against(same=False)]}
+    verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline("sum", "hist"), actual)
+    assert text(verdict) == ("differ", "sum: check: not finite; and 1 more", 1)
 
 
 def test_changed_inputs_are_no_regression() -> None:
     now = dataclasses.replace(FACTS, inputs={"x": "a9", "y": "bb"})
     verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=now)
-    assert said(verdict) == ("differ", "changed inputs, not a regression: sum: 3 of 8 differ", 1)
+    assert text(verdict) == ("differ", "changed inputs, not a regression: sum: 3 of 8 differ", 1)
     assert verdict.changes == ("inputs of x changed",)
 
 
@@ -93,7 +93,7 @@ def test_changed_inputs_explain_nothing_that_this_run_shows_by_itself(by: str) -
     now = dataclasses.replace(FACTS, inputs={"x": "a9", "y": "bb"})
     comparisons = [against(same=False), against(by, same=False)]
     verdict = decide(make_case(), done(), make_baseline(), {"sum": comparisons}, made_of=now)
-    assert said(verdict)[:2] == ("differ", "sum: 3 of 8 differ")
+    assert text(verdict)[:2] == ("differ", "sum: 3 of 8 differ")
     assert verdict.changes == ("inputs of x changed",)
 
 
@@ -118,14 +118,14 @@ def test_without_a_baseline(comparisons: list[Comparison], status: str) -> None:
 
 def test_a_buffer_that_the_baseline_lacks_is_new() -> None:
     verdict = decide(make_case(dump=("sum", "hist")), done(), make_baseline(), {"sum": [against()]})
-    assert said(verdict) == ("new", "hist: no baseline yet; sum: as its baseline", 1)
+    assert text(verdict) == ("new", "hist: no baseline yet; sum: as its baseline", 1)
 
 
 def test_what_is_new_hides_no_reference_that_passed() -> None:
     buffers = {"sum": [against("reference")], "hist": [against("check")], "low": [against("verify")]}
     verdict = decide(make_case(dump=("sum", "hist", "low")), done(), None, buffers)
-    assert said(verdict) == ("new", "hist: no baseline yet; sum: as its reference; low: as verify", 1)
-    assert said(decide(make_case(), done(), None, {})) == ("new", "no baseline yet", 1)
+    assert text(verdict) == ("new", "hist: no baseline yet; sum: as its reference; low: as verify", 1)
+    assert text(decide(make_case(), done(), None, {})) == ("new", "no baseline yet", 1)
 
 
 def test_nothing_dumped_never_passes() -> None:
@@ -141,7 +141,7 @@ def test_notes() -> None:
 
 def test_an_accepted_buffer_that_is_not_dumped_differs() -> None:
     verdict = decide(make_case(), done(), make_baseline("sum", "old"), {"sum": [against()]})
-    assert said(verdict) == ("differ", "old: its baseline is there, and the job no longer dumps it", 1)
+    assert text(verdict) == ("differ", "old: its baseline is there, and the job no longer dumps it", 1)
     assert [(buffer.name, buffer.status, buffer.baseline) for buffer in verdict.buffers] == [
         ("old", "differ", "/b/old.1.4"),
         ("sum", "pass", "/b/sum.1.4"),
@@ -167,7 +167,7 @@ LAUNCHES = (
     ],
 )
 def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
-    assert said(decide(make_case(), outcome, make_baseline(), {})) == expected
+    assert text(decide(make_case(), outcome, make_baseline(), {})) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_an_expected_fault(expect: str, outcome: Outcome, status: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "status"),
+    ("index", "status"),
     [
         ({"expect_kernel": "second<1>"}, "pass"),
         ({"expect_launch": 1}, "pass"),
@@ -209,13 +209,13 @@ def test_an_expected_fault(expect: str, outcome: Outcome, status: str) -> None:
     ],
 )
 @pytest.mark.parametrize("position", [1, 2])
-def test_a_fault_is_expected_in_its_place(place: dict[str, Any], status: str, position: int) -> None:
+def test_a_fault_is_expected_in_its_place(index: dict[str, Any], status: str, position: int) -> None:
     outcome = Outcome("c", "fault", dataclasses.replace(FAULT, position=position))
-    found = decide(make_case(expect_fault="out-of-bounds", launches=LAUNCHES, **place), outcome, None, {})
-    assert found.status == status
+    actual = decide(make_case(expect_fault="out-of-bounds", launches=LAUNCHES, **index), outcome, None, {})
+    assert actual.status == status
     if status == "fault":
-        assert found.reason.startswith(
-            "expected out-of-bounds " + ("of first" if "expect_kernel" in place else "in launch 1")
+        assert actual.reason.startswith(
+            "expected out-of-bounds " + ("of first" if "expect_kernel" in index else "in launch 1")
         )
 
 
@@ -230,7 +230,7 @@ def test_a_fault_is_expected_in_its_place(place: dict[str, Any], status: str, po
     ],
 )
 def test_what_could_not_be_run(error: Any, expected: tuple[str, str, int]) -> None:
-    assert said(failed(make_case(), error)) == expected
+    assert text(failed(make_case(), error)) == expected
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_the_gravest_wins(codes: list[int], expected: int) -> None:
 
 def test_skips_alone_are_nothing_run() -> None:
     skip = skipped(make_case(), "needs cuda")
-    assert said(skip) == ("skip", "needs cuda", 0)
+    assert text(skip) == ("skip", "needs cuda", 0)
     assert exit_code([skip]) == 5
     assert exit_code([skip, Verdict("j", "c", "pass")]) == 0
 

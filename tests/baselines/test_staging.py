@@ -157,8 +157,8 @@ def test_a_signal_among_the_renames_leaves_no_file_of_the_others(
     outcomes = in_order(tmp_path, 5, 1.0)
     with pytest.raises(KeyboardInterrupt):
         accept_all()
-    found = [path for path in store.folder.rglob("*") if path.is_file() and path.name != ".gpuregress-lock"]
-    assert sorted(path.parent for path in found) == sorted([path.parent for path in renamed[:2]] * 2)
+    actual = [path for path in store.folder.rglob("*") if path.is_file() and path.name != ".gpuregress-lock"]
+    assert sorted(path.parent for path in actual) == sorted([path.parent for path in renamed[:2]] * 2)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nobody could close the file

@@ -173,9 +173,9 @@ def test_an_accept_that_must_wait_takes_no_file_of_the_one_under_way(
 def test_nothing_is_accepted_through_a_symbolic_link(store: BaselineStore, tmp_path: Path, link: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    place = store.folder / link
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to(elsewhere)
+    position = store.folder / link
+    position.parent.mkdir(parents=True, exist_ok=True)
+    position.symlink_to(elsewhere)
     arch = "sm_80" if link.endswith("sm_80") else ""
     with pytest.raises(BaselineError, match="is a symbolic link"):
         accept(store, tmp_path / "run", [1.0], arch=arch)

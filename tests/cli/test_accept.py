@@ -26,9 +26,9 @@ from tests.workshop import (
 
 def test_what_differs_is_not_accepted_without_a_word(fake_shop: Workshop) -> None:
     two_differ(fake_shop)
-    said = fake_shop.fails(2, "accept")
-    assert "2 differing cases of 1 job would be accepted" in said
-    assert "--all" in said
+    output = fake_shop.fails(2, "accept")
+    assert "2 differing cases of 1 job would be accepted" in output
+    assert "--all" in output
     assert set(revisions(fake_shop).values()) == {"1.4"}
 
 
@@ -136,9 +136,9 @@ def test_a_fill_that_no_kernel_changed_is_said_and_accepted(fake_shop: Workshop)
 
 def test_all_nan_is_said(fake_shop: Workshop) -> None:
     fake_shop.job(("{float32: 2.0}", "{float32: .nan}"))
-    said = fake_shop.call(*RUN).stdout
-    assert "out: 0 of 100 elements were never written; 100 NaN" in said
-    assert "--poison twice" in said
+    output = fake_shop.call(*RUN).stdout
+    assert "out: 0 of 100 elements were never written; 100 NaN" in output
+    assert "--poison twice" in output
 
 
 def test_a_device_may_have_a_baseline_of_its_own_which_comes_first(fake_shop: Workshop) -> None:

@@ -21,10 +21,10 @@ def calibrate(shop: Workshop, *more: str) -> str:
 def test_a_deterministic_case_needs_no_rule_and_leaves_nothing_behind(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     before = sorted(path.name for path in (fake_shop.root / "runs").iterdir())
-    said = calibrate(fake_shop)
-    assert "# scale: 1 case, 4 runs each on cpu and in 7 other orders of the blocks, and 1 accepted" in said
-    assert "# no rule is needed" in said
-    assert yaml.safe_load(said) is None
+    message = calibrate(fake_shop)
+    assert "# scale: 1 case, 4 runs each on cpu and in 7 other orders of the blocks, and 1 accepted" in message
+    assert "# no rule is needed" in message
+    assert yaml.safe_load(message) is None
     assert sorted(path.name for path in (fake_shop.root / "runs").iterdir()) == before
 
 
@@ -33,10 +33,10 @@ def test_the_yaml_that_is_proposed_makes_the_case_pass(fake_shop: Workshop) -> N
     text = (fake_shop.root / "configs/scale.yaml").read_text()
     fake_shop.write("configs/scale.yaml", text.replace("2.0}", "2.000001}"))
     assert fake_shop.call(*RUN).exit_code == 1
-    said = calibrate(fake_shop)
-    assert "2 different results" in said
-    assert set(yaml.safe_load(said)["compare"]["out"]) == {"ulp"}
-    fake_shop.write("configs/scale.yaml", text.replace("2.0}", "2.000001}") + said)
+    message = calibrate(fake_shop)
+    assert "2 different results" in message
+    assert set(yaml.safe_load(message)["compare"]["out"]) == {"ulp"}
+    fake_shop.write("configs/scale.yaml", text.replace("2.0}", "2.000001}") + message)
     assert fake_shop.call(*RUN).exit_code == 0
 
 

@@ -10,8 +10,8 @@ from tests.workshop import Workshop
 
 def test_every_error_of_a_file_at_once(shop: Workshop) -> None:
     shop.job(("[n], fill: arange", "[n], fil: arange"), ("block: [32]", "blok: [32]"), ("parameters", "params"))
-    said = shop.fails(2, "check")
-    assert all(word in said for word in ("'fill'", "'block'", "'parameters'"))
+    output = shop.fails(2, "check")
+    assert all(word in output for word in ("'fill'", "'block'", "'parameters'"))
 
 
 def test_an_unknown_key_is_told_the_nearest_right_one(shop: Workshop) -> None:
@@ -21,9 +21,9 @@ def test_an_unknown_key_is_told_the_nearest_right_one(shop: Workshop) -> None:
 
 def test_a_wrong_repeat_hides_no_other_error_of_its_launch(shop: Workshop) -> None:
     shop.job(("block: [32]", "repeat: 0\n    block: [many]"), (ARGS, "args: [out, z, {float32: 2.0}, {int32: n}]"))
-    said = shop.fails(2, "check")
+    output = shop.fails(2, "check")
     assert [
-        key for key in ("launches[0].repeat", "launches[0].block[0]", "launches[0].args[1]") if key not in said
+        key for key in ("launches[0].repeat", "launches[0].block[0]", "launches[0].args[1]") if key not in output
     ] == []
 
 

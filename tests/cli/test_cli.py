@@ -19,9 +19,9 @@ def test_every_command_has_help_with_an_example(command: str, shop: Workshop) ->
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("run", "nightly", "new", "schema")])
 def test_what_can_be_read_can_be_read_as_json(command: str) -> None:
-    found = main.get_command(click.Context(main), command)
-    assert found is not None
-    assert "--json" in {option for parameter in found.params for option in parameter.opts}
+    actual = main.get_command(click.Context(main), command)
+    assert actual is not None
+    assert "--json" in {option for parameter in actual.params for option in parameter.opts}
 
 
 def test_a_command_of_another_name_gets_the_nearest(shop: Workshop) -> None:

@@ -87,11 +87,11 @@ def hostile(shop: Workshop) -> Workshop:
 
 
 def test_what_kernels_compilers_and_functions_say_is_visible(hostile: Workshop) -> None:
-    said = clean(hostile, "run", "--device", "cpu", "-v")
+    printed = clean(hostile, "run", "--device", "cpu", "-v")
     for verdict in ("new prints/n=100", "fault asserts/n=100", "error error/n=100", "differ reference/n=100"):
-        assert verdict in said
-    assert said.count(r"\x1b[31m") > 5
-    assert "[red]" in said
+        assert verdict in printed
+    assert printed.count(r"\x1b[31m") > 5
+    assert "[red]" in printed
     for arguments in (
         ("report",),
         ("report", "--json"),
@@ -125,11 +125,11 @@ def test_what_child_processes_print_does_not_reach_the_terminal(hostile: Worksho
         job.write("verify: {out: functions.py:differs}\n")
     command = (sys.executable, "-m", "gpuregress", "-C", str(hostile.root), "run", "--device", "cpu", "-v")
     done = subprocess.run(command, capture_output=True, check=False)
-    said = (done.stdout + done.stderr).decode()
-    assert CONTROLS.findall(said) == []
-    assert not re.search("^::", said, re.MULTILINE)
-    assert "out: differs raised RuntimeError: \\x1b" in said
-    assert "functions.py:fails raised ValueError: \\x1b" in said
+    printed = (done.stdout + done.stderr).decode()
+    assert CONTROLS.findall(printed) == []
+    assert not re.search("^::", printed, re.MULTILINE)
+    assert "out: differs raised RuntimeError: \\x1b" in printed
+    assert "functions.py:fails raised ValueError: \\x1b" in printed
 
 
 @pytest.mark.parametrize(
@@ -295,18 +295,18 @@ def test_the_bar_takes_no_name_for_a_command(environment: Callable[..., None], m
         for event in (Compiling("[red]\x07.cu", 1), Started("[b]\x1b[5m\r/n=1", "cpu")):
             bar(event)
             bar._progress.refresh()
-    said = out.getvalue()
-    assert r"compiling [red]\x07.cu" in said
-    assert r"[b]\x1b[5m\x0d/n=1" in said
-    assert not set(said) & {"\x07"}
-    assert "\x1b[5m" not in said
+    printed = out.getvalue()
+    assert r"compiling [red]\x07.cu" in printed
+    assert r"[b]\x1b[5m\x0d/n=1" in printed
+    assert not set(printed) & {"\x07"}
+    assert "\x1b[5m" not in printed
 
 
 def test_no_file_of_the_command_line_prints_past_the_console() -> None:
     package = Path(console.__file__).parent.parent
-    found = [
+    actual = [
         path.name
         for path in (*(package / "cli").glob("*.py"), *(package / "report").glob("*.py"))
         if re.search(r"click\.s?echo\(|sys\.std(out|err)\.write", path.read_text())
     ]
-    assert found == []
+    assert actual == []

@@ -54,9 +54,9 @@ def test_every_error_has_its_exit_code_and_no_traceback(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert raising(error) == code
-    said = capsys.readouterr().err
-    assert said
-    assert "Traceback" not in said
+    output = capsys.readouterr().err
+    assert output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_a_bug_is_one_line_and_a_crash_log(
 ) -> None:
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path))
     assert raising(ZeroDivisionError("division by zero")) == 4
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
+    output = capsys.readouterr().err
+    assert len(output.splitlines()) == 1
     (log,) = (tmp_path / "crashes").iterdir()
-    assert str(log) in said
+    assert str(log) in output
     text = log.read_text()
     assert "Traceback" in text
     assert "ZeroDivisionError" in text

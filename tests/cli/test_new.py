@@ -7,8 +7,8 @@ from tests.workshop import KERNEL, Workshop
 
 def test_new_never_overwrites(shop: Workshop) -> None:
     before = (shop.root / "configs/scale.yaml").read_text()
-    said = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
-    assert "already there" in said
+    output = shop.fails(2, "new", str(shop.root / "kernels/scale.cu"))
+    assert "already there" in output
     assert (shop.root / "configs/scale.yaml").read_text() == before
 
 

@@ -37,11 +37,11 @@ def accept_all(shop: Workshop) -> None:
 
 def failures(path: Path) -> dict[str, str]:
     """The test cases of a JUnit file that failed, with what is said of them."""
-    found = {}
+    actual = {}
     for case in ET.parse(path).getroot().iter("testcase"):
         for result in (*case.findall("failure"), *case.findall("error")):
-            found[case.attrib["name"]] = f"{result.attrib['message']}\n{result.text or ''}"
-    return found
+            actual[case.attrib["name"]] = f"{result.attrib['message']}\n{result.text or ''}"
+    return actual
 
 
 # --- broken jobs ------------------------------------------------------------------------------------------------------
@@ -62,11 +62,11 @@ def test_a_broken_job_is_an_error_and_the_others_run(fake_shop: Workshop, kind: 
     accept_all(fake_shop)
     junit, page, document = (fake_shop.root / name for name in ("n.xml", "n.html", "n.json"))
     assert night(fake_shop, "--junit", str(junit)).exit_code == 0
-    text, name, said = BROKEN[kind]
+    text, name, printed = BROKEN[kind]
     fake_shop.write("configs/bad.yaml", text)
     broken = night(fake_shop, "--junit", str(junit), "--html", str(page), "--json", str(document))
     assert broken.exit_code == 4, broken.output
-    assert f"error    {name}  0.000 s  {said}" in broken.stdout
+    assert f"error    {name}  0.000 s  {printed}" in broken.stdout
     assert {case["case"]: case["verdict"] for case in json.loads(document.read_text())["cases"]} == {
         "bad": "error",
         "scale/n=100": "pass",
@@ -136,8 +136,8 @@ def test_a_job_that_breaks_the_planning_costs_only_itself(
     monkeypatch.setattr(case_planning, "of_job", break_down)
     broken = night(fake_shop)
     assert broken.exit_code == 4
-    said = str(error) if isinstance(error, StorageError) else "ZeroDivisionError: a bug"
-    assert f"error    bad  0.000 s  configs/bad.yaml: cannot be planned: {said}" in broken.stdout
+    printed = str(error) if isinstance(error, StorageError) else "ZeroDivisionError: a bug"
+    assert f"error    bad  0.000 s  configs/bad.yaml: cannot be planned: {printed}" in broken.stdout
     assert "1 pass, 1 error" in broken.stdout
 
 
@@ -203,10 +203,10 @@ def test_what_is_missing_is_in_every_report(fake_shop: Workshop) -> None:
     fake_shop.job()
     page, document = (fake_shop.root / name for name in ("n.html", "n.json"))
     assert night(fake_shop, "--html", str(page), "--json", str(document)).exit_code == 1
-    said = "the baseline scale/n=200 has no case any more (`gpuregress accept --prune` removes it)"
-    assert json.loads(document.read_text())["missing"] == [{"case": "scale/n=200", "lines": [said]}]
+    printed = "the baseline scale/n=200 has no case any more (`gpuregress accept --prune` removes it)"
+    assert json.loads(document.read_text())["missing"] == [{"case": "scale/n=200", "lines": [printed]}]
     assert "1 missing" in page.read_text()
-    assert said in (fake_shop.root / "runs/latest/report.txt").read_text()
+    assert printed in (fake_shop.root / "runs/latest/report.txt").read_text()
 
 
 # --- what is printed --------------------------------------------------------------------------------------------------
@@ -277,11 +277,11 @@ def test_a_green_report_does_not_stay_when_the_run_fails_early(fake_shop: Worksh
     assert failures(targets["junit"]) == {}
     if kind == "job":
         fake_shop.write("configs/bad.yaml", "x: [")
-    code, more, said = EARLY[kind]
+    code, more, printed = EARLY[kind]
     fake_shop.fails(code, *RUN, *options, *more)
-    assert said in failures(targets["junit"])["the run"]
+    assert printed in failures(targets["junit"])["the run"]
     document = json.loads(targets["json"].read_text())
-    assert (document["exit_code"], document["cases"], said in "\n".join(document["notes"])) == (code, [], True)
+    assert (document["exit_code"], document["cases"], printed in "\n".join(document["notes"])) == (code, [], True)
     assert f"The run failed: exit code {code}" in targets["html"].read_text()
 
 
@@ -345,10 +345,10 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, m
 
     monkeypatch.setattr(session, "run", lose)
     junit, document = fake_shop.root / "reports/n.xml", fake_shop.root / "n.json"
-    said = night(fake_shop, "--junit", str(junit), "--json", str(document))
-    assert said.exit_code == 4
-    assert "new      scale/n=100" in said.stdout
-    assert "a part of the path is a file" in said.stderr
+    printed = night(fake_shop, "--junit", str(junit), "--json", str(document))
+    assert printed.exit_code == 4
+    assert "new      scale/n=100" in printed.stdout
+    assert "a part of the path is a file" in printed.stderr
     assert json.loads(document.read_text())["cases"]
 
 
@@ -372,8 +372,8 @@ def test_trouble_with_the_history_is_said_and_changes_no_verdict(
         database.executescript({"foreign": "CREATE TABLE runs (x)", "later": "PRAGMA user_version = 9"}.get(what, ""))
         if what == "locked":
             database.execute("BEGIN EXCLUSIVE")
-        said = night(fake_shop)
-        assert (said.exit_code, "note: this run is not in the history: " in said.stdout) == (0, True)
+        printed = night(fake_shop)
+        assert (printed.exit_code, "note: this run is not in the history: " in printed.stdout) == (0, True)
         assert "this run is not in the history" in fake_shop.call(*RUN, "-q").stdout
 
 
@@ -383,8 +383,8 @@ def test_trouble_with_the_history_is_said_and_changes_no_verdict(
 def test_the_crontab_line_works_as_it_is(tmp_path: Path) -> None:
     root = tmp_path / "a project, 100% ours"
     shop = workshop.make(root)
-    said = shop.call("nightly", "--help").stdout
-    (line,) = [line for line in said.splitlines() if line.startswith("0 2 * * *")]
+    printed = shop.call("nightly", "--help").stdout
+    (line,) = [line for line in printed.splitlines() if line.startswith("0 2 * * *")]
     assert re.search(r"(?<!\\)%", line) is None
     command = line.split(maxsplit=5)[5].replace(r"\%", "%")
     cron = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SHELL": "/bin/sh"}
@@ -427,9 +427,9 @@ def test_nightly_says_aloud_that_a_baseline_has_no_case(fake_shop: Workshop) -> 
     fake_shop.job(("n: [100]", "n: [100, 200]"))
     accepted(fake_shop)
     fake_shop.job()
-    said = fake_shop.call("nightly", "--device", "cpu")
-    assert said.exit_code == 1
-    assert "the baseline scale/n=200 has no case any more" in said.stdout
+    printed = fake_shop.call("nightly", "--device", "cpu")
+    assert printed.exit_code == 1
+    assert "the baseline scale/n=200 has no case any more" in printed.stdout
     quiet = fake_shop.call("run", "--device", "cpu", "-q")
     assert "the baseline scale/n=200 has no case any more" in quiet.stdout
 
@@ -438,9 +438,9 @@ def test_nightly_whose_memory_is_damaged_says_so(fake_shop: Workshop) -> None:
     accepted(fake_shop)
     fake_shop.call("nightly", "--device", "cpu")
     fake_shop.write("runs/nightly.json", '{"cases": ["sca')
-    said = fake_shop.call("nightly", "--device", "cpu")
-    assert said.exit_code == 1
-    assert "whether a case vanished since the last nightly run is not known" in said.stdout
+    printed = fake_shop.call("nightly", "--device", "cpu")
+    assert printed.exit_code == 1
+    assert "whether a case vanished since the last nightly run is not known" in printed.stdout
     assert fake_shop.call("nightly", "--device", "cpu").output == ""
 
 

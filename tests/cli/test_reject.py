@@ -7,8 +7,8 @@ from tests.workshop import RUN, Workshop, accepted, change, revisions, two_diffe
 
 def test_what_is_rejected_is_not_accepted_and_is_known_when_it_comes_again(fake_shop: Workshop) -> None:
     two_differ(fake_shop)
-    said = fake_shop.call("reject", "scale/n=100", "-m", "three is wrong")
-    assert said.stdout == "rejected: scale/n=100: out of revision 1.5\n"
+    output = fake_shop.call("reject", "scale/n=100", "-m", "three is wrong")
+    assert output.stdout == "rejected: scale/n=100: out of revision 1.5\n"
     done = fake_shop.call("accept", "--all")
     assert done.exit_code == 0
     assert "left out: scale/n=100: it was rejected by" in done.stderr

@@ -66,9 +66,9 @@ def test_new_only_leaves_what_differs(fake_shop: Workshop) -> None:
     change(fake_shop)
     fake_shop.job(("n: [100]", "n: [100, 200]"), ("{float32: 2.0}", "{float32: 3.0}"))
     fake_shop.call(*RUN)
-    said = fake_shop.call("accept", "--new-only").stdout
-    assert "scale/n=200" in said
-    assert "scale/n=100" not in said
+    printed = fake_shop.call("accept", "--new-only").stdout
+    assert "scale/n=200" in printed
+    assert "scale/n=100" not in printed
 
 
 def test_a_baseline_cut_short_is_exit_4_and_one_line(fake_shop: Workshop) -> None:
@@ -102,10 +102,10 @@ def test_a_run_that_could_not_be_kept_names_no_command_that_would_fail(
 
     assert "gpuregress accept --run" in fake_shop.call(*RUN).stdout
     monkeypatch.setattr(storage, "write_atomic", full)
-    said = fake_shop.call(*RUN).stdout
-    assert "new      scale/n=100" in said
-    assert "gpuregress accept" not in said
-    assert "nothing of this run can be accepted: make room, then run it again" in said
+    printed = fake_shop.call(*RUN).stdout
+    assert "new      scale/n=100" in printed
+    assert "gpuregress accept" not in printed
+    assert "nothing of this run can be accepted: make room, then run it again" in printed
 
 
 def test_changed_inputs_are_said_first(fake_shop: Workshop) -> None:

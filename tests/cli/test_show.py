@@ -8,8 +8,8 @@ from tests.workshop import Workshop
 
 
 def test_the_plan_has_every_number_worked_out(shop: Workshop) -> None:
-    said = shop.call("show", "scale/n=100").stdout
-    assert "scale<<<(4,1,1),(32,1,1),0>>>" in said
+    output = shop.call("show", "scale/n=100").stdout
+    assert "scale<<<(4,1,1),(32,1,1),0>>>" in output
     assert json.loads(shop.call("show", "scale", "--json").stdout)["name"] == "scale/n=100"
 
 
@@ -20,5 +20,5 @@ def test_the_program_is_shown_as_ptx_and_as_llvm_ir(shop: Workshop) -> None:
 
 def test_several_cases_are_named_to_choose_from(shop: Workshop) -> None:
     shop.job(("n: [100]", "n: [100, 200]"))
-    said = shop.fails(2, "show", "scale")
-    assert "scale/n=100, scale/n=200" in said
+    output = shop.fails(2, "show", "scale")
+    assert "scale/n=100, scale/n=200" in output

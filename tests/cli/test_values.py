@@ -16,12 +16,12 @@ WITH_REPORTS = {"json": None, "junit": None, "html": None}
 
 
 def parameters() -> list[tuple[str, click.Parameter]]:
-    found = []
+    actual = []
     for name in COMMANDS:
         command = main.get_command(click.Context(main), name)
         assert command is not None
-        found += [(name, parameter) for parameter in command.params]
-    return found
+        actual += [(name, parameter) for parameter in command.params]
+    return actual
 
 
 def takes_text(parameter: click.Parameter) -> bool:
@@ -30,16 +30,16 @@ def takes_text(parameter: click.Parameter) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "parameter"),
-    [pytest.param(name, found, id=f"{name} {found.name}") for name, found in parameters() if takes_text(found)],
+    [pytest.param(name, actual, id=f"{name} {actual.name}") for name, actual in parameters() if takes_text(actual)],
 )
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_no_value_may_be_empty(name: str, parameter: click.Parameter, empty: str, shop: Workshop) -> None:
     required = ["x" for other in main.get_command(click.Context(main), name).params if is_required(other)]  # type: ignore[union-attr]
     if isinstance(parameter, click.Option):
-        said = shop.fails(2, name, *required, parameter.opts[0], empty)
+        output = shop.fails(2, name, *required, parameter.opts[0], empty)
     else:
-        said = shop.fails(2, name, *[empty for _ in required or [empty]])
-    assert "Invalid value" in said
+        output = shop.fails(2, name, *[empty for _ in required or [empty]])
+    assert "Invalid value" in output
     assert not (shop.root / "runs").exists()
 
 

@@ -17,7 +17,7 @@ INPUTS = {"x": array("float32", [3, 1, 2]), "long": array("float32", [1, 2, 3, 4
 NAN, INF = float("nan"), float("inf")
 
 
-def found(name: str, setting: Any, values: Any, dtype: str = "float32") -> Any:
+def result(name: str, setting: Any, values: Any, dtype: str = "float32") -> Any:
     return checks.run(Check(name, setting), array(dtype, values), dtypes.parse(dtype), INPUTS, buffer="b")
 
 
@@ -65,10 +65,10 @@ def found(name: str, setting: Any, values: Any, dtype: str = "float32") -> Any:
 )
 def test_each_check(name: str, setting: Any, dtype: str, good: Any, bad: Any, count: int) -> None:
     if good:
-        passed = found(name, setting, good, dtype)
+        passed = result(name, setting, good, dtype)
         assert (passed.same, passed.message, passed.first) == (True, "", ())
     if bad:
-        failed = found(name, setting, bad, dtype)
+        failed = result(name, setting, bad, dtype)
         assert not failed.same
         assert failed.message.startswith(f"{name}: ")
         assert failed.differing == len(failed.first) == count
@@ -76,15 +76,15 @@ def test_each_check(name: str, setting: Any, dtype: str, good: Any, bad: Any, co
 
 
 def test_messages_give_counts() -> None:
-    assert found("finite", None, [1, NAN]).message == "finite: 1 of 2 are NaN or infinite"
-    assert found("nonzero", 2, [1, 0]).message == "nonzero: 1 of 2 are not 0, at least 2 must be"
-    assert found("permutation", "x", [1, 2, 9]).message == "permutation: 1 values are not in x, 1 of its are missing"
-    assert found("finite", None, [1, NAN]).first[0].actual == "nan"
+    assert result("finite", None, [1, NAN]).message == "finite: 1 of 2 are NaN or infinite"
+    assert result("nonzero", 2, [1, 0]).message == "nonzero: 1 of 2 are not 0, at least 2 must be"
+    assert result("permutation", "x", [1, 2, 9]).message == "permutation: 1 values are not in x, 1 of its are missing"
+    assert result("finite", None, [1, NAN]).first[0].actual == "nan"
 
 
 def test_inputs_that_are_not_there_or_do_not_fit() -> None:
-    assert "no input 'y'; there is x, long" in found("equals", "y", [1]).message
-    assert "long has 4 elements" in found("permutation", "long", [1, 2, 3]).message
+    assert "no input 'y'; there is x, long" in result("equals", "y", [1]).message
+    assert "long has 4 elements" in result("permutation", "long", [1, 2, 3]).message
 
 
 def test_the_users_check(tmp_path: Path) -> None:
@@ -102,27 +102,27 @@ def test_the_users_check(tmp_path: Path) -> None:
 
 
 def test_an_unknown_check_never_passes() -> None:
-    assert not found("finit", None, [1.0]).same
+    assert not result("finit", None, [1.0]).same
 
 
 def test_nothing_to_check_is_no_pass() -> None:
     for name in checks.CHECKS:
-        assert "no element" in found(name, None, []).message, name
+        assert "no element" in result(name, None, []).message, name
 
 
 @pytest.mark.parametrize(
-    ("values", "dtype", "index", "said"),
+    ("values", "dtype", "index", "text"),
     [
         ([0.5, 2.0, -7.0, 3.0], "float32", 2, "-7.0"),
         ([0.5, 2.0, NAN, 99.0], "float32", 2, "nan"),
         ([0, 200, 255, 3], "uint8", 2, "255"),
     ],
 )
-def test_a_range_names_the_value_farthest_outside(values: list[float], dtype: str, index: int, said: str) -> None:
-    worst = found("range", [0, 1], values, dtype).worst
-    assert (worst.index, worst.actual) == (index, said)
-    assert found("range", [-100, 300], [1, 2], dtype).worst is None
+def test_a_range_names_the_value_farthest_outside(values: list[float], dtype: str, index: int, text: str) -> None:
+    worst = result("range", [0, 1], values, dtype).worst
+    assert (worst.index, worst.actual) == (index, text)
+    assert result("range", [-100, 300], [1, 2], dtype).worst is None
 
 
 def test_properties_without_degrees_have_no_worst() -> None:
-    assert found("finite", None, [NAN]).worst is None
+    assert result("finite", None, [NAN]).worst is None

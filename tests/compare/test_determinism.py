@@ -34,10 +34,10 @@ def test_a_change_of_class_is_a_difference() -> None:
     assert determinism.compare(
         "x", ObservedDeterminism("order varies"), ObservedDeterminism("order varies"), 5, 10
     ).same
-    for expected, found in (("bitwise", "values vary"), ("values vary", "bitwise")):
-        changed = determinism.compare("x", ObservedDeterminism(expected), ObservedDeterminism(found), 5, 10)  # type: ignore[arg-type]  # words from a table
+    for expected, actual in (("bitwise", "values vary"), ("values vary", "bitwise")):
+        changed = determinism.compare("x", ObservedDeterminism(expected), ObservedDeterminism(actual), 5, 10)  # type: ignore[arg-type]  # words from a table
         assert not changed.same
-        assert changed.message == f"over 5 runs: {found}; the baseline: {expected}"
+        assert changed.message == f"over 5 runs: {actual}; the baseline: {expected}"
 
 
 def test_fewer_orders_may_show_less() -> None:

@@ -52,11 +52,11 @@ def test_every_way_of_comparing_takes_it() -> None:
 
 
 def test_an_exact_rule_names_the_first_value_that_the_dtype_has_not() -> None:
-    found = against("float2", [(0.5, 1), (0.5, 0.1)], [(0.5, 1), (0.5, 0.1)], Rule())
-    assert (found.same, found.differing) == (False, 1)
+    result = against("float2", [(0.5, 1), (0.5, 0.1)], [(0.5, 1), (0.5, 0.1)], Rule())
+    assert (result.same, result.differing) == (False, 1)
     assert (
         "[1] of the reference, 0.1, is not exact in float32: return float32, or give a tolerance or ulp"
-        in found.message
+        in result.message
     )
     assert (
         "[0] of the reference, 0.1, is not exact in float16"
@@ -67,7 +67,7 @@ def test_an_exact_rule_names_the_first_value_that_the_dtype_has_not() -> None:
 def test_an_infinity_is_near_no_number_and_steps_of_float64_are_not_told() -> None:
     assert not against("float32", [3.3e38 + 1e20], [np.inf], Rule(rtol=0.9)).same
     assert against("float32", [0.1, np.inf], [0.1, np.inf], Rule(rtol=1e-6)).same
-    found = against("float32", [0.1, 5.0], [0.2, 5.0], Rule(rtol=1e-6))
-    assert found.worst is not None
-    assert (found.worst.ulp, found.first[0].ulp, found.figures.compared_as) == (None, None, "float64")
-    assert not isinstance(found.figures, UlpFigures)
+    result = against("float32", [0.1, 5.0], [0.2, 5.0], Rule(rtol=1e-6))
+    assert result.worst is not None
+    assert (result.worst.ulp, result.first[0].ulp, result.figures.compared_as) == (None, None, "float64")
+    assert not isinstance(result.figures, UlpFigures)

@@ -19,23 +19,23 @@ NAN, INF = math.nan, math.inf
 
 
 def test_equal_bits_are_identical() -> None:
-    found = against("float32", [1.5, NAN, -0.0, INF], [1.5, NAN, -0.0, INF])
-    assert found.same
-    assert found.identical
-    assert found.multiset_same
-    assert (found.of, found.differing, found.changed, found.message) == (4, 0, 0, "")
+    result = against("float32", [1.5, NAN, -0.0, INF], [1.5, NAN, -0.0, INF])
+    assert result.same
+    assert result.identical
+    assert result.multiset_same
+    assert (result.of, result.differing, result.changed, result.message) == (4, 0, 0, "")
 
 
 def test_one_bit_is_a_difference() -> None:
-    found = against("float32", [1.0, 2.0], [1.0, np.nextafter(np.float32(2), np.float32(3))])
-    assert not found.same
-    assert (found.differing, found.changed) == (1, 1)
-    assert found.worst is not None
-    assert found.worst.index == 1
-    assert found.worst.ulp == 1
-    assert found.worst.expected == "2.0"
-    assert found.worst.actual == "2.0000002"
-    assert found.first == (found.worst,)
+    result = against("float32", [1.0, 2.0], [1.0, np.nextafter(np.float32(2), np.float32(3))])
+    assert not result.same
+    assert (result.differing, result.changed) == (1, 1)
+    assert result.worst is not None
+    assert result.worst.index == 1
+    assert result.worst.ulp == 1
+    assert result.worst.expected == "2.0"
+    assert result.worst.actual == "2.0000002"
+    assert result.first == (result.worst,)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -57,10 +57,10 @@ def test_nan_of_another_payload_is_the_same_nan(dtype: str) -> None:
 )
 def test_nan_and_infinity_are_near_nothing_else(dtype: str, expected: float, actual: float) -> None:
     for rule in (Rule(), Rule(rtol=0.5, atol=1e30), Rule(ulp=10**9), Rule(metric={"max": 1e30})):
-        found = against(dtype, [1, expected], [1, actual], rule)
-        assert not found.same, rule
-        assert found.worst is not None
-        assert found.worst.index == 1
+        result = against(dtype, [1, expected], [1, actual], rule)
+        assert not result.same, rule
+        assert result.worst is not None
+        assert result.worst.index == 1
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -73,9 +73,9 @@ def test_signed_zero(dtype: str) -> None:
 
 
 def test_nan_never_looks_also_at_equal_elements() -> None:
-    found = against("float32", [NAN, 1], [NAN, 1], Rule(nan="never"))
-    assert not found.same
-    assert found.differing == 1
+    result = against("float32", [NAN, 1], [NAN, 1], Rule(nan="never"))
+    assert not result.same
+    assert result.differing == 1
     wanted = request("float32", (1,), Rule(nan="never"))
     assert compare.needs_array_when_identical(wanted.rule, wanted.element_type)
     with pytest.raises(ValueError, match="must see"):
@@ -94,10 +94,10 @@ def test_the_baseline_is_the_reference_of_the_formula() -> None:
 
 
 def test_unsigned_bytes_do_not_wrap() -> None:
-    found = against("uint8", [1], [2], Rule(atol=1))
-    assert found.same
-    assert found.worst is not None
-    assert found.worst.absolute == 1
+    result = against("uint8", [1], [2], Rule(atol=1))
+    assert result.same
+    assert result.worst is not None
+    assert result.worst.absolute == 1
     assert not against("uint8", [2], [0], Rule(atol=1)).same
 
 
@@ -116,11 +116,11 @@ def test_the_widest_integer_difference() -> None:
 
 
 def test_half_differences_do_not_overflow() -> None:
-    found = against("float16", [65504], [-65504], Rule(atol=100_000))
-    assert not found.same
-    assert found.worst is not None
-    assert found.worst.absolute == 131008
-    assert found.worst.ulp == 2 * 0x7BFF
+    result = against("float16", [65504], [-65504], Rule(atol=100_000))
+    assert not result.same
+    assert result.worst is not None
+    assert result.worst.absolute == 131008
+    assert result.worst.ulp == 2 * 0x7BFF
     assert not against("float16", [65504], [-65504], Rule(ulp=65535)).same
 
 
@@ -132,9 +132,9 @@ def test_double_differences_that_overflow() -> None:
     both_overflow = {"atol": 1e308, "rtol": 0.9}
     for order in ("indexed", "any"):
         assert not against("float64", [-top, 1], [top, 1], Rule(**both_overflow, order=order)).same  # type: ignore[arg-type]  # keywords
-    found = against("float64", [top], [-top])
-    assert found.worst is not None
-    assert found.worst.absolute == np.finfo(np.float64).max, "JSON knows no infinity"
+    result = against("float64", [top], [-top])
+    assert result.worst is not None
+    assert result.worst.absolute == np.finfo(np.float64).max, "JSON knows no infinity"
 
 
 def test_booleans_are_equal_or_not() -> None:
@@ -187,9 +187,9 @@ def test_integer_differences_are_exact(e: int, a: int, atol: int) -> None:
 
 def test_parts_are_compared_each_by_itself() -> None:
     assert not against("complex64", [1 + 2j], [1 + 2.5j], Rule(atol=0.4)).same
-    found = against("{id:int32,score:float32}", [(1, 2.0), (2, 3.0)], [(1, 2.0), (3, 3.5)])
-    assert found.differing == 1
-    assert [(one.index, one.part) for one in found.first] == [(1, "id"), (1, "score")]
+    result = against("{id:int32,score:float32}", [(1, 2.0), (2, 3.0)], [(1, 2.0), (3, 3.5)])
+    assert result.differing == 1
+    assert [(one.index, one.part) for one in result.first] == [(1, "id"), (1, "score")]
     assert against("float3", [(1, 2, 3)], [(1, 2, 3.5)], Rule(atol=0.5)).same
 
 
@@ -206,16 +206,16 @@ def test_outliers_have_a_budget_and_a_second_bound() -> None:
     actual = expected.copy()
     actual[[3, 7]] = 1.005
     rule = Rule(rtol=1e-6, outliers=Outliers(fraction=2e-3, rtol=1e-2))
-    found = against("float64", expected, actual, rule)
-    assert found.same
-    assert found.figures.outliers == OutlierCounts(2, 2, 0)
+    result = against("float64", expected, actual, rule)
+    assert result.same
+    assert result.figures.outliers == OutlierCounts(2, 2, 0)
     actual[9] = 1.005
     assert "3 of 1000 miss the bound, 2 may" in against("float64", expected, actual, rule).message
     actual[[3, 7]] = 1.0
     actual[9] = 1.1
-    found = against("float64", expected, actual, rule)
-    assert not found.same
-    assert "1 of 1000 miss the outliers' bound" in found.message
+    result = against("float64", expected, actual, rule)
+    assert not result.same
+    assert "1 of 1000 miss the outliers' bound" in result.message
 
 
 def test_metrics_stand_instead_of_the_element_bound_or_beside_it() -> None:
@@ -232,25 +232,25 @@ def test_metrics_stand_instead_of_the_element_bound_or_beside_it() -> None:
 
 
 def test_metrics_leave_out_nan_on_both_sides() -> None:
-    found = against("float64", [NAN, 1, 1], [NAN, 1, 3], Rule(metric={"mean": 1.0}))
-    assert found.same
-    assert found.figures.metrics["mean"] == 1.0
+    result = against("float64", [NAN, 1, 1], [NAN, 1, 3], Rule(metric={"mean": 1.0}))
+    assert result.same
+    assert result.figures.metrics["mean"] == 1.0
 
 
 def test_metrics_count_only_what_is_a_number_on_both_sides() -> None:
-    found = against("float64", [2, 1], [INF, 3], Rule(metric={"mean": 9.0}))
-    assert not found.same
-    assert (found.figures.metrics["mean"], found.figures.metrics["l2"]) == (2.0, 2.0)
+    result = against("float64", [2, 1], [INF, 3], Rule(metric={"mean": 9.0}))
+    assert not result.same
+    assert (result.figures.metrics["mean"], result.figures.metrics["l2"]) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize(("missed", "same"), [(2, True), (3, False)])
 def test_a_part_of_an_outlier_is_none(missed: int, same: bool) -> None:  # noqa: FBT001
     a = np.ones(10)
     a[:missed] = 1.25
-    found = against("float64", np.ones(10), a, Rule(rtol=1e-6, outliers=Outliers(fraction=0.25, rtol=0.5)))
-    assert found.same == same
-    assert found.figures.outliers is not None
-    assert found.figures.outliers.allowed == 2
+    result = against("float64", np.ones(10), a, Rule(rtol=1e-6, outliers=Outliers(fraction=0.25, rtol=0.5)))
+    assert result.same == same
+    assert result.figures.outliers is not None
+    assert result.figures.outliers.allowed == 2
 
 
 def test_rms_of_huge_errors_does_not_overflow() -> None:
@@ -259,20 +259,20 @@ def test_rms_of_huge_errors_does_not_overflow() -> None:
 
 
 def test_both_verdicts_are_worked_out() -> None:
-    found = against("float32", [1, 2, 3, 4], [4, 3, 2, 1])
-    assert not found.same
-    assert found.multiset_same
-    found = against("float32", [1, 2, 3, 4], [4, 3, 2, 9])
-    assert not found.multiset_same
-    assert (found.only_expected, found.only_actual) == (1, 1)
+    result = against("float32", [1, 2, 3, 4], [4, 3, 2, 1])
+    assert not result.same
+    assert result.multiset_same
+    result = against("float32", [1, 2, 3, 4], [4, 3, 2, 9])
+    assert not result.multiset_same
+    assert (result.only_expected, result.only_actual) == (1, 1)
 
 
 def test_other_shapes_and_types_cannot_be_compared() -> None:
     wanted = request("float32", (2, 2))
-    found = compare.mismatch(wanted, dtypes.parse("float64"), (4,))
-    assert found is not None
-    assert not found.same
-    assert "cannot be compared" in found.message
+    result = compare.mismatch(wanted, dtypes.parse("float64"), (4,))
+    assert result is not None
+    assert not result.same
+    assert "cannot be compared" in result.message
     assert compare.mismatch(wanted, dtypes.parse("float32"), (2, 2)) is None
     flat = np.zeros(4, np.float32)
     assert compare.compare(wanted, flat, flat.reshape(2, 2)).same
@@ -310,14 +310,14 @@ def test_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     e = rng.standard_normal(100)
     a = e.copy()
     a[[2, 50, 99]] += [0.1, -2.0, 0.3]
-    found = against("float64", e, a, Rule(metric={"rms": 0.01, "l2": 1e-3}))
+    result = against("float64", e, a, Rule(metric={"rms": 0.01, "l2": 1e-3}))
     off = a - e
-    assert found.figures.metrics["rms"] == pytest.approx(np.sqrt(np.mean(off**2)))
-    assert found.figures.metrics["l2"] == pytest.approx(np.linalg.norm(off) / np.linalg.norm(e))
-    assert found.figures.metrics["mean"] == pytest.approx(np.mean(np.abs(off)))
-    assert found.changed == 3
-    assert found.worst is not None
-    assert found.worst.index == 50
+    assert result.figures.metrics["rms"] == pytest.approx(np.sqrt(np.mean(off**2)))
+    assert result.figures.metrics["l2"] == pytest.approx(np.linalg.norm(off) / np.linalg.norm(e))
+    assert result.figures.metrics["mean"] == pytest.approx(np.mean(np.abs(off)))
+    assert result.changed == 3
+    assert result.worst is not None
+    assert result.worst.index == 50
 
 
 @pytest.mark.parametrize("count", [6, 7, 8, 13, 14, 15])
@@ -330,9 +330,9 @@ def test_no_row_of_a_piece_is_lost(monkeypatch: pytest.MonkeyPatch, count: int, 
     a[-1] += 1
     run = compare.InOrder(request("float32", (count,)), every=every)
     assert run.add(np.arange(count), e, a).tolist() == [False] * (count - 1) + [True]
-    found = run.finish()
-    assert (found.same, found.differing, found.changed) == (False, 1, 1)
-    assert found.first[0].index == count - 1
+    result = run.finish()
+    assert (result.same, result.differing, result.changed) == (False, 1, 1)
+    assert result.first[0].index == count - 1
 
 
 def test_the_rows_that_break_the_bound() -> None:
@@ -347,6 +347,6 @@ def test_the_ulp_histogram() -> None:
     one = np.float32(1).view(np.uint32)
     e = np.full(7, one, np.uint32).view(np.float32)
     a = (e.view(np.uint32) + np.array([0, 1, 1, 2, 3, 4, 5], np.uint32)).view(np.float32)
-    found = to_json(against("float32", e, a).figures)
-    assert found["ulp_histogram"] == [["1", 2], ["2", 1], ["3-4", 2], ["5-8", 1]]
-    assert found["max_ulp"] == 5
+    result = to_json(against("float32", e, a).figures)
+    assert result["ulp_histogram"] == [["1", 2], ["2", 1], ["3-4", 2], ["5-8", 1]]
+    assert result["max_ulp"] == 5

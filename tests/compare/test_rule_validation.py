@@ -14,7 +14,7 @@ RECORD = "{id:int32,score:float32}"
 
 
 @pytest.mark.parametrize(
-    ("rule", "dtype", "said"),
+    ("rule", "dtype", "message"),
     [
         (Rule(rtol=1.0, order="any"), "float32", "rtol: is 1: it must be below 1"),
         (Rule(rtol=2.0, key=("id",)), RECORD, "rtol: is 2"),
@@ -61,10 +61,10 @@ RECORD = "{id:int32,score:float32}"
         (Rule(metric={"max": 255}), "uint8", "hardly fail"),
     ],
 )
-def test_refused(rule: Rule, dtype: str, said: str) -> None:
+def test_refused(rule: Rule, dtype: str, message: str) -> None:
     messages = [f"{'.'.join(key)}: {text}" for key, text in compare.validate_rule(rule, dtypes.parse(dtype))]
     assert len(messages) == 1
-    assert said in messages[0]
+    assert message in messages[0]
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def test_samples_of_one_distribution_pass_and_of_another_fail() -> None:
 def test_sigmas_are_welchs() -> None:
     rng = np.random.default_rng(9)
     e, a = rng.standard_normal(300), rng.standard_normal(300) * 2 + 0.1
-    found = against("float64", e, a, Rule(statistics=StatisticLimits(mean=Sigmas(99))))
-    mean = found.figures.statistics["value"].mean
+    actual = against("float64", e, a, Rule(statistics=StatisticLimits(mean=Sigmas(99))))
+    mean = actual.figures.statistics["value"].mean
     assert mean is not None
     assert mean.sigmas == pytest.approx(abs(stats.ttest_ind(e, a, equal_var=False).statistic))
 
@@ -84,9 +84,9 @@ def test_nan_is_left_out_and_counted() -> None:
     e, a = np.arange(100.0), np.arange(100.0)
     e[3], a[5], a[6] = np.nan, np.nan, np.inf
     rule = Rule(statistics=StatisticLimits(mean=Sigmas(4)))
-    found = against("float64", e, a, rule)
-    assert found.same
-    assert found.figures.statistics["value"].left_out == SideCounts(1, 2)
+    actual = against("float64", e, a, rule)
+    assert actual.same
+    assert actual.figures.statistics["value"].left_out == SideCounts(1, 2)
     e[3] = 3
     assert "2 NaN or infinite here" in against("float64", e, a, rule).message
     empty = np.full(4, np.nan)

@@ -54,9 +54,9 @@ def module(tmp_path: Path) -> Path:
 def verify(path: Path, name: str, actual: Any = (1, 2, 3, 5)) -> Any:
     e, a = array("float32", [1, 2, 3, 4]), array("float32", actual)
     wanted = compare.ComparisonRequest("x", dtypes.parse("float32"), (2, 2), Rule(verify=f"{path}:{name}"), case="case")
-    found = compare.compare(wanted, e, a)
+    result = compare.compare(wanted, e, a)
     assert a.tolist() == list(actual), "the user's function gets a copy"
-    return found
+    return result
 
 
 def test_answers(module: Path) -> None:
@@ -71,7 +71,7 @@ def test_answers(module: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "text"),
     [
         ("raises", "raises raised TypeError: unsupported operand"),
         ("nothing", "nothing returned nothing"),
@@ -80,10 +80,10 @@ def test_answers(module: Path) -> None:
         ("missing", "has no function 'missing'; it has: a_number, "),
     ],
 )
-def test_no_answer_is_a_failure_even_where_the_values_are_equal(module: Path, name: str, said: str) -> None:
-    found = verify(module, name, (1, 2, 3, 4))
-    assert not found.same
-    assert said in found.message
+def test_no_answer_is_a_failure_even_where_the_values_are_equal(module: Path, name: str, text: str) -> None:
+    result = verify(module, name, (1, 2, 3, 4))
+    assert not result.same
+    assert text in result.message
 
 
 def test_the_line_of_the_users_file_is_named(module: Path) -> None:
@@ -92,18 +92,18 @@ def test_the_line_of_the_users_file_is_named(module: Path) -> None:
 
 def test_a_function_of_other_parameters_is_told_without_a_line_of_ours(module: Path) -> None:
     module.write_text("def one(x): return True\n")
-    said = verify(module, "one").message
-    assert said == "one raised TypeError: one() takes 1 positional argument but 3 were given"
+    text = verify(module, "one").message
+    assert text == "one raised TypeError: one() takes 1 positional argument but 3 were given"
 
 
 def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("x = 1\nimport no_such_module_at_all\n")
-    for path, said in {
+    for path, text in {
         f"{tmp_path}/none.py:f": "there is no file",
         f"{tmp_path}/broken.py:f": r"ModuleNotFoundError: No module named 'no_such_module_at_all' \(line 2 of",
         "no function": "names no function",
     }.items():
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=text):
             user_functions.load(path)
 
 

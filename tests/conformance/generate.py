@@ -43,14 +43,14 @@ def batches() -> Iterator[Batch]:
     for family in FAMILIES:
         known = forms(family)
         for start in range(0, len(known), BATCH):
-            chosen = {f"k{place}": form for place, form in enumerate(known[start : start + BATCH], start)}
+            chosen = {f"k{index}": form for index, form in enumerate(known[start : start + BATCH], start)}
             yield Batch(f"{family}-{start}", chosen, module(chosen))
 
 
 def machine_batches() -> Iterator[Batch]:
     """All forms by which threads meet and reach memory; one module a family."""
     for family in machine.FAMILIES:
-        chosen = {f"k{place}": form for place, form in enumerate(machine.forms(family))}
+        chosen = {f"k{index}": form for index, form in enumerate(machine.forms(family))}
         yield Batch(f"machine-{family}", chosen, module(chosen))
 
 
@@ -68,7 +68,7 @@ def size(kind: str) -> int:
 def kernel(name: str, form: Form) -> str:
     """A form's kernel."""
     buffers = [*form.inputs.items(), *form.outputs.items()]
-    parameters = ",\n".join(["  .param .u32 lanes", *(f"  .param .u64 p{place}" for place in range(len(buffers)))])
+    parameters = ",\n".join(["  .param .u32 lanes", *(f"  .param .u64 p{index}" for index in range(len(buffers)))])
     lines = [
         "ld.param.u32 %lanes, [lanes];",
         "mov.u32 %tid, %tid.x;",
@@ -79,17 +79,17 @@ def kernel(name: str, form: Form) -> str:
         "@%outside ret;",
     ]
     lines = [re.sub(r"%(tid|block|lane|lanes|blocksize|outside)\b(?!\.)", r"%x_\1", line) for line in lines]
-    for place, (_, kind) in enumerate(buffers):
+    for index, (_, kind) in enumerate(buffers):
         lines += [
-            f"ld.param.u64 %x_address{place}, [p{place}];",
-            f"cvta.to.global.u64 %x_address{place}, %x_address{place};",
-            f"mad.wide.u32 %x_address{place}, %x_lane, {size(kind)}, %x_address{place};",
+            f"ld.param.u64 %x_address{index}, [p{index}];",
+            f"cvta.to.global.u64 %x_address{index}, %x_address{index};",
+            f"mad.wide.u32 %x_address{index}, %x_lane, {size(kind)}, %x_address{index};",
         ]
-    for place, (register, kind) in enumerate(buffers[: len(form.inputs)]):
-        lines += _load(register, kind, place)
+    for index, (register, kind) in enumerate(buffers[: len(form.inputs)]):
+        lines += _load(register, kind, index)
     lines += [f"{line};" for line in form.text.splitlines()]
-    for place, (register, kind) in enumerate(buffers[len(form.inputs) :], len(form.inputs)):
-        lines += _store(register, kind, place)
+    for index, (register, kind) in enumerate(buffers[len(form.inputs) :], len(form.inputs)):
+        lines += _store(register, kind, index)
     body = "\n".join(f"  {line}" for line in (*_declarations(form, len(buffers)), *lines, "ret;"))
     clusters = f".explicitcluster\n.reqnctapercluster {form.cluster}, 1, 1\n" if form.cluster else ""
     return f"\n// {form.name}\n.visible .entry {name}(\n{parameters}\n)\n{clusters}{{\n{body}\n}}\n"
@@ -98,7 +98,7 @@ def kernel(name: str, form: Form) -> str:
 def _declarations(form: Form, buffers: int) -> list[str]:
     own = [f".reg .u32 %x_{name};" for name in ("lanes", "tid", "block", "blocksize", "lane")]
     own += [".reg .pred %x_outside;", ".reg .u16 %x_byte;"]
-    own += [f".reg .u64 %x_address{place};" for place in range(buffers)]
+    own += [f".reg .u64 %x_address{index};" for index in range(buffers)]
     registers = {**form.inputs, **form.outputs, **form.scratch}
     return own + [f".reg .{_register(kind)} {name};" for name, kind in registers.items()]
 
@@ -107,13 +107,13 @@ def _register(kind: str) -> str:
     return kind if kind in ("pred", "f32", "f64") or kind[0] in "us" else f"b{BITS[kind]}"
 
 
-def _load(register: str, kind: str, place: int) -> list[str]:
+def _load(register: str, kind: str, index: int) -> list[str]:
     if kind == "pred":
-        return [f"ld.global.u8 %x_byte, [%x_address{place}];", f"setp.ne.u16 {register}, %x_byte, 0;"]
-    return [f"ld.global.b{BITS[kind]} {register}, [%x_address{place}];"]
+        return [f"ld.global.u8 %x_byte, [%x_address{index}];", f"setp.ne.u16 {register}, %x_byte, 0;"]
+    return [f"ld.global.b{BITS[kind]} {register}, [%x_address{index}];"]
 
 
-def _store(register: str, kind: str, place: int) -> list[str]:
+def _store(register: str, kind: str, index: int) -> list[str]:
     if kind == "pred":
-        return [f"selp.u16 %x_byte, 1, 0, {register};", f"st.global.u8 [%x_address{place}], %x_byte;"]
-    return [f"st.global.b{BITS[kind]} [%x_address{place}], {register};"]
+        return [f"selp.u16 %x_byte, 1, 0, {register};", f"st.global.u8 [%x_address{index}], %x_byte;"]
+    return [f"st.global.b{BITS[kind]} [%x_address{index}], {register};"]

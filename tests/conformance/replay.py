@@ -105,11 +105,11 @@ def results_of(
 
 def record(device: Device, build: Callable[[Program], Program] | None = None) -> dict[str, str]:
     """Form → digest, of all forms; a form that fails has its error's text."""
-    found = {}
+    actual = {}
     for batch in (*batches(), *machine_batches()):
         for form, _, results in results_of(device, batch, build):
-            found[form.name] = str(results) if isinstance(results, GpuregressError) else digest(results)
-    return found
+            actual[form.name] = str(results) if isinstance(results, GpuregressError) else digest(results)
+    return actual
 
 
 def main(arguments: list[str]) -> int:
@@ -126,16 +126,16 @@ def main(arguments: list[str]) -> int:
         if command == "bits":
             _save_bits(device, Path(target), set(chosen), build)
             return 0
-        found = record(device, build)
+        actual = record(device, build)
     if command == "record":
-        Path(target).write_text(json.dumps(found, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+        Path(target).write_text(json.dumps(actual, indent=0, sort_keys=True) + "\n", encoding="utf-8")
         return 0
     known = json.loads(Path(target).read_text(encoding="utf-8"))
-    unasked = [form for form in found if form not in known]
-    wrong = [form for form, value in found.items() if known.get(form, value) != value]
-    equal = len(found) - len(wrong) - len(unasked)
-    said = f"{equal} of {len(found)} forms equal, {len(unasked)} not asked"
-    sys.stdout.write("\n".join((said, *wrong)) + "\n")
+    unasked = [form for form in actual if form not in known]
+    wrong = [form for form, value in actual.items() if known.get(form, value) != value]
+    equal = len(actual) - len(wrong) - len(unasked)
+    message = f"{equal} of {len(actual)} forms equal, {len(unasked)} not asked"
+    sys.stdout.write("\n".join((message, *wrong)) + "\n")
     return int(bool(wrong))
 
 

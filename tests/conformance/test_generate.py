@@ -40,8 +40,8 @@ def test_a_batch_parses_into_its_kernels(batch: Batch) -> None:
     for function, form in zip(module.functions, batch.forms.values(), strict=True):
         written = [line.split()[0] for line in form.text.splitlines()]
         body = function.body or ()
-        found = [statement.mnemonic for statement in body if isinstance(statement, Instruction)]
-        assert any(found[place : place + len(written)] == written for place in range(len(found)))
+        actual = [statement.mnemonic for statement in body if isinstance(statement, Instruction)]
+        assert any(actual[index : index + len(written)] == written for index in range(len(actual)))
 
 
 def test_operands_are_the_same_every_time_and_differ_from_form_to_form() -> None:

@@ -136,27 +136,27 @@ def _added_brain_floats(x: Words) -> Words:
 
 def _long_division(x: Words) -> Words:
     """The 128-bit quotients of `double_long_words`, and the low halves of its remainders."""
-    found = []
+    result = []
     for i in range(1024):
-        a, b, c, d = (int(x[i + 1024 * place]) for place in range(4))
+        a, b, c, d = (int(x[i + 1024 * position]) for position in range(4))
         b = b >> i % 32 if i % 5 else 0
         first, second = a << 32 | c, (b << 32 | d) >> i % 64 if i % 7 else 3
         dividend = (first * second + (c << 90) - first) % (1 << 128)
         quotient = dividend // (second | 1)
         low = (1 << 64) - 1
-        found.append([quotient & low, quotient >> 64, dividend % (first | 1) & low])
-    return np.array(found, np.uint64).view(np.uint32)
+        result.append([quotient & low, quotient >> 64, dividend % (first | 1) & low])
+    return np.array(result, np.uint64).view(np.uint32)
 
 
 def _wide_division(x: Words) -> Words:
     """The quotients of `long_words`."""
-    found = []
+    result = []
     for i in range(1024):
-        a, b, c, d = (int(x[i + 1024 * place]) for place in range(4))
+        a, b, c, d = (int(x[i + 1024 * position]) for position in range(4))
         b = b >> i % 32 if i % 5 else 0
         wide, divisor = a << 32 | c, ((b << 32 | d) >> i % 64 if i % 7 else 3) or 1
-        found.append(wide // divisor)
-    return np.array(found, np.uint64).view(np.uint32).reshape(-1, 2)
+        result.append(wide // divisor)
+    return np.array(result, np.uint64).view(np.uint32).reshape(-1, 2)
 
 
 def _ring(x: Words) -> Words:
@@ -177,26 +177,26 @@ def _sent(x: Words) -> Words:
 
 def _places(x: Words, extents: tuple[int, ...], *, normalized: bool) -> tuple[npt.NDArray[np.float32], ...]:
     """The coordinates that the kernels of `textures` sample at."""
-    found = []
+    result = []
     for axis, extent in enumerate(extents):
         word = x[1024 * axis : 1024 * axis + 512]
-        place = (word % (5 * extent)).astype(int) - 2 * extent + (1 + (word >> 16) % 7) / 8
-        found.append(place.astype(np.float32) / np.float32(extent if normalized else 1))
-    return tuple(found)
+        position = (word % (5 * extent)).astype(int) - 2 * extent + (1 + (word >> 16) % 7) / 8
+        result.append(position.astype(np.float32) / np.float32(extent if normalized else 1))
+    return tuple(result)
 
 
 def _sampled(kernel: str, step: int) -> Oracle:
     """What a kernel of `textures` finds that reads a number from each of its images: `step` words a thread."""
 
     def oracle(x: Words) -> npt.NDArray[Any]:
-        found = np.zeros((512, step), np.uint32)
+        result = np.zeros((512, step), np.uint32)
         for number, item in enumerate(programs.kernels("textures")[kernel].images):
             content = images.content(item, number)
             extents = tuple(extent for extent in item.extents if extent)
             places = _places(x, extents, normalized=item.sampler.normalized)
             values = texture_oracle.sample(content.reshape(*extents[::-1], item.channels), item, places)
-            found[:, number] = np.ascontiguousarray(values.astype(content.dtype)).view(np.uint32).reshape(512)
-        return found.ravel()
+            result[:, number] = np.ascontiguousarray(values.astype(content.dtype)).view(np.uint32).reshape(512)
+        return result.ravel()
 
     return oracle
 

@@ -25,11 +25,11 @@ from tests.conformance.replay import DIGESTS, OPEN, UNASKED, digest, execute, in
 _MACHINE = {batch.name: batch for batch in machine_batches()}
 
 
-def _wrong(found: dict[str, str]) -> list[str]:
+def _wrong(result: dict[str, str]) -> list[str]:
     recorded = json.loads(DIGESTS.read_text(encoding="utf-8"))
     return [
         f"{name}: {value}, the card {recorded.get(name, 'was not asked')}"
-        for name, value in found.items()
+        for name, value in result.items()
         if name not in OPEN and recorded.get(name) != value and (name in recorded or name not in UNASKED)
     ]
 
@@ -75,8 +75,8 @@ def test_threads_meet_and_reach_memory_as_on_the_card(batch: Batch) -> None:
     chosen = dict(list(batch.forms.items())[::6])
     part = dataclasses.replace(batch, forms=chosen, ptx=module(chosen))
     with open_device("cpu") as device:
-        results = {form.name: found for form, _, found in results_of(device, part)}
+        results = {form.name: result for form, _, result in results_of(device, part)}
     assert list(results) == [form.name for form in chosen.values()]
     assert not [f"{name}: {item}" for name, item in results.items() if isinstance(item, GpuregressError)]
-    found = {name: digest(item) for name, item in results.items() if not isinstance(item, GpuregressError)}
-    assert not _wrong(found)
+    result = {name: digest(item) for name, item in results.items() if not isinstance(item, GpuregressError)}
+    assert not _wrong(result)

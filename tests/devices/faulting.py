@@ -25,19 +25,19 @@ def run(device_name: str, kernel: str) -> dict[str, Any]:
         bench = Bench(device, Path(folder), "faults")
         x, y = bench.put("x", np.zeros(64, np.int32)), bench.put("y", np.zeros(64, np.int32))
         _say("launching")
-        found: dict[str, Any] = {"kind": "none"}
+        actual: dict[str, Any] = {"kind": "none"}
         try:
             bench.launch(kernel, 1, 32, y, x)
         except KernelFault as fault:
-            found = {"kind": fault.kind, "message": str(fault), "details": fault.details, "sticky": fault.sticky}
+            actual = {"kind": fault.kind, "message": str(fault), "details": fault.details, "sticky": fault.sticky}
         try:
             device.allocate("again", 4).read()
-            found["again"] = "works"
+            actual["again"] = "works"
         except GpuregressError as error:
-            found["again"] = str(error)
+            actual["again"] = str(error)
         device.free_all()
-        found["marked"] = device.info.card.sticky
-    return found
+        actual["marked"] = device.info.card.sticky
+    return actual
 
 
 def _say(line: str) -> None:

@@ -34,11 +34,11 @@ def directions(seed: int, extent: int) -> tuple[Array, Array, Array]:
     random = np.random.default_rng(seed)
     s, t = ((random.integers(0, extent, COUNT) + random.integers(1, 8, COUNT) / 8) / extent * 2 - 1 for _ in range(2))
     length, axis = random.uniform(0.25, 9, COUNT), random.integers(0, 3, COUNT)
-    found = np.array(
+    actual = np.array(
         [np.where(axis == 0, 1, s), np.where(axis == 1, 1, np.where(axis == 0, s, t)), np.where(axis == 2, 1, t)]
     )
     signs = np.where(np.arange(3)[:, None] == axis, random.choice([-1, 1], COUNT), 1)
-    x, y, z = (found * signs * length).astype(np.float32)
+    x, y, z = (actual * signs * length).astype(np.float32)
     return x, y, z
 
 
@@ -71,7 +71,7 @@ class LayerContract:
     ) -> Array:
         handle = np.uint64(bench.device.texture(bench.put("image", image), description))
         out = bench.put("out", np.zeros((COUNT, image.shape[-1]), image.dtype))
-        bench.launch(kernel, 2, COUNT // 2, out, handle, *(bench.put("places", place) for place in places))
+        bench.launch(kernel, 2, COUNT // 2, out, handle, *(bench.put("places", position) for position in places))
         return np.asarray(read(out, image.dtype)).reshape(COUNT, image.shape[-1])
 
     @pytest.mark.parametrize(
@@ -100,26 +100,26 @@ class LayerContract:
         layer = np.random.default_rng(2).integers(0, shape[0], COUNT, np.int32)
         description = describe(image, "layered", address=(mode,) * 3, normalized=normalized)
         places = coordinates(shape[-2:0:-1], normalized=normalized, seed=3)
-        found = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, description, layer, *places)
+        actual = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, description, layer, *places)
         each = np.stack([oracle.sample(part, description, places) for part in image])
-        assert np.array_equal(found, each[layer, np.arange(COUNT)])
+        assert np.array_equal(actual, each[layer, np.arange(COUNT)])
 
     @pytest.mark.parametrize(("kernel", "channels", "dtype"), [("cube<float>", 1, "f4"), ("cube<uchar4>", 4, "u1")])
     def test_the_faces_of_a_cube(self, device: Device, tmp_path: Path, kernel: str, channels: int, dtype: str) -> None:
         image, places = values(dtype, (6, 5, 5, channels), 4), directions(5, 5)
-        found = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, describe(image, "cube"), *places)
+        actual = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, describe(image, "cube"), *places)
         face, column, row = faces(places, 5)
         assert set(face) == set(range(6))
-        assert np.array_equal(found, image[face, row, column])
+        assert np.array_equal(actual, image[face, row, column])
 
     @pytest.mark.parametrize(("kernel", "channels", "dtype"), [("cubes<float>", 1, "f4"), ("cubes<uint2>", 2, "u4")])
     def test_several_cubes(self, device: Device, tmp_path: Path, kernel: str, channels: int, dtype: str) -> None:
         image, places = values(dtype, (3, 6, 4, 4, channels), 6), directions(7, 4)
         which = np.random.default_rng(8).integers(0, 3, COUNT, np.int32)
         description = describe(image, "cube-layered")
-        found = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, description, which, *places)
+        actual = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, description, which, *places)
         face, column, row = faces(places, 4)
-        assert np.array_equal(found, image[which, face, row, column])
+        assert np.array_equal(actual, image[which, face, row, column])
 
     @pytest.mark.parametrize("kernel", ["row<float>", "plane<float>", "cube<float>"])
     def test_linear_filtering_stays_in_a_layer(self, device: Device, tmp_path: Path, kernel: str) -> None:
@@ -135,8 +135,8 @@ class LayerContract:
         else:
             wanted = np.random.default_rng(10).integers(0, 6, COUNT, np.int32)
             places = (wanted, *coordinates(image.shape[-2:0:-1], normalized=False, seed=11))
-        found = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, description, *places)
-        assert np.array_equal(found[:, 0], wanted)
+        actual = self.sampled(Bench(device, tmp_path, "layers"), kernel, image, description, *places)
+        assert np.array_equal(actual[:, 0], wanted)
 
     @pytest.mark.parametrize(
         ("kernel", "channels", "dtype"), [("move<float2>", 2, "f4"), ("move<unsigned char>", 1, "u1")]
@@ -162,6 +162,6 @@ class LayerContract:
         after = read(there, np.float32).reshape(4, 16)
         assert np.array_equal(after[:, :12], np.tile(np.arange(11, -1, -1, dtype=np.float32), (4, 1)))
         assert np.array_equal(after[:, 12:], image[:, 12:, 0])
-        found = read(out, np.float32).reshape(4, 16)
+        actual = read(out, np.float32).reshape(4, 16)
         # One warp reads before it writes: the columns that are read and written by others are known by their row only.
-        assert np.array_equal(found[:, :2], np.repeat(found[:, 2:3], 2, 1))
+        assert np.array_equal(actual[:, :2], np.repeat(actual[:, 2:3], 2, 1))

@@ -204,8 +204,8 @@ class Workbench:
     def run(self, *jobs: str, **environment: str) -> tuple[int, str]:
         """`gpuregress run` of these jobs and options: its exit code and what it says."""
         with self.start("run", "--device", self.device, *jobs, **environment) as process:
-            said, _ = process.communicate(timeout=300)
-            return process.returncode, said
+            message, _ = process.communicate(timeout=300)
+            return process.returncode, message
 
     def seen(self, exit_code: int, job: str) -> Seen:
         """What the last run left behind."""
@@ -218,8 +218,8 @@ class Workbench:
         verdict = f"{entry['verdict']} {entry['reason']}" if entry else "none"
         told = entry.get("sanitizer") if entry else None
         if told:
-            found = [finding["text"] for finding in told["findings"]] or [told["problem"] or "nothing found"]
-            verdict += f"; {told['tool']}: {found[0]}"
+            actual = [finding["text"] for finding in told["findings"]] or [told["problem"] or "nothing found"]
+            verdict += f"; {told['tool']}: {actual[0]}"
         return Seen(verdict, exit_code, _last_line(folder / "launch.log", job), following.get("verdict", "none"))
 
     def wait_for_launch(self, job: str) -> None:
@@ -268,9 +268,9 @@ def gpuregress_killed(bench: Workbench) -> Seen:
 
 def without(bench: Workbench, **environment: str) -> Seen:
     """A run on a machine that lacks something; then the next one, which does not."""
-    code, said = bench.run("well", **environment)
+    code, message = bench.run("well", **environment)
     following, _ = bench.run("well")
-    return Seen(said.strip().splitlines()[-1], code, "no log: nothing was run", "pass" if following == 0 else "fail")
+    return Seen(message.strip().splitlines()[-1], code, "no log: nothing was run", "pass" if following == 0 else "fail")
 
 
 def special(bench: Workbench, name: str) -> tuple[Seen, bool]:
@@ -293,15 +293,15 @@ def as_said(row: Row, seen: Seen) -> bool:
 
 def workers_of(parent: int) -> list[int]:
     """The worker processes of a gpuregress."""
-    found = []
+    actual = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             status, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
         if int(status.rpartition(")")[2].split()[1]) == parent and b"workers/start.py" in command:
-            found.append(int(entry.name))
-    return found
+            actual.append(int(entry.name))
+    return actual
 
 
 def _is_alive(pid: int) -> bool:

@@ -79,7 +79,7 @@ def _coordinates() -> dict[str, Numbers]:
     t, b = np.meshgrid(np.arange(threads), np.arange(blocks))
     lane = t % 32
     bits = np.uint64(1) << lane.astype(np.uint64)
-    found: dict[str, npt.NDArray[np.generic]] = {
+    actual: dict[str, npt.NDArray[np.generic]] = {
         "laneid": lane,
         "lanemask_eq": bits,
         "lanemask_lt": bits - np.uint64(1),
@@ -95,12 +95,12 @@ def _coordinates() -> dict[str, Numbers]:
         "y": (t // BLOCK[0] % BLOCK[1], b // GRID[0] % GRID[1]),
         "z": (t // (BLOCK[0] * BLOCK[1]), b // (GRID[0] * GRID[1])),
     }.items():
-        place = "xyz".index(axis)
-        found |= {f"tid.{axis}": thread, f"ctaid.{axis}": block, f"clusterid.{axis}": block}
-        found |= {f"ntid.{axis}": 0 * t + BLOCK[place]}
-        found |= {f"nctaid.{axis}": 0 * t + GRID[place], f"nclusterid.{axis}": 0 * t + GRID[place]}
-        found |= {f"cluster_ctaid.{axis}": 0 * t, f"cluster_nctaid.{axis}": 0 * t + 1}
-    return {name: values.astype(np.uint32) for name, values in found.items()}
+        position = "xyz".index(axis)
+        actual |= {f"tid.{axis}": thread, f"ctaid.{axis}": block, f"clusterid.{axis}": block}
+        actual |= {f"ntid.{axis}": 0 * t + BLOCK[position]}
+        actual |= {f"nctaid.{axis}": 0 * t + GRID[position], f"nclusterid.{axis}": 0 * t + GRID[position]}
+        actual |= {f"cluster_ctaid.{axis}": 0 * t, f"cluster_nctaid.{axis}": 0 * t + 1}
+    return {name: values.astype(np.uint32) for name, values in actual.items()}
 
 
 VALUES: Mapping[str, Numbers] = _coordinates()
@@ -127,8 +127,8 @@ def _of_first(values: Numbers, chosen: npt.NDArray[np.bool_]) -> Numbers:
     shape = (values.shape[0], -1, 32)
     warps, first = values.reshape(shape), chosen.reshape(shape).argmax(axis=2)
     taken = np.take_along_axis(warps, first[..., None], axis=2)
-    found = np.where(chosen.reshape(shape).any(axis=2, keepdims=True), taken, 0)
-    return np.broadcast_to(found, warps.shape).reshape(values.shape).astype(np.uint32)
+    actual = np.where(chosen.reshape(shape).any(axis=2, keepdims=True), taken, 0)
+    return np.broadcast_to(actual, warps.shape).reshape(values.shape).astype(np.uint32)
 
 
 def meeting(v: Numbers) -> Numbers:

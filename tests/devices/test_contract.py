@@ -42,9 +42,9 @@ class TestCuda(DeviceContract):
     ],
 )
 def test_the_cpu_names_each_fault_and_its_line_and_goes_on(kernel: str, kind: str, words: str) -> None:
-    found = faulting.run("cpu", kernel)
-    assert found["kind"] == kind
-    assert words in found["message"]
-    assert f"faults.cu:{3 + faulting.KERNELS.index(kernel)}" in found["message"]
-    assert not found["sticky"]
-    assert found["again"] == "works"
+    actual = faulting.run("cpu", kernel)
+    assert actual["kind"] == kind
+    assert words in actual["message"]
+    assert f"faults.cu:{3 + faulting.KERNELS.index(kernel)}" in actual["message"]
+    assert not actual["sticky"]
+    assert actual["again"] == "works"

@@ -53,12 +53,12 @@ def _faulting(gpu: str, kernel: str) -> tuple[dict[str, Any], str]:
     ],
 )
 def test_each_fault_is_told_by_its_name_and_without_noise(gpu: str, kernel: str, kind: str, words: str) -> None:
-    found, stderr = _faulting(gpu, kernel)
-    assert found["kind"] == kind
-    assert words in found["message"]
-    assert found["sticky"]
-    assert found["marked"]
-    assert "cannot be used by this process any more" in found["again"]
+    actual, stderr = _faulting(gpu, kernel)
+    assert actual["kind"] == kind
+    assert words in actual["message"]
+    assert actual["sticky"]
+    assert actual["marked"]
+    assert "cannot be used by this process any more" in actual["again"]
     assert "PyCUDA" not in stderr
     assert stderr == ""
 
@@ -213,8 +213,8 @@ def test_occupancy_is_the_drivers_own(device: CudaDevice, tmp_path: Path) -> Non
         for threads in (32, 96, 128, 256, 512, 1024):
             for shared in (0, 1000, 8192, 40000):
                 if threads <= info.max_threads:
-                    found = bench.module.occupancy(mangled, (threads, 1, 1), shared)
-                    assert found["blocks"] == function.resident_blocks(threads, shared), (kernel, threads, shared)
+                    actual = bench.module.occupancy(mangled, (threads, 1, 1), shared)
+                    assert actual["blocks"] == function.resident_blocks(threads, shared), (kernel, threads, shared)
 
 
 def test_a_bare_buffer_has_no_zones(gpu: str) -> None:

@@ -69,8 +69,8 @@ class TestCpu(LayerContract):
         layer = np.where(np.arange(COUNT) % 2, 3, -1).astype(np.int32)
         places = np.full(COUNT, 2.5, np.float32)
         bench = Bench(device, tmp_path, "layers")
-        found = self.sampled(bench, "row<float>", image, describe(image, "layered"), layer, places)
-        assert (found == image[2, 2]).all()
+        actual = self.sampled(bench, "row<float>", image, describe(image, "layered"), layer, places)
+        assert (actual == image[2, 2]).all()
 
     def test_a_surface_with_layers_is_not_cut_for_several_cores(self, device: Device, tmp_path: Path) -> None:
         bench = Bench(device, tmp_path, "layers")
@@ -95,10 +95,10 @@ def test_a_shape_becomes_extents(
     extents: tuple[int, int, int],
     axes: int,
 ) -> None:
-    found = textures.describe(Buffer("image", "float2", shape, texture=Texture(kind=kind)))
-    assert found is not None
-    assert (found.extents, found.axes, found.channels) == (extents, axes, 2)
-    assert extents[0] * found.rows == np.prod(shape)
+    actual = textures.describe(Buffer("image", "float2", shape, texture=Texture(kind=kind)))
+    assert actual is not None
+    assert (actual.extents, actual.axes, actual.channels) == (extents, axes, 2)
+    assert extents[0] * actual.rows == np.prod(shape)
 
 
 @pytest.mark.gpu

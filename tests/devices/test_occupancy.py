@@ -31,8 +31,8 @@ H200 = {
 def test_an_h200(
     registers: int, static: int, block: tuple[int, int, int], shared: int, blocks: int, percent: int, limited_by: str
 ) -> None:
-    found = occupancy.of_launch(H200, KernelInfo("k", registers=registers, shared=static), block, shared)
-    assert found == occupancy.Occupancy(blocks, percent, limited_by)
+    actual = occupancy.of_launch(H200, KernelInfo("k", registers=registers, shared=static), block, shared)
+    assert actual == occupancy.Occupancy(blocks, percent, limited_by)
 
 
 def test_a_device_that_does_not_tell() -> None:

@@ -61,7 +61,7 @@ class TestCpu(TextureContract):
         bench = Bench(device, tmp_path, "textures")
         image = values(np.float32, (4, 8, 1), 1)
         there, out = self.put(bench, image), bench.put("out", np.zeros(128, np.float32))
-        places = [bench.put("places", place) for place in coordinates((8, 4), normalized=False, seed=1)]
+        places = [bench.put("places", position) for position in coordinates((8, 4), normalized=False, seed=1)]
         texture = device.texture(there, describe(image))
         line = device.texture(there, describe(image.reshape(32, 1), memory="linear"))
         surface = device.texture(there, describe(image, surface=True))
@@ -99,8 +99,8 @@ class TestCpu(TextureContract):
         image = values(np.float32, (128, 1), 1)
         places = np.full(128, np.nan, np.float32)
         places[1], places[2] = np.inf, -np.inf
-        found = self.sampled(Bench(device, tmp_path, "textures"), "sample1<float>", image, describe(image), (places,))
-        assert found[:4, 0].tolist() == [image[0, 0], image[127, 0], image[0, 0], image[0, 0]]
+        actual = self.sampled(Bench(device, tmp_path, "textures"), "sample1<float>", image, describe(image), (places,))
+        assert actual[:4, 0].tolist() == [image[0, 0], image[127, 0], image[0, 0], image[0, 0]]
 
     def test_a_buffer_that_is_too_small_is_refused(self, device: Device) -> None:
         image = values(np.float32, (4, 8, 1), 1)

@@ -30,11 +30,11 @@ def describe(image: Array, **sampler: Any) -> TextureDescription:
 def coordinates(extents: tuple[int, ...], *, normalized: bool, seed: int) -> tuple[Array, ...]:
     """Places inside and around an image, none nearer than an eighth of an element to a boundary between two."""
     random = np.random.default_rng(seed)
-    found = []
+    actual = []
     for extent in extents:
-        place = random.integers(-2 * extent, 3 * extent, COUNT) + random.integers(1, 8, COUNT) / 8
-        found.append((place / (extent if normalized else 1)).astype(np.float32))
-    return tuple(found)
+        position = random.integers(-2 * extent, 3 * extent, COUNT) + random.integers(1, 8, COUNT) / 8
+        actual.append((position / (extent if normalized else 1)).astype(np.float32))
+    return tuple(actual)
 
 
 def values(dtype: npt.DTypeLike, shape: tuple[int, ...], seed: int) -> Array:
@@ -43,9 +43,9 @@ def values(dtype: npt.DTypeLike, shape: tuple[int, ...], seed: int) -> Array:
     if kind.kind == "f":
         return random.normal(0, 100, shape).astype(kind)
     limits = np.iinfo(kind)
-    found = random.integers(limits.min, limits.max, shape, kind, endpoint=True)
-    found.reshape(-1)[:2] = limits.min, limits.max
-    return found
+    actual = random.integers(limits.min, limits.max, shape, kind, endpoint=True)
+    actual.reshape(-1)[:2] = limits.min, limits.max
+    return actual
 
 
 class TextureContract:
@@ -64,7 +64,7 @@ class TextureContract:
         floats = description.sampler.read != "element" or image.dtype.kind == "f"
         result = np.dtype(np.float32) if floats else image.dtype
         out = bench.put("out", np.zeros((COUNT, image.shape[-1]), result))
-        bench.launch(kernel, 2, COUNT // 2, out, handle, *(bench.put("places", place) for place in places))
+        bench.launch(kernel, 2, COUNT // 2, out, handle, *(bench.put("places", position) for position in places))
         return np.asarray(read(out, result)).reshape(COUNT, image.shape[-1])
 
     @staticmethod
@@ -80,8 +80,8 @@ class TextureContract:
         image = values(np.float32, (*(4, 5, 8)[3 - axes :], 1), axes)
         description = describe(image, address=(mode,) * 3, normalized=normalized)
         places = coordinates(image.shape[-2::-1], normalized=normalized, seed=axes)
-        found = self.sampled(Bench(device, tmp_path, "textures"), f"sample{axes}<float>", image, description, places)
-        assert np.array_equal(found, oracle.sample(image, description, places))
+        actual = self.sampled(Bench(device, tmp_path, "textures"), f"sample{axes}<float>", image, description, places)
+        assert np.array_equal(actual, oracle.sample(image, description, places))
 
     def test_each_axis_has_a_mode_of_its_own(self, device: Device, tmp_path: Path) -> None:
         bench = Bench(device, tmp_path, "textures")
@@ -89,8 +89,8 @@ class TextureContract:
         for modes in product(("clamp", "wrap", "border"), repeat=3):
             description = describe(image, address=modes, normalized=True)
             places = coordinates((8, 5, 4), normalized=True, seed=5)
-            found = self.sampled(bench, "sample3<short2>", image, description, places)
-            assert np.array_equal(found, oracle.sample(image, description, places)), modes
+            actual = self.sampled(bench, "sample3<short2>", image, description, places)
+            assert np.array_equal(actual, oracle.sample(image, description, places)), modes
 
     @pytest.mark.parametrize(
         ("kernel", "dtype", "channels"),
@@ -112,8 +112,8 @@ class TextureContract:
         if image.dtype == np.float16:
             image.reshape(-1)[:4] = 6e-8, -0.0, np.inf, 65504
         description, places = describe(image), coordinates((9, 7), normalized=False, seed=1)
-        found = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
-        assert np.array_equal(found, oracle.sample(image, description, places))
+        actual = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
+        assert np.array_equal(actual, oracle.sample(image, description, places))
 
     @pytest.mark.parametrize(
         ("dtype", "kernel", "channels"),
@@ -130,8 +130,8 @@ class TextureContract:
         image = values(dtype, (16, 16, channels), 2)
         description = describe(image, read="normalized_float")
         places = coordinates((16, 16), normalized=False, seed=2)
-        found = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
-        assert np.array_equal(found, oracle.sample(image, description, places))
+        actual = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, places)
+        assert np.array_equal(actual, oracle.sample(image, description, places))
 
     @pytest.mark.parametrize(
         ("kernel", "dtype", "channels"), [("fetch<float4>", np.float32, 4), ("fetch<uchar2>", np.uint8, 2)]
@@ -142,9 +142,9 @@ class TextureContract:
         image = values(dtype, (100, channels), 4)
         index = np.arange(-14, COUNT - 14, dtype=np.int32)
         description = describe(image, memory="linear")
-        found = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, (index,))
+        actual = self.sampled(Bench(device, tmp_path, "textures"), kernel, image, description, (index,))
         wanted = np.where(((index >= 0) & (index < 100))[:, None], image[np.clip(index, 0, 99)], 0)
-        assert np.array_equal(found, wanted)
+        assert np.array_equal(actual, wanted)
 
     def test_gather(self, device: Device, tmp_path: Path) -> None:
         bench = Bench(device, tmp_path, "textures")
@@ -154,7 +154,7 @@ class TextureContract:
         ):
             image = values(dtype, (8, 8, channels), 6)
             description = describe(image)
-            x, y = (place + np.float32(0.5) for place in coordinates((8, 8), normalized=False, seed=6))
+            x, y = (position + np.float32(0.5) for position in coordinates((8, 8), normalized=False, seed=6))
             handle = np.uint64(device.texture(self.put(bench, image), description))
             out = bench.put("out", np.zeros((COUNT, 4), dtype))
             bench.launch(kernel, 2, COUNT // 2, out, handle, bench.put("x", x), bench.put("y", y))
@@ -170,23 +170,23 @@ class TextureContract:
         image = np.random.default_rng(7).uniform(0, 1, (*(4, 5, 8)[3 - axes :], 1)).astype(np.float32)
         description = describe(image, filter="linear", address=(mode,) * 3, normalized=normalized)
         places = coordinates(image.shape[-2::-1], normalized=normalized, seed=8)
-        places = tuple(place + np.float32(0.01) for place in places)
-        found = self.sampled(Bench(device, tmp_path, "textures"), f"sample{axes}<float>", image, description, places)
-        assert np.abs(found - oracle.sample(image, description, places)).max() <= axes * 2.0**-8
+        places = tuple(position + np.float32(0.01) for position in places)
+        actual = self.sampled(Bench(device, tmp_path, "textures"), f"sample{axes}<float>", image, description, places)
+        assert np.abs(actual - oracle.sample(image, description, places)).max() <= axes * 2.0**-8
 
     def test_linear_filtering_of_integers(self, device: Device, tmp_path: Path) -> None:
         image = values(np.uint8, (8, 8, 4), 9)
         description = describe(image, filter="linear", read="normalized_float", address=("border",) * 3)
         places = coordinates((8, 8), normalized=False, seed=9)
-        found = self.sampled(Bench(device, tmp_path, "textures"), "sample2<float4>", image, description, places)
-        assert np.abs(found - oracle.sample(image, description, places)).max() <= 2 * 2.0**-8
+        actual = self.sampled(Bench(device, tmp_path, "textures"), "sample2<float4>", image, description, places)
+        assert np.abs(actual - oracle.sample(image, description, places)).max() <= 2 * 2.0**-8
 
     def test_the_middle_of_an_element_is_that_element(self, device: Device, tmp_path: Path) -> None:
         image = values(np.float32, (COUNT, 1), 10)
         description: TextureDescription = describe(image, filter="linear")
         places = (np.arange(COUNT, dtype=np.float32) + np.float32(0.5),)
-        found = self.sampled(Bench(device, tmp_path, "textures"), "sample1<float>", image, description, places)
-        assert np.array_equal(found, image)
+        actual = self.sampled(Bench(device, tmp_path, "textures"), "sample1<float>", image, description, places)
+        assert np.array_equal(actual, image)
 
     @pytest.mark.parametrize("filtered", ["point", "linear"])
     def test_there_is_one_level(self, device: Device, tmp_path: Path, filtered: Literal["point", "linear"]) -> None:
@@ -194,7 +194,7 @@ class TextureContract:
         image = values(np.float32, (8, 8, 1), 11)
         handle = np.uint64(device.texture(self.put(bench, image), describe(image, filter=filtered)))
         out = bench.put("out", np.zeros((COUNT, 3), np.float32))
-        places = (bench.put("places", place) for place in coordinates((8, 8), normalized=False, seed=11))
+        places = (bench.put("places", position) for position in coordinates((8, 8), normalized=False, seed=11))
         bench.launch("levels", 2, COUNT // 2, out, handle, *places)
         level, gradient, plain = read(out, np.float32).reshape(COUNT, 3).T
         assert np.array_equal(level, plain)
@@ -214,8 +214,8 @@ class TextureContract:
         for y in range(5):
             for x in range(2 if mode == "Zero" else 3, 8):
                 inside = x + 2 < 8 and y >= 2
-                place = (max(y - 2, 0), min(x + 2, 7))
-                wanted[y, x - 2] = image[place] if mode == "Clamp" or inside else 0
+                position = (max(y - 2, 0), min(x + 2, 7))
+                wanted[y, x - 2] = image[position] if mode == "Clamp" or inside else 0
         rows, columns = np.indices((5, 8))
         # Under clamp, threads 0 to 2 of a row write its first element: which of them is last is the device's choice.
         decided = (columns > 0) | (mode == "Zero")

@@ -31,19 +31,19 @@ def sample(image: Image, description: TextureDescription, places: tuple[npt.NDAr
     """
     extents = image.shape[-2::-1]
     scaled = [
-        place.astype(np.float64) * (extent if description.sampler.normalized else 1)
-        for place, extent in zip(places, extents, strict=True)
+        position.astype(np.float64) * (extent if description.sampler.normalized else 1)
+        for position, extent in zip(places, extents, strict=True)
     ]
     values = read_as(image, description)
     if description.sampler.filter == "point":
-        return _texels(values, description, [np.floor(place).astype(int) for place in scaled])
+        return _texels(values, description, [np.floor(position).astype(int) for position in scaled])
     total = np.zeros((len(places[0]), image.shape[-1]))
     for steps in product((0, 1), repeat=len(scaled)):
         weight = np.ones(len(places[0]))
         corner = []
-        for place, step in zip(scaled, steps, strict=True):
-            low = np.floor(place - 0.5)
-            part = place - 0.5 - low
+        for position, step in zip(scaled, steps, strict=True):
+            low = np.floor(position - 0.5)
+            part = position - 0.5 - low
             weight = weight * (part if step else 1 - part)
             corner.append(low.astype(int) + step)
         total += weight[:, None] * _texels(values, description, corner)
@@ -76,8 +76,8 @@ def _texels(values: Floats, description: TextureDescription, indices: list[npt.N
         if mode == "border":
             inside &= (index >= 0) & (index < extent)
         kept.append(_address(index, extent, mode if description.sampler.normalized else "clamp"))
-    found: Floats = values[tuple(reversed(kept))]
-    return np.where(inside[:, None], found, 0.0)
+    actual: Floats = values[tuple(reversed(kept))]
+    return np.where(inside[:, None], actual, 0.0)
 
 
 def _address(index: npt.NDArray[np.int_], extent: int, mode: str) -> npt.NDArray[np.int_]:

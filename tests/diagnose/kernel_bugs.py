@@ -112,7 +112,7 @@ class Bug:
     wrong: str
     job: str
     pattern: str
-    said: tuple[str, ...] = field(default=())
+    message: tuple[str, ...] = field(default=())
     first: bool = True
     top: str = ""
 

@@ -41,14 +41,14 @@ def evidence(
 
 
 def findings(*arguments: Any, **known: Any) -> dict[str, str]:
-    return {found.pattern: found.message for found in diagnose.diagnose(evidence(*arguments, **known))}
+    return {result.pattern: result.message for result in diagnose.diagnose(evidence(*arguments, **known))}
 
 
 LINE = launch((8, 1, 1), (128, 1, 1))  # 1000 elements: the last block has 104
 
 
 def first(expected: Array, actual: Array, *rest: Any, **known: Any) -> tuple[str, str]:
-    found = diagnose.diagnose(evidence(expected, actual, *rest, **known))
-    assert found, "no pattern"
-    assert found[0].weight <= 1
-    return found[0].pattern, found[0].message
+    result = diagnose.diagnose(evidence(expected, actual, *rest, **known))
+    assert result, "no pattern"
+    assert result[0].weight <= 1
+    return result[0].pattern, result[0].message

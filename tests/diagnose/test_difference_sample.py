@@ -21,23 +21,23 @@ def sampled(indices: Indices, cuts: int, monkeypatch: pytest.MonkeyPatch) -> tup
     gathered = diagnose.DifferenceSample()
     for some in np.array_split(indices, cuts):
         gathered.add(some, some.astype("<f4"), -some.astype("<f4"))
-    found, expected, actual = gathered.rows()
-    assert (expected == found).all()
-    assert (actual == -found).all()
-    return gathered, found
+    result, expected, actual = gathered.rows()
+    assert (expected == result).all()
+    assert (actual == -result).all()
+    return gathered, result
 
 
 @given(st.integers(1, 700), st.integers(1, 40), st.integers(1, 40), st.integers(1, 9))
 def test_a_sample_does_not_depend_on_the_pieces(count: int, cuts: int, others: int, step: int) -> None:
     indices = np.arange(count, dtype=np.int64) * step
     with pytest.MonkeyPatch.context() as patch:
-        gathered, found = sampled(indices, cuts, patch)
-        assert found.tolist() == sampled(indices, others, patch)[1].tolist()
+        gathered, result = sampled(indices, cuts, patch)
+        assert result.tolist() == sampled(indices, others, patch)[1].tolist()
     assert gathered.of == count
-    assert len(found) == (count if count <= 100 else 40)
-    assert (np.diff(found) > 0).all()
-    assert set(found.tolist()) <= set(indices.tolist())
-    assert (found[0], found[-1]) == (indices[0], indices[-1])
+    assert len(result) == (count if count <= 100 else 40)
+    assert (np.diff(result) > 0).all()
+    assert set(result.tolist()) <= set(indices.tolist())
+    assert (result[0], result[-1]) == (indices[0], indices[-1])
 
 
 def of_sample(indices: Indices, total: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -52,16 +52,16 @@ def of_sample(indices: Indices, total: int, monkeypatch: pytest.MonkeyPatch) -> 
         FLOAT, (total // 64, 64), places, expected, actual, launch((90, 1, 1), (256, 1, 1)), POISON, of=gathered.of
     )
     assert evidence.is_sample
-    return {found.pattern: found.message for found in diagnose.diagnose(evidence)}
+    return {result.pattern: result.message for result in diagnose.diagnose(evidence)}
 
 
 def test_a_sample_is_said_to_be_one_and_counts_are_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     total = 90 * 256 + 5120
-    found = of_sample(np.arange(90 * 256, total), total, monkeypatch)
+    result = of_sample(np.arange(90 * 256, total), total, monkeypatch)
     seen = ", seen on a sample of 1,000 of 5,120 differing elements"
-    assert all(message.endswith(seen) for message in found.values())
-    assert f"elements 23040 to {total - 1}; the launch's 90 blocks of 256 threads end there" in found["never written"]
-    assert found["tail"].startswith("the tail: all 5120 elements from 23040 to the end differ")
+    assert all(message.endswith(seen) for message in result.values())
+    assert f"elements 23040 to {total - 1}; the launch's 90 blocks of 256 threads end there" in result["never written"]
+    assert result["tail"].startswith("the tail: all 5120 elements from 23040 to the end differ")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_places_are_told_from_a_sample(chosen: slice, pattern: str, says: str, m
 def test_whole_rows_and_scattered_ones_are_told_apart_in_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     total = 360 * 64
     row = np.arange(total) // 64
-    found = of_sample(np.flatnonzero(row % 3 == 0), total, monkeypatch)
-    assert "whole rows: 0, 3, 6, 9, 12, 15 and 114 more of 360, all 7680 elements" in found["row"]
+    result = of_sample(np.flatnonzero(row % 3 == 0), total, monkeypatch)
+    assert "whole rows: 0, 3, 6, 9, 12, 15 and 114 more of 360, all 7680 elements" in result["row"]
     scattered = np.flatnonzero((row % 3 == 0) & (np.arange(total) * 7919 % 5 > 0))
     assert "row" not in of_sample(scattered, total, monkeypatch)

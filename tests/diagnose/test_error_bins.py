@@ -18,12 +18,12 @@ def test_a_strip_counts_every_element_once(total: int, bins: int, seed: int) -> 
     drawn = diagnose.strip(total, bins)
     for some in np.array_split(np.arange(len(at)), 3):
         drawn.add(at[some], errors[some])
-    found = drawn.profile
-    assert sum(found.of) == total
-    assert min(found.of) >= 1
-    assert sum(found.differing) == len(at)
-    assert max(found.largest) == pytest.approx(errors.max() if len(at) else 0.0)
-    assert all(some <= of for some, of in zip(found.differing, found.of, strict=True))
+    actual = drawn.profile
+    assert sum(actual.of) == total
+    assert min(actual.of) >= 1
+    assert sum(actual.differing) == len(at)
+    assert max(actual.largest) == pytest.approx(errors.max() if len(at) else 0.0)
+    assert all(some <= of for some, of in zip(actual.differing, actual.of, strict=True))
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 8), st.integers(1, 8))
@@ -31,9 +31,9 @@ def test_a_map_counts_every_element_once(height: int, width: int, rows: int, col
     at = np.arange(height * width)
     drawn = diagnose.heat_map((height, width), rows, columns)
     drawn.add(at, np.ones(len(at)))
-    found = drawn.profile
-    assert found.of == found.differing
-    assert found.shape == (min(rows, height), min(columns, width))
+    actual = drawn.profile
+    assert actual.of == actual.differing
+    assert actual.shape == (min(rows, height), min(columns, width))
 
 
 def test_where_errors_are() -> None:

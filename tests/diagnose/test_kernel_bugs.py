@@ -56,14 +56,14 @@ def test_what_the_bug_looks_like(ran: dict[str, dict[str, Any]], bug: Bug) -> No
     assert case["verdict"] == "differ"
     (buffer,) = case["buffers"]
     (comparison,) = [one for one in buffer["comparisons"] if one["against"] == "baseline"]
-    found = [(finding["pattern"], finding["message"]) for finding in comparison["findings"]]
+    actual = [(finding["pattern"], finding["message"]) for finding in comparison["findings"]]
     if not bug.pattern:
-        assert found == []
+        assert actual == []
         return
-    message = found[0][1] if bug.first else dict(found).get(bug.pattern, "")
-    assert bug.pattern == (found[0][0] if bug.first else bug.pattern), found
+    message = actual[0][1] if bug.first else dict(actual).get(bug.pattern, "")
+    assert bug.pattern == (actual[0][0] if bug.first else bug.pattern), actual
     for words in bug.said:
-        assert words in message, found
+        assert words in message, actual
 
 
 def test_every_pattern_of_the_list_is_planted() -> None:

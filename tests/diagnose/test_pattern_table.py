@@ -36,9 +36,9 @@ def test_rows_with_several_parts() -> None:
     e["id"], e["score"] = np.arange(100), noise("float32", (100,))
     a = e.copy()
     a["score"][10:50] = 0
-    found = diagnose.diagnose(evidence(e, a, dtype="{id:int32,score:float32}"))
-    assert found[0].message == "score: all 40 differing elements are 0 instead of a value"
-    assert found[0].weight == 1.0
+    result = diagnose.diagnose(evidence(e, a, dtype="{id:int32,score:float32}"))
+    assert result[0].message == "score: all 40 differing elements are 0 instead of a value"
+    assert result[0].weight == 1.0
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64", "complex64"])
@@ -70,4 +70,4 @@ def test_sparse_rows_are_enough_for_most() -> None:
     a[896:] = 0
     full = evidence(e, a, LINE)
     sparse = diagnose.Evidence(full.element_type, full.shape, full.indices, full.expected, full.actual, LINE)
-    assert [found.pattern for found in diagnose.diagnose(sparse)] == ["zeros", "tail", "blocks"]
+    assert [result.pattern for result in diagnose.diagnose(sparse)] == ["zeros", "tail", "blocks"]

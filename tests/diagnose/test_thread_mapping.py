@@ -13,7 +13,7 @@ Three = tuple[int, int, int]
 
 
 @pytest.mark.parametrize(
-    ("grid", "block", "shape", "index", "said"),
+    ("grid", "block", "shape", "index", "message"),
     [
         ((8, 1, 1), (128, 1, 1), (1000,), 300, "block 2, thread 44 (warp 1, lane 12)"),
         ((8, 1, 1), (128, 1, 1), (8,), 3, "block 3"),
@@ -26,19 +26,19 @@ Three = tuple[int, int, int]
         ((1, 1, 1), (1, 1, 64), (64,), 5, ""),
     ],
 )
-def test_places(grid: Three, block: Three, shape: tuple[int, ...], index: int, said: str) -> None:
-    assert diagnose.thread_label(index, launch(grid, block), shape) == said
+def test_places(grid: Three, block: Three, shape: tuple[int, ...], index: int, message: str) -> None:
+    assert diagnose.thread_label(index, launch(grid, block), shape) == message
 
 
 def test_tiles_cover_the_matrix_once() -> None:
-    found = fitting_mapping(launch((3, 3, 1), (16, 16, 1)), (40, 48))
-    assert found is not None
+    actual = fitting_mapping(launch((3, 3, 1), (16, 16, 1)), (40, 48))
+    assert actual is not None
     at = np.arange(40 * 48)
-    threads = found.thread_of(at)
+    threads = actual.thread_of(at)
     assert threads is not None
-    pairs = set(zip(found.block_of(at).tolist(), threads.tolist(), strict=True))
+    pairs = set(zip(actual.block_of(at).tolist(), threads.tolist(), strict=True))
     assert len(pairs) == 40 * 48
-    assert max(found.block_of(at)) == 8
+    assert max(actual.block_of(at)) == 8
 
 
 def test_no_elements() -> None:

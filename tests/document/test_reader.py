@@ -73,14 +73,14 @@ def test_what_is_written_reads_back(value: dict[str, Any], tmp_path: Path) -> No
     ],
 )
 def test_scalars(text: str, value: Any, tmp_path: Path) -> None:
-    found = read(tmp_path, f"a: {text}\n").data["a"]
-    assert found == value
-    assert type(found) is type(value)
+    actual = read(tmp_path, f"a: {text}\n").data["a"]
+    assert actual == value
+    assert type(actual) is type(value)
 
 
 def test_nan_is_a_number(tmp_path: Path) -> None:
-    found = read(tmp_path, "a: .nan\n").data["a"]
-    assert math.isnan(found)
+    actual = read(tmp_path, "a: .nan\n").data["a"]
+    assert math.isnan(actual)
 
 
 def test_revision_stays_as_written(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def steps(page: str) -> list[Step]:
     mark: tuple[str, str] | None = None
     lines = iter(enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1))
     for number, line in lines:
-        if found := _MARK.fullmatch(line):
-            kind, argument = found.groups()
+        if observed := _MARK.fullmatch(line):
+            kind, argument = observed.groups()
             if kind in ("project", "setup"):
                 result.append(Step(kind, number, argument))
             else:

@@ -101,8 +101,8 @@ def test_the_settings_of_the_page_are_understood(tmp_path: Path) -> None:
 
 def test_every_setting_is_in_the_reference_and_is_understood(tmp_path: Path) -> None:
     (tmp_path / "gpuregress.yaml").write_text(SETTINGS_EXAMPLE)
-    found = project.find(tmp_path)
-    assert (found.settings.timeout, found.settings.memory) == (30.0, 4 << 30)
+    actual = project.find(tmp_path)
+    assert (actual.settings.timeout, actual.settings.memory) == (30.0, 4 << 30)
     (tmp_path / "gpuregress.yaml").write_text("x: 1\nfolders: {x: 1}\nlimits: {x: 1}\nretention: {x: 1}\n")
     with pytest.raises(JobErrors) as caught:
         project.find(tmp_path)

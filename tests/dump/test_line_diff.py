@@ -67,14 +67,14 @@ def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: f
         patch.setattr(line_diff, "_MOST_LINES", 1 + piece // 20)
         patch.setattr(reader, "PIECE_BYTES", piece)
         a, b = write(Path(folder), "a.1", first), write(Path(folder), "b.1", second)
-        found = differences(a, b)
+        result = differences(a, b)
         whole_a, whole_b = reader.read(a).array.view("<u4"), reader.read(b).array.view("<u4")
     expected = np.flatnonzero(whole_a != whole_b)
-    assert found.indices.tolist() == expected.tolist()
-    assert found.expected.view("<u4").tolist() == whole_a[expected].tolist()
-    assert found.actual.view("<u4").tolist() == whole_b[expected].tolist()
+    assert result.indices.tolist() == expected.tolist()
+    assert result.expected.view("<u4").tolist() == whole_a[expected].tolist()
+    assert result.actual.view("<u4").tolist() == whole_b[expected].tolist()
     by_word = [k for k, (x, y) in enumerate(zip(first, second, strict=True)) if SAME.get(x, x) != SAME.get(y, y)]
-    assert found.indices.tolist() == by_word
+    assert result.indices.tolist() == by_word
 
 
 @pytest.mark.parametrize("share", [0, 0.0001, 0.01, 0.03, 1])
@@ -86,11 +86,11 @@ def test_many_lines(tmp_path: Path, share: float) -> None:
     second[where] *= np.float32(1.25)
     for name, values in (("a.1", first), ("b.1", second)):
         writer.write(tmp_path / name, values, FLOAT, values.shape)
-    found = differences(tmp_path / "a.1", tmp_path / "b.1")
-    assert found.indices.tolist() == where.tolist()
-    assert found.indices.dtype == np.int64
-    assert (found.expected == first[where]).all()
-    assert (found.actual == second[where]).all()
+    result = differences(tmp_path / "a.1", tmp_path / "b.1")
+    assert result.indices.tolist() == where.tolist()
+    assert result.indices.dtype == np.int64
+    assert (result.expected == first[where]).all()
+    assert (result.actual == second[where]).all()
 
 
 def test_every_row_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,11 +100,11 @@ def test_every_row_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     second[:400:2] = 0
     for name, values in (("a.1", first), ("b.1", second)):
         writer.write(tmp_path / name, values, FLOAT, (500,))
-    found = list(line_diff.pairs(tmp_path / "a.1", tmp_path / "b.1", every=True))
-    assert len(found) > 10
-    assert np.concatenate([one.indices for one in found]).tolist() == list(range(500))
-    assert np.concatenate([one.expected for one in found]).tolist() == first.tolist()
-    assert np.concatenate([one.actual for one in found]).tolist() == second.tolist()
+    result = list(line_diff.pairs(tmp_path / "a.1", tmp_path / "b.1", every=True))
+    assert len(result) > 10
+    assert np.concatenate([one.indices for one in result]).tolist() == list(range(500))
+    assert np.concatenate([one.expected for one in result]).tolist() == first.tolist()
+    assert np.concatenate([one.actual for one in result]).tolist() == second.tolist()
 
 
 def test_records(tmp_path: Path) -> None:
@@ -115,10 +115,10 @@ def test_records(tmp_path: Path) -> None:
     second["score"][[7, 499]] = [0.5, -0.0]
     for name, values in (("a.1", first), ("b.1", second)):
         writer.write(tmp_path / name, values, element_type, (500,))
-    found = differences(tmp_path / "a.1", tmp_path / "b.1")
-    assert found.indices.tolist() == [7, 499]
-    assert found.actual["score"].tolist() == [0.5, -0.0]  # type: ignore[call-overload] # a structured array
-    assert found.actual["id"].tolist() == [7, 499]  # type: ignore[call-overload] # a structured array
+    result = differences(tmp_path / "a.1", tmp_path / "b.1")
+    assert result.indices.tolist() == [7, 499]
+    assert result.actual["score"].tolist() == [0.5, -0.0]  # type: ignore[call-overload] # a structured array
+    assert result.actual["id"].tolist() == [7, 499]  # type: ignore[call-overload] # a structured array
 
 
 @pytest.mark.parametrize("dense", [0.0, 2.0])

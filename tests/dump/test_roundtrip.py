@@ -50,8 +50,8 @@ def check_round_trip(element_type: dtypes.ElementType, raw: bytes) -> None:
     assert digest.of_array(loaded.array, element_type) == dump.digest
     body = text.decode("ascii").split("\n")[1:-1]
     scalars = [part.scalar for part in element_type.parts]
-    said = [[oracle.bits_of(w, s) for w, s in zip(line.split(" "), scalars, strict=True)] for line in body]
-    assert said == expected
+    message = [[oracle.bits_of(w, s) for w, s in zip(line.split(" "), scalars, strict=True)] for line in body]
+    assert message == expected
 
 
 @given(raws())

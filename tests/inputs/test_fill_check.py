@@ -47,7 +47,7 @@ from tests.inputs.support import buffer
 )
 def test_what_does_not_fit(kind: str, dtype: str, options: dict[str, Any], problem: str) -> None:
     made = buffer(kind, dtype, 1000, **options)
-    found = inputs.fill_problem(made)
-    assert found is not None
+    actual = inputs.fill_problem(made)
+    assert actual is not None
     with pytest.raises(HarnessError, match=f"buffer x: .*{problem}"):
         inputs.fill(made)

@@ -37,9 +37,9 @@ def test_a_longer_draw_begins_like_a_shorter_one() -> None:
 @given(st.integers(-(2**63), 2**64 - 1), st.integers(1, 2**64))
 def test_integers_stay_in_their_range(low: int, span: int) -> None:
     high = min(low + span, 2**64 if low >= 0 else 2**63)
-    found = [int(value) for value in random_streams.integers(9, 50, low, high)]
-    assert all(low <= value < high for value in found)
-    assert len(found) == 50
+    actual = [int(value) for value in random_streams.integers(9, 50, low, high)]
+    assert all(low <= value < high for value in actual)
+    assert len(actual) == 50
 
 
 @pytest.mark.parametrize("span", [3, 5, 6, 7])

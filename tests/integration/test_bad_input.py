@@ -58,16 +58,16 @@ WRONG_JOBS = {
 def test_a_job_that_is_wrong(shop: Workshop, command: str, what: str) -> None:
     change, named = WRONG_JOBS[what]
     shop.job(change)
-    said = shop.fails(2, command)
-    assert "configs/scale.yaml:" in said
-    assert named in said
+    output = shop.fails(2, command)
+    assert "configs/scale.yaml:" in output
+    assert named in output
     assert not (shop.root / "runs").exists()
 
 
 def test_yaml_that_does_not_parse(shop: Workshop) -> None:
     shop.job(("shape: [n]}\nlaunches", "shape: [n}\nlaunches"))
-    said = shop.fails(2, "run")
-    assert "configs/scale.yaml:6" in said
+    output = shop.fails(2, "run")
+    assert "configs/scale.yaml:6" in output
 
 
 def test_a_source_that_does_not_compile(shop: Workshop) -> None:
@@ -90,9 +90,9 @@ def test_a_kernel_that_is_not_there_names_those_that_are(shop: Workshop) -> None
 
 def test_two_jobs_of_one_name(shop: Workshop) -> None:
     shop.job(("source:", "job: scale\nsource:"), name="other")
-    said = shop.fails(2, "run")
-    assert "scale.yaml" in said
-    assert "other.yaml" in said
+    output = shop.fails(2, "run")
+    assert "scale.yaml" in output
+    assert "other.yaml" in output
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,6 @@ def test_a_job_named_by_its_path_is_found_from_anywhere(
 
 
 def test_two_reports_on_stdout_are_refused_before_anything_runs(shop: Workshop) -> None:
-    said = shop.fails(2, "run", "--json", "-", "--junit", "-")
-    assert "--json and --junit cannot both go to stdout" in said
+    output = shop.fails(2, "run", "--json", "-", "--junit", "-")
+    assert "--json and --junit cannot both go to stdout" in output
     assert not (shop.root / "runs").exists()

@@ -19,8 +19,8 @@ LOOP = KERNEL.replace("if (i < n)", "while (n > 0) ((volatile float *)out)[0] = 
 
 def case(shop: Workshop, number: int = 0) -> dict[str, object]:
     document = json.loads((shop.root / "runs/latest/results.json").read_text())
-    found: dict[str, object] = document["cases"][number]
-    return found
+    actual: dict[str, object] = document["cases"][number]
+    return actual
 
 
 def test_run_accept_run_change_run(shop: Workshop) -> None:

@@ -95,8 +95,8 @@ def test_a_damaged_file_is_an_answer_and_no_crash(rejected_shop: Workshop, name:
 @pytest.mark.parametrize("text", ["", "{}", "null", '{"version": 1}', '{"version": "1", "rejected": [{}], "cases": 0}'])
 def test_a_damaged_file_is_named(rejected_shop: Workshop, name: str, text: str) -> None:
     (rejected_shop.root / "runs" / name).write_text(text)
-    said = rejected_shop.fails(4, "review")
-    assert f"{Path(name).name}: edited or cut short; " in said
+    printed = rejected_shop.fails(4, "review")
+    assert f"{Path(name).name}: edited or cut short; " in printed
 
 
 def test_a_damaged_record_of_the_last_night_is_said_by_the_next(rejected_shop: Workshop) -> None:

@@ -49,8 +49,8 @@ def change(shop: Workshop, *changes: tuple[str, str]) -> None:
 
 
 def case(shop: Workshop) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"][0]
-    return found
+    actual: dict[str, Any] = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"][0]
+    return actual
 
 
 def accepted(shop: Workshop) -> set[str]:
@@ -83,20 +83,20 @@ def test_a_buffer_that_is_dumped_no_longer_differs_until_it_is_accepted(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("more: {dtype: int32", "more: {dtype: uint32", "holds int32, this run uint32"),
         ("more: {dtype: int32, shape: [4]", "more: {dtype: int32, shape: [2, 2]", "shape is [4], this run's [2, 2]"),
     ],
 )
-def test_another_dtype_or_shape_differs(shop: Workshop, before: str, after: str, said: str) -> None:
+def test_another_dtype_or_shape_differs(shop: Workshop, before: str, after: str, message: str) -> None:
     shop.call(*RUN)
     shop.call("accept", "two")
     change(shop, (before, after))
     shop.write("kernels/two.cu", TWO.replace("int *more", "unsigned *more") if "uint" in after else TWO)
     result = shop.call(*RUN)
     assert result.exit_code == 1, result.output
-    assert said in result.output
+    assert message in result.output
 
 
 SECOND_BAD = ("[x, {int32: 0}]", "[x, {int32: 1}]")
@@ -130,7 +130,7 @@ def test_an_expected_fault_is_one_in_its_launch(
 
 
 @pytest.mark.parametrize(
-    ("expect", "said"),
+    ("expect", "message"),
     [
         ("{fault: trap, launch: 3}", "two.yaml:9: expect.launch: is 3, and the job has 2 launches"),
         ("{fault: trap, launch: 0}", "two.yaml:9: expect.launch: is 0"),
@@ -139,10 +139,10 @@ def test_an_expected_fault_is_one_in_its_launch(
         ("{fault: status, launch: 1}", "two.yaml:9: expect.launch: is given, and a status is read after"),
     ],
 )
-def test_the_place_of_an_expected_fault_is_checked(shop: Workshop, expect: str, said: str) -> None:
+def test_the_place_of_an_expected_fault_is_checked(shop: Workshop, expect: str, message: str) -> None:
     path = shop.root / "configs/two.yaml"
     path.write_text(f"{path.read_text()}expect: {expect}\n")
-    assert said in shop.fails(2, "check")
+    assert message in shop.fails(2, "check")
 
 
 def test_new_says_what_passed_its_reference(shop: Workshop) -> None:

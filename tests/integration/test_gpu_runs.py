@@ -69,12 +69,12 @@ def test_the_tools_findings_are_in_every_report(project: Project) -> None:
     summary = run(project, fakes.case("double"), sanitize="initcheck")
     (verdict,) = summary.verdicts
     assert (verdict.status, verdict.exit_code) == ("fault", 3)
-    said = "Uninitialized __global__ memory read of size 4 bytes, thread (31,0,0) of block (1,0,0), fake.cu:41"
-    assert verdict.reason == f"uninitialized: initcheck: {said}"
-    assert f"initcheck: {said}" in verdict.notes
+    message = "Uninitialized __global__ memory read of size 4 bytes, thread (31,0,0) of block (1,0,0), fake.cu:41"
+    assert verdict.reason == f"uninitialized: initcheck: {message}"
+    assert f"initcheck: {message}" in verdict.notes
     (entry,) = json.loads((Path(summary.folder) / "results.json").read_text())["cases"]
     assert entry["sanitizer"]["findings"][0]["kind"] == "uninitialized"
-    assert said in junit.render(summary)
+    assert message in junit.render(summary)
 
 
 def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> None:

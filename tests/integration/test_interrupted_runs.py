@@ -88,21 +88,21 @@ def cut(shop: Workshop) -> str:
 
 def test_a_run_that_was_cut_short_is_told_once_by_the_next_and_always_on_demand(fake_shop: Workshop) -> None:
     name = cut(fake_shop)
-    said = f"run {name} was cut short (killed, or its disk or machine failed) in launch 2 on cpu, slow/n=100"
-    assert said in fake_shop.call("run", "--device", "cpu", "scale").stdout
-    assert said not in fake_shop.call("run", "--device", "cpu", "scale").stdout
-    assert said in fake_shop.call("log", name).stdout
-    assert said in fake_shop.call("history").stdout
-    assert said in fake_shop.call("report", name, "-o", str(fake_shop.root / "r.html")).stderr
+    printed = f"run {name} was cut short (killed, or its disk or machine failed) in launch 2 on cpu, slow/n=100"
+    assert printed in fake_shop.call("run", "--device", "cpu", "scale").stdout
+    assert printed not in fake_shop.call("run", "--device", "cpu", "scale").stdout
+    assert printed in fake_shop.call("log", name).stdout
+    assert printed in fake_shop.call("history").stdout
+    assert printed in fake_shop.call("report", name, "-o", str(fake_shop.root / "r.html")).stderr
 
 
 def test_nothing_is_accepted_from_a_run_that_was_cut_short_unless_it_is_named(fake_shop: Workshop) -> None:
     fake_shop.call("run", "--device", "cpu")
     name = cut(fake_shop)
     for command in (("accept",), ("review",), ("reject", "scale"), ("accept", "--run", "latest")):
-        said = fake_shop.fails(4, *command)
-        assert f"the newest run {name} was cut short" in said
-        assert f"--run {name}" in said
+        printed = fake_shop.fails(4, *command)
+        assert f"the newest run {name} was cut short" in printed
+        assert f"--run {name}" in printed
     assert fake_shop.call("accept", "--run", name, "-m", "why").stdout.startswith("accepted scale/n=100 ")
 
 
@@ -170,8 +170,8 @@ def test_a_reader_that_leaves_is_no_error(shop: Workshop) -> None:
         assert run.stdout is not None
         run.stdout.close()
         assert run.stderr is not None
-        said = run.stderr.read()
-    assert said == ""
+        printed = run.stderr.read()
+    assert printed == ""
     assert run.returncode == 141
 
 
@@ -182,8 +182,8 @@ def test_a_run_whose_reader_leaves_is_kept(shop: Workshop) -> None:
         assert run.stdout is not None
         run.stdout.close()
         assert run.stderr is not None
-        said = run.stderr.read()
-    assert said == ""
+        printed = run.stderr.read()
+    assert printed == ""
     assert run.returncode == 1
     document = json.loads((shop.root / "runs/latest/results.json").read_text())
     assert [case["verdict"] for case in document["cases"]] == ["new"] * 3

@@ -40,9 +40,9 @@ def test_a_folder_and_a_dangling_link_in_a_jobs_place_are_wrong_jobs(tmp_path: P
     (tmp_path / "configs/gone.yaml").symlink_to("nowhere.yaml")
     (tmp_path / "configs/sub.yaml").mkdir()
     for command in (("list",), ("check", "--no-compile"), ("run", "--device", "cpu")):
-        said = shop.fails(2, *command)
-        assert "configs/gone.yaml: is a link to a missing file, not a job file" in said
-        assert "configs/sub.yaml: is a folder, not a job file" in said
+        output = shop.fails(2, *command)
+        assert "configs/gone.yaml: is a link to a missing file, not a job file" in output
+        assert "configs/sub.yaml: is a folder, not a job file" in output
     assert shop.call("list", "scale").exit_code == 0
 
 
@@ -50,10 +50,10 @@ def test_a_pipe_in_a_jobs_place_is_a_wrong_job(tmp_path: Path) -> None:
     shop = workshop.make(tmp_path)
     os.mkfifo(tmp_path / "configs/pipe.yaml")
     (tmp_path / "configs/zeros.yaml").symlink_to("/dev/zero")
-    said = shop.call("check", "--no-compile")
-    assert said.exit_code == 2
-    assert "configs/pipe.yaml: cannot be read: not a regular file" in said.stderr
-    assert "configs/zeros.yaml: cannot be read: not a regular file" in said.stderr
+    output = shop.call("check", "--no-compile")
+    assert output.exit_code == 2
+    assert "configs/pipe.yaml: cannot be read: not a regular file" in output.stderr
+    assert "configs/zeros.yaml: cannot be read: not a regular file" in output.stderr
     assert shop.call("list", "scale").exit_code == 0
 
 

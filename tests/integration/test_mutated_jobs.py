@@ -43,10 +43,10 @@ NAMES = ("", "x", "n", "step", "min", "../x", "a b", "é", "a\0b", "0", "<<", "s
 def places(value: Any) -> list[tuple[Any, Any]]:
     """Every container with each of its keys."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = []
+    actual = []
     for key, item in items:
-        found += [(value, key), *places(item)]
-    return found
+        actual += [(value, key), *places(item)]
+    return actual
 
 
 @st.composite
@@ -73,8 +73,8 @@ def mutated(draw: st.DrawFn) -> tuple[Path, Any]:
 
 def check(shop: Workshop, path: Path, text: str) -> None:
     """Checks a job that stands in a folder of its own, its sources where they are."""
-    for place in (shop.root / "configs").iterdir():
-        place.unlink()
+    for position in (shop.root / "configs").iterdir():
+        position.unlink()
     shop.write("configs/job.yaml", text)
     result = shop.call("check", "--no-compile", "--json")
     assert result.exit_code in (0, 2), result.output

@@ -69,8 +69,8 @@ def change(shop: Workshop, before: str, after: str) -> None:
 
 
 def cases(shop: Workshop) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
-    return found
+    actual: list[dict[str, object]] = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+    return actual
 
 
 def test_a_trusted_kernel_is_a_gold_standard_and_the_report_says_which_of_the_two_was_passed(shop: Workshop) -> None:
@@ -148,8 +148,8 @@ def test_a_reference_that_faults_is_its_own_fault(shop: Workshop) -> None:
 
 def test_arguments_of_a_reference_that_contradict_its_signature_stop_the_run(shop: Workshop) -> None:
     change(shop, ", {float32: 2.0}]", "]")
-    said = shop.fails(2, *RUN)
-    assert "reference.out.launches[0].args: naive takes 5 arguments, not 4" in said
+    printed = shop.fails(2, *RUN)
+    assert "reference.out.launches[0].args: naive takes 5 arguments, not 4" in printed
     assert not (shop.root / "runs").exists()
 
 
@@ -177,7 +177,7 @@ extern "C" __global__ void copy(ELEMENT *out, const ELEMENT *x) { out[threadIdx.
 
 
 @pytest.mark.parametrize(
-    ("dtype", "fill", "gold", "rule", "said"),
+    ("dtype", "fill", "gold", "rule", "printed"),
     [
         ("int32", "arange", "np.arange(4) + 2**32", "{}", "[0]: 4294967296 does not fit int32"),
         ("int32", "arange", "np.arange(4) + 0.7", "{atol: 2}", "0.7 is not a whole number"),
@@ -210,7 +210,7 @@ extern "C" __global__ void copy(ELEMENT *out, const ELEMENT *x) { out[threadIdx.
     ],
 )
 def test_a_gold_standard_passes_only_for_what_it_says(
-    tmp_path: Path, dtype: str, fill: str, gold: str, rule: str, said: str
+    tmp_path: Path, dtype: str, fill: str, gold: str, rule: str, printed: str
 ) -> None:
     shop = Workshop(tmp_path)
     shop.write("kernels/copy.cu", COPY_KERNEL)
@@ -218,8 +218,8 @@ def test_a_gold_standard_passes_only_for_what_it_says(
     shop.write("configs/copy.yaml", COPY.format(c=kind, dtype=dtype, fill=fill, rule=rule))
     shop.write("configs/gold.py", f"import numpy as np\n\n\ndef f(inputs, case):\n    return {gold}\n")
     result = shop.call(*RUN)
-    assert result.exit_code == (1 if said else 0), result.output
-    assert said in result.stdout
+    assert result.exit_code == (1 if printed else 0), result.output
+    assert printed in result.stdout
     assert "Traceback" not in result.output
 
 

@@ -13,18 +13,18 @@ from tests import workshop
 def test_a_kernel_that_is_not_there(tmp_path: Path, command: tuple[str, ...]) -> None:
     shop = workshop.make(tmp_path)
     shop.job(("kernel: scale", "kernel: scalle"))
-    said = shop.fails(2, *command)
-    assert "scale.yaml:8: launches[0].kernel: " in said
-    assert "has no kernel 'scalle'; it has scale (did you mean 'scale'?)" in said
+    output = shop.fails(2, *command)
+    assert "scale.yaml:8: launches[0].kernel: " in output
+    assert "has no kernel 'scalle'; it has scale (did you mean 'scale'?)" in output
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_variable_that_is_not_there(tmp_path: Path) -> None:
     shop = workshop.make(tmp_path)
     shop.job(("buffers:\n", "buffers:\n  taps: {dtype: float32, shape: [4], fill: ones, symbol: d_taps}\n"))
-    said = shop.fails(2, "run", "--device", "cpu")
-    assert "scale.yaml:5: buffers.taps.symbol: " in said
-    assert "has no variable 'd_taps'" in said
+    output = shop.fails(2, "run", "--device", "cpu")
+    assert "scale.yaml:5: buffers.taps.symbol: " in output
+    assert "has no variable 'd_taps'" in output
 
 
 def test_a_gold_standards_kernel_that_is_not_there(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def fill(shape, dtype, seed):
 def only_case(shop: Workshop, *arguments: str) -> dict[str, Any]:
     shop.call(*RUN, *arguments)
     (case,) = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
-    found: dict[str, Any] = case
-    return found
+    actual: dict[str, Any] = case
+    return actual
 
 
 @pytest.fixture
@@ -61,21 +61,23 @@ def test_a_verify_function_is_asked_in_a_process_of_its_own(shop: Workshop) -> N
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "message"),
     [
         ("hangs", "mine.py:hangs did not come back within 1 s"),
         ("crashes", "mine.py:crashes: the process it ran in died of SIGSEGV"),
         ("leaves", "mine.py:leaves: the process it ran in ended with exit code 7"),
     ],
 )
-def test_a_check_that_does_not_come_back_fails_its_case_and_no_other(shop: Workshop, function: str, said: str) -> None:
+def test_a_check_that_does_not_come_back_fails_its_case_and_no_other(
+    shop: Workshop, function: str, message: str
+) -> None:
     shop.job(name="other")
     with_key(shop, f"checks: {{out: [{{python: mine.py:{function}}}]}}\n")
     shop.call(*RUN)
     cases = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
     assert {case["case"]: case["verdict"] for case in cases} == {"other/n=100": "new", "scale/n=100": "differ"}
     reason = next(case["reason"] for case in cases if case["job"] == "scale")
-    assert said in reason
+    assert message in reason
 
 
 def test_two_checks_that_crash_are_both_told(shop: Workshop) -> None:

@@ -47,13 +47,13 @@ def traced(compare: Callable[[], Comparison]) -> tuple[Comparison, int]:
 
 def peak(folder: Path, dtype: str, count: int, rule: Rule) -> int:
     compared = pair(folder, dtype, (count // 100, 100), rule)
-    found, highest = traced(lambda: diagnosis.compare(compared, Outcome("x", "done")))
-    assert (found.changed, found.same) == (count, False)
-    maps = found.figures.error_maps
+    result, highest = traced(lambda: diagnosis.compare(compared, Outcome("x", "done")))
+    assert (result.changed, result.same) == (count, False)
+    maps = result.figures.error_maps
     assert maps is not None
     assert maps.heat_map is not None
     assert sum(maps.heat_map.differing) == count
-    assert found.findings
+    assert result.findings
     return highest
 
 
@@ -94,9 +94,9 @@ def wide_peak(folder: Path, count: int) -> int:
         dumps.append(Dump("out", str(folder / name), kind.name, (count,), name, name))
     gold, actual = dumps
     compared = BufferPair(fakes.case("twice"), "reference", gold, actual, Rule())
-    found, highest = traced(compared.compare)
-    assert (found.differing, found.same) == (count, False)
-    assert f"{count} of {count} differ; [7] of the reference, 7.000000000001, is not exact in float32" in found.message
+    result, highest = traced(compared.compare)
+    assert (result.differing, result.same) == (count, False)
+    assert f"{count} of {count} differ; [7] of the reference, 7.000000000001, is not exact in float32" in result.message
     return highest
 
 

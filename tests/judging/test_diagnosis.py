@@ -25,22 +25,22 @@ def compared(folder: Path, now: str, then: str, rule: Rule | None = None) -> Com
 
 
 def test_an_element_that_was_never_written_is_called_so(tmp_path: Path) -> None:
-    found = compared(tmp_path, "double", "twice")
-    assert found.differing == 1
-    assert found.findings[0].pattern == "never written"
-    assert "thread" in found.figures.worst_thread
+    actual = compared(tmp_path, "double", "twice")
+    assert actual.differing == 1
+    assert actual.findings[0].pattern == "never written"
+    assert "thread" in actual.figures.worst_thread
 
 
 def test_only_what_breaks_the_rule_is_diagnosed(tmp_path: Path) -> None:
-    found = compared(tmp_path, "twice_and_a_bit", "twice", Rule(rtol=0.0, atol=0.5))
-    assert (found.differing, found.changed) == (1, 8)
-    assert all("8 " not in finding.message for finding in found.findings)
+    actual = compared(tmp_path, "twice_and_a_bit", "twice", Rule(rtol=0.0, atol=0.5))
+    assert (actual.differing, actual.changed) == (1, 8)
+    assert all("8 " not in finding.message for finding in actual.findings)
 
 
 def test_what_is_the_same_gets_no_findings(tmp_path: Path) -> None:
-    found = compared(tmp_path, "twice", "twice")
-    assert found.same
-    assert not found.findings
+    actual = compared(tmp_path, "twice", "twice")
+    assert actual.same
+    assert not actual.findings
 
 
 @pytest.mark.parametrize("rule", [Rule(order="any"), Rule(statistics=StatisticLimits(mean=Sigmas(4)))])

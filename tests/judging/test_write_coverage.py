@@ -25,7 +25,7 @@ def outcome(folder: Path, dtype: str, count: int, left: int) -> tuple[Case, Outc
 
 
 @pytest.mark.parametrize(
-    ("dtype", "count", "left", "said"),
+    ("dtype", "count", "left", "message"),
     [
         ("float32", 64, 56, "out: 56 of 64 elements were never written ([8] to [63]); 0 NaN"),
         ("int32", 64, 1, "out: 1 of 64 elements were never written ([63]); 0 NaN"),
@@ -39,9 +39,9 @@ def outcome(folder: Path, dtype: str, count: int, left: int) -> tuple[Case, Outc
         ("uint8", 64, 2, None),  # two bytes hold the poison by chance in more than one image
     ],
 )
-def test_what_is_said_of_a_dump(tmp_path: Path, dtype: str, count: int, left: int, said: str | None) -> None:
+def test_what_is_said_of_a_dump(tmp_path: Path, dtype: str, count: int, left: int, message: str | None) -> None:
     case, ended = outcome(tmp_path, dtype, count, left)
-    assert write_coverage.remarks(case, ended) == ((said,) if said else ())
+    assert write_coverage.remarks(case, ended) == ((message,) if message else ())
     assert write_coverage.empty(case, ended) == ()
 
 

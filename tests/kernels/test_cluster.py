@@ -12,7 +12,7 @@ def check(run: Recorded) -> None:
     counts = Counter(values)
     assert run.outputs["counts"].tolist() == [counts[value] for value in range(run.number("bins"))]
     # Blocks 0 to 3 are the first cluster's: of each 2048 values its threads read the first 1024.
-    first = sum(value for place, value in enumerate(values) if place % 2048 < 1024)
+    first = sum(value for position, value in enumerate(values) if position % 2048 < 1024)
     assert run.outputs["sums"].tolist() == [first, sum(values) - first]
 
 

@@ -13,11 +13,11 @@ STEPS = 10
 
 def check(run: Recorded) -> None:
     first = np.stack([run.inputs["positions"][part] for part in "xyzw"], axis=1).astype(np.float64)
-    place, mass = first[:, :3].copy(), first[:, 3]
-    velocity = np.zeros_like(place)
+    position, mass = first[:, :3].copy(), first[:, 3]
+    velocity = np.zeros_like(position)
     place_error = velocity_error = 0.0
     for _ in range(STEPS):
-        way = place[np.newaxis] - place[:, np.newaxis]
+        way = position[np.newaxis] - position[:, np.newaxis]
         squared = (way**2).sum(axis=2) + SOFTENING
         weight = mass * squared**-1.5
         pull = (way * weight[:, :, np.newaxis]).sum(axis=1)
@@ -28,9 +28,9 @@ def check(run: Recorded) -> None:
         force_error += 2 * place_error * 4 * weight.sum(axis=1).max()
         velocity += DT * pull
         velocity_error += DT * force_error + HALF_ULP_32 * np.abs(velocity).max()
-        place += DT * velocity
-        place_error += DT * velocity_error + HALF_ULP_32 * np.abs(place).max()
-    assert _is_near(run.outputs["positions"], place, place_error)
+        position += DT * velocity
+        place_error += DT * velocity_error + HALF_ULP_32 * np.abs(position).max()
+    assert _is_near(run.outputs["positions"], position, place_error)
     assert _is_near(run.outputs["velocities"], velocity, velocity_error)
     assert np.array_equal(run.outputs["positions"]["w"], run.inputs["positions"]["w"])
 

@@ -56,8 +56,8 @@ def without(text: str, key: str) -> str:
 
 def patterns(case: dict[str, Any]) -> list[str]:
     comparisons = case["buffers"][0]["comparisons"]
-    (found,) = [one for one in comparisons if one["against"] == "baseline"]
-    return [finding["pattern"] for finding in found["findings"]]
+    (actual,) = [one for one in comparisons if one["against"] == "baseline"]
+    return [finding["pattern"] for finding in actual["findings"]]
 
 
 def findings(case: dict[str, Any]) -> str:
@@ -118,8 +118,8 @@ def test_a_launch_without_threads_is_refused_with_its_line(tmp_path: Path) -> No
     text = (made.root / path).read_text().replace("ceil(n / 32)", "n // 32")
     made.write(path, text)
     line = 1 + next(number for number, row in enumerate(text.splitlines()) if "n // 32]" in row)
-    said = made.fails(2, *RUN)
-    assert f"no_threads.yaml:{line}: launches[0].block[0]: 'n // 32' is 0" in said
+    printed = made.fails(2, *RUN)
+    assert f"no_threads.yaml:{line}: launches[0].block[0]: 'n // 32' is 0" in printed
     assert not (made.root / "runs").exists()
 
 

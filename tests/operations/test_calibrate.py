@@ -19,17 +19,17 @@ def run(bench: Bench, *cases: Case) -> Calibration:
 
 
 def test_a_deterministic_case_needs_no_rule(bench: Bench) -> None:
-    found = run(bench, fakes.case("double"))
-    assert (found.cases, found.devices, found.baselines) == (("fake/double",), ("cpu",), 0)
-    assert found.proposals == (Proposal("out", "", holds=True, distinct=1, evidence="every bit equal"),)
+    actual = run(bench, fakes.case("double"))
+    assert (actual.cases, actual.devices, actual.baselines) == (("fake/double",), ("cpu",), 0)
+    assert actual.proposals == (Proposal("out", "", holds=True, distinct=1, evidence="every bit equal"),)
 
 
 def test_the_accepted_results_count(bench: Bench) -> None:
     case = fakes.case("double")
     bench.run(fakes.case("twice_and_a_bit", name=case.name))
     accept.accept(bench.project)
-    found = run(bench, case)
-    assert (found.baselines, found.proposals[0].distinct, found.proposals[0].holds) == (1, 2, False)
+    actual = run(bench, case)
+    assert (actual.baselines, actual.proposals[0].distinct, actual.proposals[0].holds) == (1, 2, False)
 
 
 def test_cases_of_several_jobs_and_faults_are_refused(bench: Bench) -> None:

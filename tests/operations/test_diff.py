@@ -28,8 +28,8 @@ def test_revisions_are_found_in_baselines_and_runs(bench: Bench, monkeypatch: py
     bench.run(case)
     accept.accept(bench.project)
     bench.run(fakes.case("count", "count", name=case.name, revision="1.5"))
-    found = diff.compare_revisions(bench.project, "baseline", "1.5")
-    assert (found.verdicts[0].status, found.exit_code) == ("differ", 1)
+    actual = diff.compare_revisions(bench.project, "baseline", "1.5")
+    assert (actual.verdicts[0].status, actual.exit_code) == ("differ", 1)
     assert diff.compare_revisions(bench.project, "1.4", "baseline").exit_code == 0
     with pytest.raises(NothingToDo, match=r"dumps of both 1.4 and 9; there are dumps of: 1.4, 1.5"):
         diff.compare_revisions(bench.project, "1.4", "9")

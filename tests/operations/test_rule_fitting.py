@@ -25,21 +25,21 @@ def test_equal_bits_need_no_rule() -> None:
 
 
 def test_other_places_need_any_order() -> None:
-    found = fitted(X, X[::-1])
-    assert (found.rule, found.text) == (Rule(order="any"), "{order: any}")
+    actual = fitted(X, X[::-1])
+    assert (actual.rule, actual.text) == (Rule(order="any"), "{order: any}")
 
 
 def test_steps_between_floats() -> None:
-    found = fitted(X, np.nextafter(np.nextafter(X, np.float32(9)), np.float32(9)))
-    assert found.text == "{ulp: 4}"
-    assert "2 ulp at most" in found.evidence
+    actual = fitted(X, np.nextafter(np.nextafter(X, np.float32(9)), np.float32(9)))
+    assert actual.text == "{ulp: 4}"
+    assert "2 ulp at most" in actual.evidence
 
 
 def test_a_relative_error() -> None:
-    found = fitted(X, X * np.float32(1.001))
-    assert found.rule is not None
-    assert found.rule.atol == 0
-    assert found.rule.rtol == pytest.approx(3e-3, rel=0.01)
+    actual = fitted(X, X * np.float32(1.001))
+    assert actual.rule is not None
+    assert actual.rule.atol == 0
+    assert actual.rule.rtol == pytest.approx(3e-3, rel=0.01)
 
 
 def test_an_absolute_error_where_values_are_near_zero() -> None:
@@ -51,8 +51,8 @@ def test_an_absolute_error_where_values_are_near_zero() -> None:
 
 
 def test_in_any_order_with_rounding() -> None:
-    found = fitted(X, np.nextafter(X, np.float32(9))[::-1])
-    assert found.text == "{ulp: 2, order: any}"
+    actual = fitted(X, np.nextafter(X, np.float32(9))[::-1])
+    assert actual.text == "{ulp: 2, order: any}"
 
 
 def test_integers_have_no_steps() -> None:
@@ -72,14 +72,14 @@ def test_random_values_get_none() -> None:
 def test_the_rule_holds_for_every_pair_both_ways(values: list[float], steps: int) -> None:
     first = np.array(values, np.float32)
     second = (first.view(np.int32) + np.arange(len(first), dtype=np.int32) % (steps + 1)).view(np.float32)
-    found = fitted(first, second)
-    assert found.rule is not None
-    request = compare.ComparisonRequest("x", F32, first.shape, found.rule)
+    actual = fitted(first, second)
+    assert actual.rule is not None
+    request = compare.ComparisonRequest("x", F32, first.shape, actual.rule)
     assert compare.compare(request, first, second).same
     assert compare.compare(request, second, first).same
 
 
 def test_a_rule_that_a_job_may_not_have_is_not_proposed() -> None:
     half = dtypes.parse("float16")
-    found = rule_fitting.fit(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
-    assert found.rule is None
+    actual = rule_fitting.fit(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
+    assert actual.rule is None

@@ -8,11 +8,11 @@ from gpuregress.records import Case
 from tests.plan.projects import JOB, project
 
 
-def only(place: Project, *selectors: str) -> Case:
-    (case,) = plan.make(place, selectors).cases
+def only(example: Project, *selectors: str) -> Case:
+    (case,) = plan.make(example, selectors).cases
     return case
 
 
 def test_what_is_judged_is_dumped_beside_what_is_listed(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=JOB + "dump: [sum]\nchecks: {x: [finite]}\n")
-    assert {case.dump for case in plan.make(place, []).cases} == {("sum", "x")}
+    example = project(tmp_path, reduce=JOB + "dump: [sum]\nchecks: {x: [finite]}\n")
+    assert {case.dump for case in plan.make(example, []).cases} == {("sum", "x")}

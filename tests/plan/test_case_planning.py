@@ -23,15 +23,15 @@ from tests.plan.projects import FULL, JOB, only, project
 
 
 def test_kernels_may_stand_in_a_header(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=JOB.replace("reduce.cu", "reduce.cuh"))
+    example = project(tmp_path, reduce=JOB.replace("reduce.cu", "reduce.cuh"))
     source = tmp_path / "kernels" / "reduce.cuh"
     (tmp_path / "kernels" / "reduce.cu").rename(source)
-    assert {case.source.path for case in plan.make(place, []).cases} == {str(source)}
+    assert {case.source.path for case in plan.make(example, []).cases} == {str(source)}
 
 
 def test_the_example_of_the_contract(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=FULL)
-    cases = plan.make(place, []).cases
+    example = project(tmp_path, reduce=FULL)
+    cases = plan.make(example, []).cases
     assert [case.name for case in cases] == [
         "reduce/n=1000,tile=128",
         "reduce/n=1000,tile=256",
@@ -90,24 +90,24 @@ def test_a_status_buffer_without_a_fill_is_zeroed(tmp_path: Path) -> None:
 
 
 def test_project_settings_are_defaults(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=JOB)
+    example = project(tmp_path, reduce=JOB)
     (tmp_path / "gpuregress.yaml").write_text("compare: {float32: {rtol: 1e-6}}\nlimits: {timeout: 5, memory: 1MiB}\n")
     from gpuregress.project import find  # noqa: PLC0415 - after the file was written
 
     case = only(find(tmp_path), "reduce/n=1000,tile=128")
     assert case.compare["sum"] == Rule(rtol=1e-6, atol=0.0)
     assert case.limits == Limits(5.0, 1 << 20)
-    assert place.settings.timeout == 30
+    assert example.settings.timeout == 30
 
 
 def test_a_dump_as_input_must_fit(tmp_path: Path) -> None:
     text = JOB.replace("{normal: {std: 2.0}}", "{file: data.1}").replace("[1000, 65536]", "[4]")
-    place = project(tmp_path, reduce=text.replace("[128, 256]", "[2]"))
+    example = project(tmp_path, reduce=text.replace("[128, 256]", "[2]"))
     (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [2,2]\n1.0\n2.0\n3.0\n4.0\n")
-    assert len(plan.make(place, []).cases) == 1
+    assert len(plan.make(example, []).cases) == 1
     (tmp_path / "configs" / "data.1").write_text("# gpuregress 1 float32 [3]\n1.0\n2.0\n3.0\n")
     with pytest.raises(JobErrors, match=r"buffers.x.fill: .*data.1 holds float32 \[3\]; expected \[4\] of float32"):
-        plan.make(place, [])
+        plan.make(example, [])
 
 
 def test_cases_have_names_of_their_own(tmp_path: Path) -> None:

@@ -15,21 +15,21 @@ MESSAGES = Path(__file__).parent / "messages"
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in MESSAGES.glob("*.yaml")))
 def test_message(name: str, tmp_path: Path) -> None:
-    place = project(tmp_path, job=(MESSAGES / f"{name}.yaml").read_text())
+    example = project(tmp_path, job=(MESSAGES / f"{name}.yaml").read_text())
     with pytest.raises(JobErrors) as caught:
-        plan.make(place, [])
-    said = str(caught.value).replace(str(tmp_path), "PROJECT").replace("PROJECT/configs/job.yaml", "job.yaml")
-    assert said + "\n" == (MESSAGES / f"{name}.txt").read_text()
+        plan.make(example, [])
+    message = str(caught.value).replace(str(tmp_path), "PROJECT").replace("PROJECT/configs/job.yaml", "job.yaml")
+    assert message + "\n" == (MESSAGES / f"{name}.txt").read_text()
     assert caught.value.exit_code == 2
-    assert "Traceback" not in said
-    assert "pydantic" not in said
+    assert "Traceback" not in message
+    assert "pydantic" not in message
 
 
 def test_two_jobs_of_one_name(tmp_path: Path) -> None:
     text = (MESSAGES / "unknown_key.yaml").read_text()
-    place = project(tmp_path, first=f"job: Same\n{text}", second=f"# a comment\njob: same  # again\n{text}")
+    example = project(tmp_path, first=f"job: Same\n{text}", second=f"# a comment\njob: same  # again\n{text}")
     with pytest.raises(JobErrors) as caught:
-        plan.make(place, [])
+        plan.make(example, [])
     configs = tmp_path / "configs"
     clash, *others = str(caught.value).splitlines()
     assert clash == (
@@ -45,20 +45,20 @@ def test_two_sound_jobs_of_one_name(tmp_path: Path) -> None:
         "source: k.cu\nbuffers: {x: {dtype: int32, shape: [4]}}\n"
         "launches: [{kernel: k, grid: [1], block: [4], args: [x]}]\n"
     )
-    place = project(tmp_path, first=f"job: same\n{text}", second=f"job: same\n{text}")
+    example = project(tmp_path, first=f"job: same\n{text}", second=f"job: same\n{text}")
     (tmp_path / "configs" / "k.cu").write_text("__global__ void k(int* x) {}\n")
     with pytest.raises(JobErrors, match=r"^\S*second.yaml:1: job: 'same' is also the name .*$"):
-        plan.make(place, [])
+        plan.make(example, [])
 
 
 def test_no_permission_and_not_utf8(tmp_path: Path) -> None:
-    place = project(tmp_path, job="")
+    example = project(tmp_path, job="")
     (tmp_path / "configs" / "job.yaml").write_bytes(b"source: x\ntags: [\xff]\n")
     with pytest.raises(JobErrors, match=r"job.yaml:2: is not YAML: .*save the file as UTF-8"):
-        plan.make(place, [])
+        plan.make(example, [])
     (tmp_path / "configs" / "job.yaml").write_bytes("source: x\n".encode("utf-16"))
     with pytest.raises(JobErrors, match="is written in UTF-16"):
-        plan.make(place, [])
+        plan.make(example, [])
 
 
 def test_errors_of_all_jobs_come_together(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ POINTER, INTEGER = Parameter(8, 8, "pointer"), Parameter(4, 4, "integer", "n")
 
 
 def first(root: Path, gold: str) -> Case:
-    place = project(root, reduce=JOB + gold)
+    example = project(root, reduce=JOB + gold)
     (root / "kernels" / "naive.cu").write_text("__global__ void naive(float* sum, const float* x, int n) {}\n")
-    return plan.make(place, []).cases[0]
+    return plan.make(example, []).cases[0]
 
 
 def test_a_function_in_either_form(tmp_path: Path) -> None:
@@ -71,6 +71,6 @@ def test_arguments_are_held_against_the_references_own_signature(tmp_path: Path)
 
 
 def test_show_says_what_a_reference_is(tmp_path: Path) -> None:
-    said = "\n".join(explain(first(tmp_path, NAIVE)))
-    assert "naive.cu; |actual - baseline| <= 0 + 1e-06 * |baseline|, in any order" in said
-    assert "naive<<<(1,1,1),(1,1,1),0>>>(sum=<32>, x=<4000>, n=1000)" in said
+    reported = "\n".join(explain(first(tmp_path, NAIVE)))
+    assert "naive.cu; |actual - baseline| <= 0 + 1e-06 * |baseline|, in any order" in reported
+    assert "naive<<<(1,1,1),(1,1,1),0>>>(sum=<32>, x=<4000>, n=1000)" in reported

@@ -22,35 +22,35 @@ from tests.plan.projects import FULL, JOB, project
     ],
 )
 def test_selectors(selector: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = project(tmp_path, reduce=JOB, other=JOB)
+    example = project(tmp_path, reduce=JOB, other=JOB)
     monkeypatch.chdir(tmp_path)
-    assert len(plan.make(place, [selector]).cases) == count
+    assert len(plan.make(example, [selector]).cases) == count
 
 
 def test_a_selector_that_names_nothing(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=JOB)
+    example = project(tmp_path, reduce=JOB)
     with pytest.raises(UsageError, match=r"there is no job 'reduc'; did you mean 'reduce'\?"):
-        plan.make(place, ["reduc"])
+        plan.make(example, ["reduc"])
     with pytest.raises(UsageError, match="there is no case 'reduce/n=100,tile=128'; did you mean"):
-        plan.make(place, ["reduce/n=100,tile=128"])
+        plan.make(example, ["reduce/n=100,tile=128"])
     with pytest.raises(
         UsageError, match=r"there is no job file configs/redcue.yaml; did you mean 'configs/reduce.yaml'"
     ):
-        plan.make(place, ["configs/redcue.yaml"])
+        plan.make(example, ["configs/redcue.yaml"])
     with pytest.raises(NothingToDo, match=r"no case matches 'x\*'"):
-        plan.make(place, ["x*"])
+        plan.make(example, ["x*"])
 
 
 def test_globs_tags_and_overrides(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=FULL, other=JOB)
-    assert len(plan.make(place, [], name_glob="reduce/*").cases) == 3
-    assert {case.job for case in plan.make(place, [], tags=["quick", "slow"]).cases} == {"reduce"}
-    (first, *_) = plan.make(place, [], repeat=7, timeout=1.5).cases
+    example = project(tmp_path, reduce=FULL, other=JOB)
+    assert len(plan.make(example, [], name_glob="reduce/*").cases) == 3
+    assert {case.job for case in plan.make(example, [], tags=["quick", "slow"]).cases} == {"reduce"}
+    (first, *_) = plan.make(example, [], repeat=7, timeout=1.5).cases
     assert (first.repeat, first.limits.timeout) == (7, 1.5)
     with pytest.raises(NothingToDo, match="no case is left by --tag slow"):
-        plan.make(place, [], tags=["slow"])
+        plan.make(example, [], tags=["slow"])
     with pytest.raises(UsageError, match="--repeat 0"):
-        plan.make(place, [], repeat=0)
+        plan.make(example, [], repeat=0)
 
 
 def test_no_jobs(tmp_path: Path) -> None:
@@ -59,6 +59,6 @@ def test_no_jobs(tmp_path: Path) -> None:
 
 
 def test_hidden_files_are_no_jobs(tmp_path: Path) -> None:
-    place = project(tmp_path, reduce=JOB)
+    example = project(tmp_path, reduce=JOB)
     (tmp_path / "configs" / ".old.yaml").write_text("nonsense: 1\n")
-    assert len(plan.make(place, []).cases) == 4
+    assert len(plan.make(example, []).cases) == 4

@@ -21,8 +21,8 @@ from tests.plan.projects import JOB, project
 from tests.workshop import Workshop
 
 
-def only(place: Project, *selectors: str) -> Case:
-    (case,) = plan.make(place, selectors).cases
+def only(example: Project, *selectors: str) -> Case:
+    (case,) = plan.make(example, selectors).cases
     return case
 
 
@@ -30,15 +30,15 @@ def entry(*kinds: Any) -> records.Entry:
     return records.Entry("mangled", tuple(records.Parameter(size, size, kind, name) for size, kind, name in kinds))
 
 
-def program(launch: Launch, found: records.Entry) -> records.Program:
-    return records.Program("key", "", "", {launch.kernel: found}, {}, "nvrtc", (), "sm_90")
+def program(launch: Launch, actual: records.Entry) -> records.Program:
+    return records.Program("key", "", "", {launch.kernel: actual}, {}, "nvrtc", (), "sm_90")
 
 
 GOOD = entry((8, "pointer", "sum"), (8, "word", "x"), (4, "integer", "n"))
 
 
 @pytest.mark.parametrize(
-    ("found", "key", "message"),
+    ("actual", "key", "message"),
     [
         (GOOD, "", ""),
         (entry((8, "pointer", "sum")), "launches[0].args", "block_sum<float> takes 1 argument, not 3"),
@@ -64,15 +64,15 @@ GOOD = entry((8, "pointer", "sum"), (8, "word", "x"), (4, "integer", "n"))
         ),
     ],
 )
-def test_arguments_against_the_signature(found: records.Entry, key: str, message: str, tmp_path: Path) -> None:
+def test_arguments_against_the_signature(actual: records.Entry, key: str, message: str, tmp_path: Path) -> None:
     case = only(project(tmp_path, reduce=JOB), "reduce/n=1000,tile=128")
-    errors = plan.check_program(case, program(case.launches[0], found))
+    errors = plan.check_program(case, program(case.launches[0], actual))
     if not key:
         assert errors == ()
         return
     (error,) = errors
     declared = "block_sum<T>(T* sum, const T* x, int n)"
-    shown = declared if len(found.parameters) == 3 else "block_sum<float>(pointer of 8 bytes)"
+    shown = declared if len(actual.parameters) == 3 else "block_sum<float>(pointer of 8 bytes)"
     assert (error.path, error.line, error.key) == (tmp_path / "configs" / "reduce.yaml", 13, key)
     assert error.message == f"{message}; the kernel is {shown}"
 
@@ -81,8 +81,8 @@ def test_arguments_against_the_signature(found: records.Entry, key: str, message
 def test_structs_are_laid_out_as_in_c(size: int, good: bool, tmp_path: Path) -> None:  # noqa: FBT001 - from a table
     text = JOB.replace("{int32: n}", "{struct: [{int8: 1}, x, {int32: n}]}")
     case = only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128")
-    found = dataclasses.replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))
-    assert (not plan.check_program(case, program(case.launches[0], found))) == good
+    actual = dataclasses.replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))
+    assert (not plan.check_program(case, program(case.launches[0], actual))) == good
 
 
 VARIABLES_KERNEL = """// $Revision: 1.0 $
@@ -107,11 +107,11 @@ def test_variables_and_buffers_together(tmp_path: Path, memory: int, fits: bool)
     shop = Workshop(tmp_path)
     shop.write("kernels/k.cu", VARIABLES_KERNEL)
     shop.write("configs/k.yaml", VARIABLES_JOB.format(memory=memory))
-    said = shop.call("run", "--device", "cpu")
-    assert said.exit_code == (1 if fits else 2)
+    output = shop.call("run", "--device", "cpu")
+    assert output.exit_code == (1 if fits else 2)
     if not fits:
         words = "k.yaml:1: source: its variables take 3016 bytes, the buffers 1000 bytes: more than the limit of 4015"
-        assert words in said.stderr
+        assert words in output.stderr
         assert not (shop.root / "runs/latest").exists()
 
 
@@ -140,9 +140,9 @@ def test_it_is_told_once_for_a_job(tmp_path: Path) -> None:
     shop.write("kernels/k.cu", CONSTANTS_KERNEL)
     shop.write("configs/k.yaml", CONSTANTS_JOB)
     shop.write("configs/plain.yaml", CONSTANTS_JOB.replace("kernel: k,", "kernel: plain,"))
-    said = shop.call("run", "--device", "cpu")
-    assert said.exit_code == 1  # there is no baseline
-    notes = [line for line in said.stdout.splitlines() if "__constant__" in line]
+    output = shop.call("run", "--device", "cpu")
+    assert output.exit_code == 1  # there is no baseline
+    notes = [line for line in output.stdout.splitlines() if "__constant__" in line]
     assert notes == ["note: k: no buffer fills the __constant__ variable scale, which k reads: it is zero"]
     shop.write(
         "configs/k.yaml",

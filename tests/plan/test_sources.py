@@ -11,40 +11,40 @@ from gpuregress.records import Case
 from tests.plan.projects import JOB, project
 
 
-def only(place: Project, *selectors: str) -> Case:
-    (case,) = plan.make(place, selectors).cases
+def only(example: Project, *selectors: str) -> Case:
+    (case,) = plan.make(example, selectors).cases
     return case
 
 
 def test_ptx_takes_no_compiler_options(tmp_path: Path) -> None:
     text = JOB.replace("reduce.cu", "reduce.ptx") + "compile: {options: [-lineinfo]}\n"
-    place = project(tmp_path, reduce=text)
+    example = project(tmp_path, reduce=text)
     (tmp_path / "kernels" / "reduce.ptx").write_text("// ptx\n")
     with pytest.raises(JobErrors, match=r"compile.options: has no effect: reduce.ptx is taken as it is"):
-        plan.make(place, [])
+        plan.make(example, [])
 
 
 def test_a_cubin_runs_on_cuda_only(tmp_path: Path) -> None:
     text = JOB.replace("reduce.cu", "reduce.cubin")
-    place = project(tmp_path, reduce=text)
+    example = project(tmp_path, reduce=text)
     (tmp_path / "kernels" / "reduce.cubin").write_bytes(b"\x7fELF\xff")
-    assert {case.devices for case in plan.make(place, []).cases} == {("cuda",)}
+    assert {case.devices for case in plan.make(example, []).cases} == {("cuda",)}
     (tmp_path / "configs" / "reduce.yaml").write_text(text + "devices: [cpu]\n")
     with pytest.raises(JobErrors, match=r"devices\[0\]: a .cubin is machine code"):
-        plan.make(place, [])
+        plan.make(example, [])
 
 
 def test_shared_revision_of_another_source(tmp_path: Path) -> None:
     from gpuregress import revision  # noqa: PLC0415 - only here
 
-    place = project(tmp_path, reduce=JOB + "revision: 1.10\n")
-    case = plan.make(place, []).cases[0]
+    example = project(tmp_path, reduce=JOB + "revision: 1.10\n")
+    case = plan.make(example, []).cases[0]
     assert case.revision == "1.10"
-    revision.record(place.runs, {(case.job, case.revision, case.source_digest)})
-    assert plan.make(place, []).cases[0].revision == "1.10"
+    revision.record(example.runs, {(case.job, case.revision, case.source_digest)})
+    assert plan.make(example, []).cases[0].revision == "1.10"
     source = tmp_path / "kernels" / "reduce.cu"
     source.write_text(source.read_text() + "// changed\n")
-    changed = plan.make(place, [])
+    changed = plan.make(example, [])
     label = f"1.10+{changed.cases[0].source_digest[:6]}"
     assert {case.revision for case in changed.cases} == {label}
     assert changed.notes == (f"reduce: revision 1.10 is already recorded for another source text: this one is {label}",)

@@ -10,8 +10,8 @@ from gpuregress.records import Case
 from tests.plan.projects import JOB, project
 
 
-def only(place: Project, *selectors: str) -> Case:
-    (case,) = plan.make(place, selectors).cases
+def only(example: Project, *selectors: str) -> Case:
+    (case,) = plan.make(example, selectors).cases
     return case
 
 
@@ -26,8 +26,8 @@ def only(place: Project, *selectors: str) -> Case:
 def test_a_status_variable_has_the_type_and_shape_of_its_declaration(
     declared: str, dtype: str, shape: tuple[int, ...], tmp_path: Path
 ) -> None:
-    place = project(tmp_path, reduce=JOB + "status: d_status\n")
+    example = project(tmp_path, reduce=JOB + "status: d_status\n")
     source = tmp_path / "kernels" / "reduce.cu"
     source.write_text(source.read_text().replace("__device__ int d_status[2]", declared))
-    status = only(place, "reduce/n=1000,tile=128").buffers["d_status"]
+    status = only(example, "reduce/n=1000,tile=128").buffers["d_status"]
     assert (status.dtype, status.shape, status.symbol) == (dtype, shape, "d_status")

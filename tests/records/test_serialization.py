@@ -126,10 +126,10 @@ CASE = st.builds(
 @settings(max_examples=60)
 @given(CASE)
 def test_a_case_survives_the_wire(case: Case) -> None:
-    found = from_json(Case, json.loads(json.dumps(to_json(case))))
-    assert found == case
+    actual = from_json(Case, json.loads(json.dumps(to_json(case))))
+    assert actual == case
     for name, value in case.parameters.items():
-        assert type(found.parameters[name]) is type(value)
+        assert type(actual.parameters[name]) is type(value)
 
 
 def test_settings_that_are_not_given_are_not_written() -> None:
@@ -152,9 +152,9 @@ def test_a_case_can_be_changed_by_nobody() -> None:
 
 
 def test_every_record_is_frozen_and_documented() -> None:
-    found = [item for _, item in inspect.getmembers(records, inspect.isclass) if dataclasses.is_dataclass(item)]
-    assert len(found) > 15
-    for item in found:
+    actual = [item for _, item in inspect.getmembers(records, inspect.isclass) if dataclasses.is_dataclass(item)]
+    assert len(actual) > 15
+    for item in actual:
         assert item.__doc__, item
         assert item.__dataclass_params__.frozen, item  # type: ignore[attr-defined] # typeshed leaves it out
 

@@ -47,6 +47,6 @@ def test_what_is_unwritten_is_the_same_in_pieces(dtype: type) -> None:
     whole: npt.NDArray[np.generic] = np.resize(np.frombuffer(POISON, np.uint8), 120).copy().view(dtype)
     whole[7] = whole[20] = 1
     element = dtypes.parse(np.dtype(dtype).name)
-    found = [survey(np.split(whole, cuts), element) for cuts in ([], [3], [7], [8, 9, 21], [1, 2, 3, 4, 5])]
-    assert all(one == found[0] for one in found)
-    assert found[0].unwritten == UnwrittenElements(whole.size - 2, whole.size, ((0, 7), (8, 20), (21, whole.size)))
+    actual = [survey(np.split(whole, cuts), element) for cuts in ([], [3], [7], [8, 9, 21], [1, 2, 3, 4, 5])]
+    assert all(one == actual[0] for one in actual)
+    assert actual[0].unwritten == UnwrittenElements(whole.size - 2, whole.size, ((0, 7), (8, 20), (21, whole.size)))

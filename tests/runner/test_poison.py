@@ -34,14 +34,14 @@ def test_exactly_the_elements_left_alone_are_found(dtype: str, written: list[boo
     for row, is_written in zip(raw, written, strict=True):
         if is_written:
             row[0] ^= 0x80
-    found = survey([raw.reshape(-1).view(element.storage)], element).unwritten
+    actual = survey([raw.reshape(-1).view(element.storage)], element).unwritten
     left = [number for number, is_written in enumerate(written) if not is_written]
-    assert (found is None) == (not left)
-    assert left == ranges_to_list(found)
+    assert (actual is None) == (not left)
+    assert left == ranges_to_list(actual)
 
 
-def ranges_to_list(found: UnwrittenElements | None) -> list[int]:
-    return [] if found is None else [index for start, stop in found.ranges for index in range(start, stop)]
+def ranges_to_list(actual: UnwrittenElements | None) -> list[int]:
+    return [] if actual is None else [index for start, stop in actual.ranges for index in range(start, stop)]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_nans_are_counted_once_an_element_and_never_the_poison(dtype: str, value
     written = np.array(values, element.storage)
     assert survey([written], element) == Survey(nans, 0, None)
     left = poison(3 * element.size).view(element.storage)
-    found = survey([written, left], element)
-    assert found.unwritten is not None
-    assert (found.nan, found.unwritten.elements) == (nans, 3)
+    actual = survey([written, left], element)
+    assert actual.unwritten is not None
+    assert (actual.nan, actual.unwritten.elements) == (nans, 3)
     poisoned_as_well = {"float32": 3, "float16": 3, "complex64": 3, "int32": 0}[dtype]
     assert survey([written, left], element, poisoned=False) == Survey(nans + poisoned_as_well, 0, None)
 
@@ -76,6 +76,6 @@ def test_an_element_written_in_part_is_told_apart(dtype: str) -> None:
     for part in element.parts:
         array[part.name][:2] = 1
     array[element.parts[0].name][2:4] = 1
-    found = survey([array], element)
-    assert found.unwritten is not None
-    assert (found.partly, found.unwritten.ranges) == (2, ((4, 5),))
+    actual = survey([array], element)
+    assert actual.unwritten is not None
+    assert (actual.partly, actual.unwritten.ranges) == (2, ((4, 5),))

@@ -22,6 +22,6 @@ def test_a_function_calculates_with_bfloat16_as_with_numbers(tmp_path: Path) -> 
     module.write_text(MODULE)
     case = replace(fakes.case("double"), buffers={name: Buffer(name, "bfloat16", (3,)) for name in ("x", "y")})
     bits = dtypes.from_float32(np.array([1.5, -3.0, 0.0078125], np.float32))
-    found = python_reference.compute(f"{module}:twice", case, "y", {"x": bits}).array
-    assert found.dtype == np.uint16
-    assert found.tolist() == dtypes.from_float32(np.array([3, -6, 0.015625], np.float32)).tolist()
+    actual = python_reference.compute(f"{module}:twice", case, "y", {"x": bits}).array
+    assert actual.dtype == np.uint16
+    assert actual.tolist() == dtypes.from_float32(np.array([3, -6, 0.015625], np.float32)).tolist()

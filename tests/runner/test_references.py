@@ -37,18 +37,18 @@ def references(log: LaunchLog, folder: Path, **kernels: ReferenceKernel) -> Refe
 
 
 def test_trusted_kernels_run_once_for_all_their_buffers(log: LaunchLog, tmp_path: Path) -> None:
-    found = references(log, tmp_path, out=kernel("twice"), x=kernel("twice"))
-    found.write({"x": X})
-    assert found.launcher.current == 1
-    assert Path(found.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
-    assert Path(found.rounded["x"].path).read_text().splitlines()[1:4] == ["0.0", "1.0", "2.0"]
-    assert Path(found.rounded["out"].path).is_relative_to(tmp_path / "references")
+    actual = references(log, tmp_path, out=kernel("twice"), x=kernel("twice"))
+    actual.write({"x": X})
+    assert actual.launcher.current == 1
+    assert Path(actual.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
+    assert Path(actual.rounded["x"].path).read_text().splitlines()[1:4] == ["0.0", "1.0", "2.0"]
+    assert Path(actual.rounded["out"].path).is_relative_to(tmp_path / "references")
 
 
 def test_after_a_sticky_fault_no_further_kernel_runs(log: LaunchLog, tmp_path: Path) -> None:
-    found = references(log, tmp_path, out=kernel("fault"), x=kernel("twice"))
-    found.write({"x": X})
-    assert found.sticky
-    assert found.errors["out"].startswith("the reference's own kernel failed with out-of-bounds")
-    assert not found.rounded
-    assert found.launcher.current == 1
+    actual = references(log, tmp_path, out=kernel("fault"), x=kernel("twice"))
+    actual.write({"x": X})
+    assert actual.sticky
+    assert actual.errors["out"].startswith("the reference's own kernel failed with out-of-bounds")
+    assert not actual.rounded
+    assert actual.launcher.current == 1

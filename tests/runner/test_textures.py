@@ -56,8 +56,8 @@ def _run(folder: Path, case: Case) -> Outcome:
         return run_case(device, Task(case, program, str(folder / "launch.log"), 1, str(folder / "dumps")))
 
 
-def _plan(place: Project) -> Case:
-    (case,) = plan.make(place, []).cases
+def _plan(example: Project) -> Case:
+    (case,) = plan.make(example, []).cases
     return case
 
 
@@ -65,11 +65,11 @@ def test_surfaces_swap_and_a_texture_stays(tmp_path: Path) -> None:
     more = "    repeat: 3\n    swap: [[a, b]]\n"
     outcome = _run(tmp_path, _plan(_project(tmp_path, "step", "[b, a, by]", more)))
     assert outcome.state == "done", outcome
-    found = {dump.buffer: reader.read(Path(dump.path)).array for dump in outcome.dumps}
+    actual = {dump.buffer: reader.read(Path(dump.path)).array for dump in outcome.dumps}
     start = np.arange(32).reshape(4, 8)
-    assert np.array_equal(found["a"], 8 * start + 7)
-    assert np.array_equal(found["b"], 4 * start + 3)
-    assert np.array_equal(found["by"], np.ones((4, 8)))
+    assert np.array_equal(actual["a"], 8 * start + 7)
+    assert np.array_equal(actual["b"], 4 * start + 3)
+    assert np.array_equal(actual["by"], np.ones((4, 8)))
     assert all(len(set(digests)) == 1 for digests in outcome.repeats.values())
 
 

@@ -14,8 +14,8 @@ from tests.session.selections import CPU, GPU
 def test_a_gpu_is_compiled_for_unless_the_job_names_an_architecture() -> None:
     kernel = ReferenceKernel(Source("/r.cu"), ())
     silent = fakes.case("double", reference_kernels={"out": kernel})
-    (found,) = overrides.apply([silent], RunRequest(), GPU)
-    assert (found.source.arch, found.reference_kernels["out"].source.arch) == ("sm_86", "sm_86")
+    (actual,) = overrides.apply([silent], RunRequest(), GPU)
+    assert (actual.source.arch, actual.reference_kernels["out"].source.arch) == ("sm_86", "sm_86")
     (kept,) = overrides.apply([fakes.case("double", settings=CaseSettings(arch="sm_90"))], RunRequest(), GPU)
     assert kept.source.arch == "sm_90"
     assert overrides.apply([silent], RunRequest(), CPU) == (silent,)

@@ -62,9 +62,9 @@ JOB = st.fixed_dictionaries(
 def test_a_job_written_as_yaml_reads_back(job: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(write(job))
-    found = load.load_file(path)
-    assert not found.errors
-    assert found.model == JobSpec.model_validate(job)
+    actual = load.load_file(path)
+    assert not actual.errors
+    assert actual.model == JobSpec.model_validate(job)
 
 
 @settings(max_examples=60)

@@ -111,8 +111,8 @@ def _loosen(path: Path, how: str) -> None:
 def test_what_others_may_write_is_refused_with_the_reason(cache_folder: Path, where: str, how: str) -> None:
     cache.store(KEY, {"a": 1}, {".ptx": b"0123456789"})
     _loosen(cache_folder / where, how)
-    said = {"group": "its group", "others": "everybody", "owner": "another user"}[how]
-    with pytest.raises(StorageError, match=f"{cache_folder / where} .*{said}.*GPUREGRESS_CACHE"):
+    message = {"group": "its group", "others": "everybody", "owner": "another user"}[how]
+    with pytest.raises(StorageError, match=f"{cache_folder / where} .*{message}.*GPUREGRESS_CACHE"):
         cache.load(KEY)
 
 

@@ -15,8 +15,8 @@ def _one(text: str) -> Declaration:
 
 
 def test_a_plain_kernel() -> None:
-    found = _one('// saxpy\n\nextern "C" __global__ void saxpy(int n, const float* __restrict__ x, float *y)\n{\n}\n')
-    assert found == Declaration(
+    actual = _one('// saxpy\n\nextern "C" __global__ void saxpy(int n, const float* __restrict__ x, float *y)\n{\n}\n')
+    assert actual == Declaration(
         "saxpy",
         (),
         (
@@ -29,15 +29,15 @@ def test_a_plain_kernel() -> None:
 
 
 def test_namespaces_templates_and_attributes() -> None:
-    found = _one(
+    actual = _one(
         "namespace a { namespace b::c {\n"
         "template <typename T = float, int N = (2 > 1 ? 4 : 8), class... Rest>\n"
         "static __global__ void __launch_bounds__(256, (2)) k(T x[], unsigned int n = N, Rest... rest);\n}}",
     )
-    assert found.name == "a::b::c::k"
-    assert [text.split("=")[0].strip() for text in found.template][:1] == ["typename T"]
-    assert found.parameters[0] == CxxParameter("x", "T*", pointer=True, const=False)
-    assert found.parameters[1] == CxxParameter("n", "unsigned int", pointer=False, const=False, default="N")
+    assert actual.name == "a::b::c::k"
+    assert [text.split("=")[0].strip() for text in actual.template][:1] == ["typename T"]
+    assert actual.parameters[0] == CxxParameter("x", "T*", pointer=True, const=False)
+    assert actual.parameters[1] == CxxParameter("n", "unsigned int", pointer=False, const=False, default="N")
 
 
 def test_the_attribute_may_stand_before_void() -> None:
@@ -46,8 +46,8 @@ def test_the_attribute_may_stand_before_void() -> None:
 
 
 def test_names_are_optional_and_types_may_be_qualified() -> None:
-    found = _one("__global__ void k(unsigned long long, std::size_t n, const Params p, float const * const q, ns::T);")
-    assert [(parameter.name, parameter.type) for parameter in found.parameters] == [
+    actual = _one("__global__ void k(unsigned long long, std::size_t n, const Params p, float const * const q, ns::T);")
+    assert [(parameter.name, parameter.type) for parameter in actual.parameters] == [
         ("", "unsigned long long"),
         ("n", "std::size_t"),
         ("p", "Params"),
@@ -66,9 +66,9 @@ def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
     using namespace std;
     __global__ void real(int /* the count */ n, char c = ',');
     """
-    found = _one(text)
-    assert found.name == "real"
-    assert [parameter.name for parameter in found.parameters] == ["n", "c"]
+    actual = _one(text)
+    assert actual.name == "real"
+    assert [parameter.name for parameter in actual.parameters] == ["n", "c"]
 
 
 def test_a_declaration_and_its_definition_are_one() -> None:
@@ -76,8 +76,8 @@ def test_a_declaration_and_its_definition_are_one() -> None:
 
 
 def test_template_arguments_in_a_parameter_do_not_split_it() -> None:
-    found = _one("__global__ void k(Pair<int, float> p, Array<Box<int>> q);")
-    assert [parameter.name for parameter in found.parameters] == ["p", "q"]
+    actual = _one("__global__ void k(Pair<int, float> p, Array<Box<int>> q);")
+    assert [parameter.name for parameter in actual.parameters] == ["p", "q"]
 
 
 def test_names_and_kinds_reach_the_entry() -> None:

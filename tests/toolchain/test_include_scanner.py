@@ -35,11 +35,11 @@ def test_the_source_comes_first_then_all_it_reaches(tmp_path: Path) -> None:
             "k/unused.h": "",
         },
     )
-    found = include_scanner.scan(tmp_path / "k/a.cu", (tmp_path / "inc",))
-    names = [str(path.relative_to(tmp_path)) for path in found.files]
+    actual = include_scanner.scan(tmp_path / "k/a.cu", (tmp_path / "inc",))
+    names = [str(path.relative_to(tmp_path)) for path in actual.files]
     assert names == ["k/a.cu", "k/b.h", "inc/deep/c.h", "k/sub/d.h", "k/sub/e.h"]
-    assert found.structure == "0: 1 - 2\n1: 3\n2: \n3: 4\n4: 1"
-    assert not found.unknown
+    assert actual.structure == "0: 1 - 2\n1: 3\n2: \n3: 4\n4: 1"
+    assert not actual.unknown
 
 
 def test_comments_do_not_count_and_conditions_do(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ DISGUISES = {
 def test_a_header_is_found_however_it_is_included(tmp_path: Path, disguise: str) -> None:
     (tmp_path / "a.cu").write_bytes(DISGUISES[disguise].encode())
     _tree(tmp_path, {"c.h": "", "nothing.h": ""})
-    found = include_scanner.scan(tmp_path / "a.cu")
-    assert [path.name for path in found.files] == ["a.cu", "c.h"]
-    assert not found.unknown
+    actual = include_scanner.scan(tmp_path / "a.cu")
+    assert [path.name for path in actual.files] == ["a.cu", "c.h"]
+    assert not actual.unknown
 
 
 UNKNOWN = {
@@ -118,11 +118,11 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("why", UNKNOWN)
-@pytest.mark.parametrize("place", ["a.cu", "b.h"])
-def test_what_a_text_does_not_tell_is_said_with_its_place(tmp_path: Path, why: str, place: str) -> None:
+@pytest.mark.parametrize("position", ["a.cu", "b.h"])
+def test_what_a_text_does_not_tell_is_said_with_its_place(tmp_path: Path, why: str, position: str) -> None:
     _tree(tmp_path, {"a.cu": '#include "b.h"\n', "b.h": "", "c.h": "", "z.h": ""})
-    (tmp_path / place).write_bytes(UNKNOWN[why].encode())
-    assert include_scanner.scan(tmp_path / "a.cu").unknown.startswith(f"{place}:")
+    (tmp_path / position).write_bytes(UNKNOWN[why].encode())
+    assert include_scanner.scan(tmp_path / "a.cu").unknown.startswith(f"{position}:")
 
 
 def test_words_in_comments_and_strings_ask_for_nothing(tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_constants_that_have_no_first_contents() -> None:
 .visible .entry calls(.param .u64 a) { call helper, (); ret; }
 .visible .entry none(.param .u64 a) { /* taps */ ret; }
 """
-    found = ptx_declarations.unset_constants(text)
-    assert found == {"direct": ("taps",), "calls": ("gain",), "none": ()}
+    actual = ptx_declarations.unset_constants(text)
+    assert actual == {"direct": ("taps",), "calls": ("gain",), "none": ()}
     assert ptx_declarations.unset_constants(".const .f32 set = 1;") == {}
 
 

@@ -43,13 +43,13 @@ def source(tmp_path: Path, text: str, **settings: object) -> Source:
 
 
 def results(crew: CompilerPool, *sources: Source) -> dict[str, object]:
-    found: dict[str, object] = {}
+    actual: dict[str, object] = {}
     for number, one in enumerate(sources):
         crew.submit(str(number), one)
     while crew.under_way:
         crew.wait()
-        found.update(crew.collect())
-    return found
+        actual.update(crew.collect())
+    return actual
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +61,12 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_sources_are_compiled_and_errors_come_back_as_they_are(tmp_path: Path) -> None:
     good = source(tmp_path, "__global__ void k() {}", kernels=("k",))
     with CompilerPool(1) as crew:
-        found = results(crew, good, Source(good.path, kernels=("missing",)), Source(str(tmp_path / "none.cu")))
-    assert isinstance(found["0"], Program)
-    assert Path(found["0"].ptx).is_file()
-    assert isinstance(found["1"], UnknownNames)
-    assert "has no kernel 'missing'" in found["1"].messages["missing"]
-    assert isinstance(found["2"], CompileError)
+        actual = results(crew, good, Source(good.path, kernels=("missing",)), Source(str(tmp_path / "none.cu")))
+    assert isinstance(actual["0"], Program)
+    assert Path(actual["0"].ptx).is_file()
+    assert isinstance(actual["1"], UnknownNames)
+    assert "has no kernel 'missing'" in actual["1"].messages["missing"]
+    assert isinstance(actual["2"], CompileError)
 
 
 def test_no_variable_steers_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,28 +81,28 @@ def test_no_variable_steers_the_compiler(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("does", "kind", "said"),
+    ("does", "kind", "message"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", CompileError, "k.cu: the compiler's process died of SIGSEGV"),
         ("os.kill(os.getpid(), signal.SIGKILL)", HarnessError, "memory"),
         ("sys.exit(3)", HarnessError, "ended with exit code 3"),
     ],
 )
-def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exception], said: str) -> None:
+def test_a_crash_is_its_sources_error(tmp_path: Path, does: str, kind: type[Exception], message: str) -> None:
     with CompilerPool(1, command=script(tmp_path, does)) as crew:
-        found = results(crew, source(tmp_path, ""), source(tmp_path, ""))
-    assert len(found) == 2
-    for error in found.values():
+        actual = results(crew, source(tmp_path, ""), source(tmp_path, ""))
+    assert len(actual) == 2
+    for error in actual.values():
         assert type(error) is kind
-        assert said in str(error)
+        assert message in str(error)
 
 
 def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) -> None:
     with CompilerPool(1, command=script(tmp_path, "time.sleep(600)\n"), limit_s=1.0) as crew:
         crew.submit("0", source(tmp_path, ""))
         (compiler,) = crew._compilers
-        found = results(crew)
-        assert "not compiled after 1 s" in str(found["0"])
+        actual = results(crew)
+        assert "not compiled after 1 s" in str(actual["0"])
         assert not is_alive(compiler.process.pid)
 
 

@@ -18,7 +18,7 @@ def test_a_kernel_is_to_blame_in_its_launch_only(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "message"),
     [
         (signal.SIGKILL, "memory ran out"),
         (signal.SIGTERM, "it was ended from outside"),
@@ -26,12 +26,12 @@ def test_a_kernel_is_to_blame_in_its_launch_only(number: int) -> None:
         (signal.SIGXFSZ, "ulimit -f"),
     ],
 )
-def test_signals_from_outside_are_nobodys_fault_but_a_kill_in_a_launch(number: int, said: str) -> None:
+def test_signals_from_outside_are_nobodys_fault_but_a_kill_in_a_launch(number: int, message: str) -> None:
     for phase in (*WORKING, Phase.LAUNCHING, Phase.COMPUTING):
-        found = find(-number, (), phase, is_limited=False)
+        actual = find(-number, (), phase, is_limited=False)
         killed_in_launch = number == signal.SIGKILL and phase is Phase.LAUNCHING
-        assert found.whose == ("kernel" if killed_in_launch else "none")
-        assert said in found.why
+        assert actual.whose == ("kernel" if killed_in_launch else "none")
+        assert message in actual.why
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_signals_from_outside_are_nobodys_fault_but_a_kill_in_a_launch(number: i
 )
 @pytest.mark.parametrize("code", [-signal.SIGABRT, 1])
 def test_giving_up_for_want_of_memory_is_no_fault_of_the_kernel(word: str, code: int) -> None:
-    found = find(code, ("Fatal", word, "at the end"), Phase.LAUNCHING, is_limited=False)
-    assert found.whose == "none"
-    assert "memory ran out" in found.why
+    actual = find(code, ("Fatal", word, "at the end"), Phase.LAUNCHING, is_limited=False)
+    assert actual.whose == "none"
+    assert "memory ran out" in actual.why
     assert find(-signal.SIGSEGV, (word,), Phase.LAUNCHING, is_limited=False).whose == "kernel"
 
 

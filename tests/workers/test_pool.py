@@ -59,22 +59,22 @@ def test_cases_run_and_dump(tmp_path: Path) -> None:
 
 
 def test_one_warm_worker_takes_case_after_case(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, *[fakes.case("count", name=f"fake/{number}") for number in range(3)])
-    values = [Path(outcome.dumps[0].path).read_text().split()[-1] for outcome in found.values()]
+    actual = outcomes(tmp_path, *[fakes.case("count", name=f"fake/{number}") for number in range(3)])
+    values = [Path(outcome.dumps[0].path).read_text().split()[-1] for outcome in actual.values()]
     assert values == ["1.0", "2.0", "3.0"]
 
 
 def test_a_fault_is_an_outcome_and_the_next_case_has_a_fresh_worker(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, fakes.case("count"), fakes.case("fault"), fakes.case("count", name="fake/after"))
-    fault = found["fake/fault"].fault
+    actual = outcomes(tmp_path, fakes.case("count"), fakes.case("fault"), fakes.case("count", name="fake/after"))
+    fault = actual["fake/fault"].fault
     assert fault is not None
     assert (fault.kind, fault.launch, fault.details) == ("out-of-bounds", 200, ("more",))
-    assert Path(found["fake/after"].dumps[0].path).read_text().split()[-1] == "1.0"
+    assert Path(actual["fake/after"].dumps[0].path).read_text().split()[-1] == "1.0"
 
 
 def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, fakes.case("double", "crash"), fakes.case("double"))
-    fault = found["fake/double+crash"].fault
+    actual = outcomes(tmp_path, fakes.case("double", "crash"), fakes.case("double"))
+    fault = actual["fake/double+crash"].fault
     assert fault is not None
     assert fault.kind == "crash"
     assert "SIGSEGV" in fault.message
@@ -82,7 +82,7 @@ def test_a_crash_is_that_cases_fault_with_signal_launch_and_last_words(tmp_path:
     assert fault.launch == 101
     assert fault.position == 1
     assert "last words" in fault.details
-    assert found["fake/double"].state == "done"
+    assert actual["fake/double"].state == "done"
     assert [event.number for event in launch_log.read(tmp_path / "launch.log").unfinished] == [101]
 
 
@@ -108,10 +108,10 @@ def test_the_last_words_of_a_crash_are_not_those_of_the_case_before(tmp_path: Pa
 
 
 def test_a_library_that_aborts_for_want_of_memory_is_no_fault_of_the_kernel(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, fakes.case("no_memory"))["fake/no_memory"]
-    assert (found.state, found.fault) == ("error", None)
-    assert "died of SIGABRT in launch 100, no_memory<<<" in found.message
-    assert "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel" in found.message
+    actual = outcomes(tmp_path, fakes.case("no_memory"))["fake/no_memory"]
+    assert (actual.state, actual.fault) == ("error", None)
+    assert "died of SIGABRT in launch 100, no_memory<<<" in actual.message
+    assert "memory ran out, or is limited (see `ulimit -v`): no fault of the kernel" in actual.message
 
 
 def test_a_worker_that_leaves_is_a_crash_with_its_exit_code(tmp_path: Path) -> None:
@@ -122,19 +122,19 @@ def test_a_worker_that_leaves_is_a_crash_with_its_exit_code(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kernel", ["sleep", "stubborn"])
 def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, kernel: str) -> None:
-    found = outcomes(tmp_path, fakes.case(kernel, timeout=0.2), fakes.case("double"))
-    late = found[f"fake/{kernel}"]
+    actual = outcomes(tmp_path, fakes.case(kernel, timeout=0.2), fakes.case("double"))
+    late = actual[f"fake/{kernel}"]
     assert late.state == "timeout"
     assert late.fault is not None
     assert late.fault.message.startswith(f"killed at its limit of 0.2 s in {kernel}<<<")
     assert late.fault.position == 0
-    assert found["fake/double"].state == "done"
+    assert actual["fake/double"].state == "done"
 
 
 def test_a_result_that_comes_after_the_limit_does_not_count(tmp_path: Path) -> None:
     """The kernel outlives SIGTERM and comes back before it is killed."""
-    found = outcomes(tmp_path, fakes.case("tardy", timeout=0.2), fakes.case("double"))
-    assert (found["fake/tardy"].state, found["fake/double"].state) == ("timeout", "done")
+    actual = outcomes(tmp_path, fakes.case("tardy", timeout=0.2), fakes.case("double"))
+    assert (actual["fake/tardy"].state, actual["fake/double"].state) == ("timeout", "done")
 
 
 def test_a_result_that_waited_while_another_one_was_judged_counts(
@@ -165,16 +165,16 @@ def test_what_kernels_print_does_not_reach_the_channel(tmp_path: Path) -> None:
 
 
 def test_a_bug_in_the_worker_is_one_cases_error(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, fakes.case("bug"), fakes.case("double"))
-    assert found["fake/bug"].state == "error"
-    assert "RuntimeError: a bug" in found["fake/bug"].message
-    assert "Traceback" in found["fake/bug"].observations.traceback
-    assert found["fake/double"].state == "done"
+    actual = outcomes(tmp_path, fakes.case("bug"), fakes.case("double"))
+    assert actual["fake/bug"].state == "error"
+    assert "RuntimeError: a bug" in actual["fake/bug"].message
+    assert "Traceback" in actual["fake/bug"].observations.traceback
+    assert actual["fake/double"].state == "done"
 
 
 def test_a_device_that_is_not_there_makes_every_case_an_error(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, fakes.case("double"), fakes.case("count"), device="none")
-    assert [outcome.message for outcome in found.values()] == ["no such device: none"] * 2
+    actual = outcomes(tmp_path, fakes.case("double"), fakes.case("count"), device="none")
+    assert [outcome.message for outcome in actual.values()] == ["no such device: none"] * 2
 
 
 def test_a_device_that_breaks_at_the_start_says_how(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_an_idle_worker_on_a_gpu_leaves_without_being_waited_for(
     monkeypatch.setattr(Worker, "end", noted)
     with pool(tmp_path, device="cuda:0") as made:
         list(made.run(tasks(tmp_path, [fakes.case("double")])))
-        (worker,) = (place.worker for place in made._slots)
+        (worker,) = (index.worker for index in made._slots)
         assert worker is not None
         pid = worker.process.pid
     wait_until(lambda: not is_running(pid))

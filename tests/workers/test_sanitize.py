@@ -42,37 +42,37 @@ def _tool(folder: Path, monkeypatch: pytest.MonkeyPatch, report: str, code: int)
 def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, RACE, sanitizer.FOUND)
     given = task("double", settings=CaseSettings(sanitize="racecheck"))
-    found = sanitize.examined(given, Outcome("fake/double", "done"), "cuda:0")
-    assert found.fault is not None
-    assert (found.state, found.fault.kind) == ("fault", "race")
-    assert found.fault.message.startswith("racecheck: Error: Race reported between Write access")
-    assert found.observations.sanitizer is not None
-    assert found.observations.sanitizer.findings[0].location == "kernel.cu:9"
+    actual = sanitize.examined(given, Outcome("fake/double", "done"), "cuda:0")
+    assert actual.fault is not None
+    assert (actual.state, actual.fault.kind) == ("fault", "race")
+    assert actual.fault.message.startswith("racecheck: Error: Race reported between Write access")
+    assert actual.observations.sanitizer is not None
+    assert actual.observations.sanitizer.findings[0].location == "kernel.cu:9"
 
 
 def test_nothing_found_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", 0)
-    found = sanitize.examined(
+    actual = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
-    assert found.state == "done"
-    assert found.observations.sanitizer == SanitizerResult("memcheck", "", ())
+    assert actual.state == "done"
+    assert actual.observations.sanitizer == SanitizerResult("memcheck", "", ())
 
 
 def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, monkeypatch, "========= COMPUTE-SANITIZER\n========= Error: No GPU\n", 1)
     _tool(tmp_path, monkeypatch, "", 1)
-    found = sanitize.examined(
+    actual = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
-    assert found.observations.sanitizer is not None
-    assert found.observations.sanitizer.problem == "it ended with exit code 1: no message"
+    assert actual.observations.sanitizer is not None
+    assert actual.observations.sanitizer.problem == "it ended with exit code 1: no message"
     monkeypatch.setenv("PATH", "")
-    found = sanitize.examined(
+    actual = sanitize.examined(
         task("double", settings=CaseSettings(sanitize="memcheck")), Outcome("c", "done"), "cuda:0"
     )
-    assert found.observations.sanitizer is not None
-    assert "compute-sanitizer is not on the PATH" in found.observations.sanitizer.problem
+    assert actual.observations.sanitizer is not None
+    assert "compute-sanitizer is not on the PATH" in actual.observations.sanitizer.problem
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.waiting import is_running, wait_until
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (None, "closed its channel"),
         (7, "ended with exit code 7"),
@@ -20,8 +20,8 @@ from tests.waiting import is_running, wait_until
         (-200, "died of signal 200"),
     ],
 )
-def test_a_death_in_words(code: int | None, said: str) -> None:
-    assert death_of(code) == said
+def test_a_death_in_words(code: int | None, message: str) -> None:
+    assert death_of(code) == message
 
 
 def worker(folder: Path, script: str) -> Worker:

@@ -47,9 +47,9 @@ def test_the_matching_is_as_large_as_brute_force(dtype: str, rule: Rule, data: s
     assert len(set(partner[paired].tolist())) == len(paired), "a partner has one partner"
     assert all(near[partner[row]][row] for row in paired.tolist())
     assert len(paired) == largest_matching(near)
-    found = compare.compare(request(dtype, (size,), rule), e, a)
-    assert found.same == (len(paired) == size)
-    assert found.only_expected == found.only_actual == size - len(paired)
+    actual = compare.compare(request(dtype, (size,), rule), e, a)
+    assert actual.same == (len(paired) == size)
+    assert actual.only_expected == actual.only_actual == size - len(paired)
 
 
 def test_equal_rows_are_paired_in_order() -> None:

@@ -23,10 +23,10 @@ NAN = math.nan
 
 
 def test_a_permutation_is_the_same() -> None:
-    found = against("float32", [3, 1, 2, NAN, -0.0], [NAN, -0.0, 1, 2, 3], Rule(order="any"))
-    assert found.same
-    assert not found.identical
-    assert found.multiset_same
+    result = against("float32", [3, 1, 2, NAN, -0.0], [NAN, -0.0, 1, 2, 3], Rule(order="any"))
+    assert result.same
+    assert not result.identical
+    assert result.multiset_same
 
 
 def test_minus_zero_sorts_before_zero() -> None:
@@ -36,10 +36,10 @@ def test_minus_zero_sorts_before_zero() -> None:
 
 
 def test_nans_are_counted() -> None:
-    found = against("float64", [NAN, NAN, 1], [NAN, 1, 1], Rule(order="any"))
-    assert not found.same
-    assert found.figures.nan == SideCounts(2, 1)
-    assert (found.only_expected, found.only_actual) == (1, 1)
+    result = against("float64", [NAN, NAN, 1], [NAN, 1, 1], Rule(order="any"))
+    assert not result.same
+    assert result.figures.nan == SideCounts(2, 1)
+    assert (result.only_expected, result.only_actual) == (1, 1)
     assert not against("float64", [NAN], [NAN], Rule(order="any", nan="never")).same
     assert not against("float64", [NAN], [NAN], Rule(order="any", nan="never", rtol=0.1)).same
 
@@ -47,25 +47,25 @@ def test_nans_are_counted() -> None:
 def test_one_dropped_and_one_added_are_two_and_not_a_thousand() -> None:
     e = np.arange(1000.0)
     a = np.append(e[1:], 5000.0)
-    found = against("float64", e, a, Rule(order="any", rtol=1e-6))
-    assert (found.only_expected, found.only_actual, found.differing) == (1, 1, 1)
-    assert found.message == "1 values only in the baseline, 1 only here"
-    assert [(one.index, one.expected, one.actual) for one in found.first] == [(0, "0.0", ""), (999, "", "5000.0")]
-    assert found.worst is not None
-    assert found.worst.absolute == 5000.0
+    result = against("float64", e, a, Rule(order="any", rtol=1e-6))
+    assert (result.only_expected, result.only_actual, result.differing) == (1, 1, 1)
+    assert result.message == "1 values only in the baseline, 1 only here"
+    assert [(one.index, one.expected, one.actual) for one in result.first] == [(0, "0.0", ""), (999, "", "5000.0")]
+    assert result.worst is not None
+    assert result.worst.absolute == 5000.0
 
 
 def test_equal_values_are_told_apart_by_their_count() -> None:
-    found = against("int32", [7, 7, 7, 1], [7, 7, 1, 1], Rule(order="any"))
-    assert (found.only_expected, found.only_actual) == (1, 1)
-    assert (found.first[0].index, found.first[0].expected) == (2, "7")
+    result = against("int32", [7, 7, 7, 1], [7, 7, 1, 1], Rule(order="any"))
+    assert (result.only_expected, result.only_actual) == (1, 1)
+    assert (result.first[0].index, result.first[0].expected) == (2, "7")
 
 
 def test_a_transposed_result_passes_and_says_so() -> None:
     e = np.arange(6.0).reshape(2, 3)
-    found = against("float64", e, np.ascontiguousarray(e.T).reshape(2, 3), Rule(order="any"))
-    assert found.same
-    assert found.figures.in_order == InOrderFigures(same=False, changed=4)
+    result = against("float64", e, np.ascontiguousarray(e.T).reshape(2, 3), Rule(order="any"))
+    assert result.same
+    assert result.figures.in_order == InOrderFigures(same=False, changed=4)
 
 
 def test_outliers_in_any_order() -> None:
@@ -116,10 +116,10 @@ def test_the_walk_finds_as_many_partners_as_any_matching(dtype: str, rule: Rule,
     near = [
         [not elementwise.broken(e[i : i + 1], a[j : j + 1], kind, bound)[0] for j in range(size)] for i in range(size)
     ]
-    found = compare.compare(request(dtype, (size,), rule), e, a)
+    result = compare.compare(request(dtype, (size,), rule), e, a)
     matched = largest_matching(near)
-    assert found.only_expected == found.only_actual == size - matched
-    assert found.same == (matched == size)
+    assert result.only_expected == result.only_actual == size - matched
+    assert result.same == (matched == size)
 
 
 @pytest.mark.parametrize("block", [1, 3, 1 << 10])
@@ -130,9 +130,9 @@ def test_exact_counts_are_those_of_a_multiset(
 ) -> None:
     monkeypatch.setattr(multiset, "_FEWEST", block)
     size = min(len(first), len(second))
-    found = against("int16", first[:size], second[:size], Rule(order="any"))
-    assert found.only_expected == (Counter(first[:size]) - Counter(second[:size])).total()
-    assert found.only_actual == (Counter(second[:size]) - Counter(first[:size])).total()
+    result = against("int16", first[:size], second[:size], Rule(order="any"))
+    assert result.only_expected == (Counter(first[:size]) - Counter(second[:size])).total()
+    assert result.only_actual == (Counter(second[:size]) - Counter(first[:size])).total()
 
 
 @pytest.mark.parametrize("rule", [Rule(order="any", atol=0.6), Rule(order="any", rtol=0.02), Rule(order="any", ulp=3)])
@@ -156,8 +156,8 @@ def test_blocks_carry_the_walk_on(
             j += 1
         else:
             i += 1
-    found = against("float32", rng.permutation(e), rng.permutation(a), rule)
-    assert found.only_expected == found.only_actual == size - pairs
+    result = against("float32", rng.permutation(e), rng.permutation(a), rule)
+    assert result.only_expected == result.only_actual == size - pairs
 
 
 def test_long_runs_and_breaks_take_the_same_walk() -> None:
@@ -168,6 +168,6 @@ def test_long_runs_and_breaks_take_the_same_walk() -> None:
     drop = rng.choice(e.size, 300, replace=False)
     a[drop] += 10.0**10
     a[rng.choice(np.delete(np.arange(20_000, 30_000), []), 4000, replace=False)] += 2e10
-    found = against("float64", e, rng.permutation(a), Rule(order="any", atol=0.25))
+    result = against("float64", e, rng.permutation(a), Rule(order="any", atol=0.25))
     left = int(np.count_nonzero(a > 5e9))
-    assert found.only_expected == found.only_actual == left
+    assert result.only_expected == result.only_actual == left

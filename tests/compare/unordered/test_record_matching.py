@@ -17,13 +17,13 @@ RECORD = "{id:int32,score:float32}"
 
 def test_records_find_their_partner_by_key() -> None:
     rule = Rule(key=("id",), atol=0.1)
-    found = against(RECORD, [(1, 1.0), (2, 2.0), (3, 3.0)], [(3, 3.05), (1, 1.0), (2, 2.0)], rule)
-    assert found.same
-    assert "matched by id" in found.rule
-    found = against(RECORD, [(1, 1.0), (2, 2.0), (3, 3.0)], [(3, 3.5), (1, 1.0), (4, 2.0)], rule)
-    assert not found.same
-    assert (found.only_expected, found.only_actual, found.differing) == (1, 1, 2)
-    assert [(one.index, one.part, one.expected, one.actual) for one in found.first] == [
+    result = against(RECORD, [(1, 1.0), (2, 2.0), (3, 3.0)], [(3, 3.05), (1, 1.0), (2, 2.0)], rule)
+    assert result.same
+    assert "matched by id" in result.rule
+    result = against(RECORD, [(1, 1.0), (2, 2.0), (3, 3.0)], [(3, 3.5), (1, 1.0), (4, 2.0)], rule)
+    assert not result.same
+    assert (result.only_expected, result.only_actual, result.differing) == (1, 1, 2)
+    assert [(one.index, one.part, one.expected, one.actual) for one in result.first] == [
         (2, "score", "3.0", "3.5"),
         (1, "", "2 2.0", ""),
         (2, "", "", "4 2.0"),
@@ -47,9 +47,9 @@ def test_a_key_may_be_a_vector() -> None:
 
 
 def test_a_key_that_is_not_there_is_said() -> None:
-    found = against(RECORD, [(1, 1.0)], [(1, 1.0)], Rule(key=("name",)))
-    assert not found.same
-    assert "no column 'name'; it has id, score" in found.message
+    result = against(RECORD, [(1, 1.0)], [(1, 1.0)], Rule(key=("name",)))
+    assert not result.same
+    assert "no column 'name'; it has id, score" in result.message
 
 
 def test_metrics_beside_key() -> None:
@@ -82,9 +82,9 @@ def test_complex_in_any_order() -> None:
 
 
 def test_exact_records_in_any_order() -> None:
-    found = against(RECORD, [(1, 1.0), (2, 2.0)], [(2, 2.0), (1, 1.5)], Rule(order="any"))
-    assert (found.only_expected, found.only_actual) == (1, 1)
-    assert found.message == "1 rows only in the baseline, 1 only here"
+    result = against(RECORD, [(1, 1.0), (2, 2.0)], [(2, 2.0), (1, 1.5)], Rule(order="any"))
+    assert (result.only_expected, result.only_actual) == (1, 1)
+    assert result.message == "1 rows only in the baseline, 1 only here"
     assert against(RECORD, [(1, 0.0), (2, 2.0)], [(2, 2.0), (1, -0.0)], Rule(order="any", signed_zero="equal")).same
 
 
@@ -108,9 +108,9 @@ def test_too_wide_a_tolerance_is_never_equal(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(bipartite_matching, "MOST_CANDIDATES", 50)
     rng = np.random.default_rng(0)
     e, a = rng.standard_normal((30, 2)), rng.standard_normal((30, 2))
-    found = against("double2", [tuple(row) for row in e], [tuple(row) for row in a], Rule(order="any", atol=9.0))
-    assert not found.same
-    assert "cannot be compared" in found.message
+    result = against("double2", [tuple(row) for row in e], [tuple(row) for row in a], Rule(order="any", atol=9.0))
+    assert not result.same
+    assert "cannot be compared" in result.message
 
 
 @given(st.integers(0, 2**32), st.integers(2, 60), st.floats(1e-9, 0.2))

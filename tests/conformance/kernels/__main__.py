@@ -63,17 +63,17 @@ def record(device: str, target: str, *patterns: str) -> int:
 def compare(device: str, target: str, *patterns: str) -> int:
     """Names what differs from the file."""
     known = json.loads(Path(target).read_text(encoding="utf-8"))
-    found = _found(device, patterns)
-    unasked = [name for name in found if name not in known]
-    off = [name for name, value in found.items() if known.get(name, value) != value]
+    actual = _found(device, patterns)
+    unasked = [name for name in actual if name not in known]
+    off = [name for name, value in actual.items() if known.get(name, value) != value]
     left_open = [name for name in off if any(fnmatch.fnmatchcase(name, pattern) for pattern in programs.OPEN)]
     wrong = [name for name in off if name not in left_open]
-    lines = [f"{name}: {found[name]}, recorded {known[name]}" for name in wrong]
+    lines = [f"{name}: {actual[name]}, recorded {known[name]}" for name in wrong]
     lines += [f"{name}: differs, and may: hardware leaves it open" for name in left_open]
     lines += [f"{name}: the card was not asked" for name in unasked]
-    equal = len(found) - len(off) - len(unasked)
+    equal = len(actual) - len(off) - len(unasked)
     lines.append(
-        f"{equal} of {len(found)} equal, {len(left_open)} left open, {len(unasked)} not asked, {len(wrong)} wrong"
+        f"{equal} of {len(actual)} equal, {len(left_open)} left open, {len(unasked)} not asked, {len(wrong)} wrong"
     )
     sys.stdout.write("\n".join(lines) + "\n")
     return int(bool(wrong))

@@ -70,7 +70,7 @@ def content(description: TextureDescription, number: int) -> Image:
     shape = (math.prod(max(1, extent) for extent in description.extents), description.channels)
     if kind.kind != "f":
         return random.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, kind, endpoint=True)
-    found = random.normal(0, 100, shape).astype(kind)
+    actual = random.normal(0, 100, shape).astype(kind)
     special = [-0.0, np.inf, np.finfo(kind).max, 1.0] + ([6e-8] if kind == np.float16 else [])
-    found.reshape(-1)[: len(special)] = special
-    return found
+    actual.reshape(-1)[: len(special)] = special
+    return actual

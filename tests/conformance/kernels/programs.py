@@ -93,9 +93,9 @@ def kernels(program: str) -> dict[str, Shape]:
     """A program's kernels and how each is launched, in the file's order."""
     text = (FOLDER / f"{program}.cu").read_text(encoding="utf-8")
     usual = _shape(text.partition("All run with:")[2])
-    found = {name: _own_shape(above, usual) for above, name in _KERNEL.findall(text) if name != "kernel"}
+    actual = {name: _own_shape(above, usual) for above, name in _KERNEL.findall(text) if name != "kernel"}
     generated = {name + _SUFFIX[macro]: usual for macro, name in _MACRO.findall(text) if name not in ("name", "kernel")}
-    return {**found, **generated}
+    return {**actual, **generated}
 
 
 def source(program: str, variant: Variant) -> Source:

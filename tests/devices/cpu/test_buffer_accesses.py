@@ -39,10 +39,10 @@ def ptx(tmp_path_factory: pytest.TempPathFactory) -> str:
     return Path(toolchain.compile(Source(str(path), kernels=tuple(names))).ptx).read_text()
 
 
-def told(found: Accesses, number: int, size: int = 8) -> str:
+def told(actual: Accesses, number: int, size: int = 8) -> str:
     """`r` read, `f` read first, `w` written, `u` updated."""
-    kinds = (("r", found.read), ("f", found.read_first), ("w", found.written), ("u", found.updated))
-    return "".join(letter for letter, places in kinds if found.of_parameter(number, size, places))
+    kinds = (("r", actual.read), ("f", actual.read_first), ("w", actual.written), ("u", actual.updated))
+    return "".join(letter for letter, places in kinds if actual.of_parameter(number, size, places))
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,21 @@ def told(found: Accesses, number: int, size: int = 8) -> str:
     ],
 )
 def test_what_a_kernel_does_with_its_pointers(ptx: str, kernel: str, parameters: tuple[str, ...]) -> None:
-    found = buffer_accesses.of_kernel(ptx, kernel)
-    assert tuple(told(found, number) for number in range(len(parameters))) == parameters
-    assert (found.reads_anywhere, found.writes_anywhere) == (False, False)
+    actual = buffer_accesses.of_kernel(ptx, kernel)
+    assert tuple(told(actual, number) for number in range(len(parameters))) == parameters
+    assert (actual.reads_anywhere, actual.writes_anywhere) == (False, False)
 
 
 def test_pointers_inside_a_struct_are_its_parameters(ptx: str) -> None:
-    found = buffer_accesses.of_kernel(ptx, "packed")
-    assert (found.read, found.written) == ({0}, {8})
-    assert (told(found, 0, 16), told(found, 1)) == ("rfw", "")
+    actual = buffer_accesses.of_kernel(ptx, "packed")
+    assert (actual.read, actual.written) == ({0}, {8})
+    assert (told(actual, 0, 16), told(actual, 1)) == ("rfw", "")
 
 
 def test_variables_are_named(ptx: str) -> None:
-    found = buffer_accesses.of_kernel(ptx, "variable")
-    assert {"table"} <= found.written
-    assert {"taps"} <= found.read
+    actual = buffer_accesses.of_kernel(ptx, "variable")
+    assert {"table"} <= actual.written
+    assert {"taps"} <= actual.read
 
 
 def test_an_address_from_memory_may_be_anything(ptx: str) -> None:

@@ -170,8 +170,8 @@ class _WaitingFunction(cooperative.CooperativeFunction):
     num_regs = shared_size_bytes = local_size_bytes = const_size_bytes = 0
     max_threads_per_block = 1024
 
-    def __init__(self, said: list[str]) -> None:
-        self._said = said
+    def __init__(self, text: list[str]) -> None:
+        self._said = text
 
     def resident_blocks(self, threads: int, shared: int) -> int:
         return 4
@@ -187,13 +187,13 @@ class _WaitingFunction(cooperative.CooperativeFunction):
 def test_a_cubin_may_wait_for_its_grid_wherever_the_grid_fits(
     device: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, too_many: int, how: str
 ) -> None:
-    said: list[str] = []
+    text: list[str] = []
     monkeypatch.setattr(cooperative.CooperativeProgram, "__init__", lambda *_arguments: None)
-    monkeypatch.setattr(cooperative.CooperativeProgram, "get_function", lambda *_arguments: _WaitingFunction(said))
+    monkeypatch.setattr(cooperative.CooperativeProgram, "get_function", lambda *_arguments: _WaitingFunction(text))
     monkeypatch.setattr(cooperative.CooperativeProgram, "unload", lambda _self: None)
     module = device.load(program_in(tmp_path, ""))
     memory = device.allocate("y", 400)
     grid = (4 * device.info.limits["multiprocessors"] + too_many, 1, 1)
     kernel = next(iter(KERNELS))
     device.launch(module, kernel, LaunchShape(grid, (32, 1, 1)), (memory.address.to_bytes(8, "little"),))
-    assert said == [how]
+    assert text == [how]

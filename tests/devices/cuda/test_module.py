@@ -49,6 +49,6 @@ def test_occupancy_is_known_where_the_limits_are(
     assert module.occupancy("fill", (256, 1, 1), 0) == {}
     limits = of_architecture(SM_90)
     monkeypatch.setattr(device, "_info", dataclasses.replace(device.info, limits=limits))
-    found = module.occupancy("fill", (256, 1, 1), 100_000)
-    assert found["blocks"] == limits["shared_per_multiprocessor"] // 101_376  # in units of 128 bytes, 1 KiB reserved
-    assert found["occupancy"] == 100 * found["blocks"] * 8 // 64
+    actual = module.occupancy("fill", (256, 1, 1), 100_000)
+    assert actual["blocks"] == limits["shared_per_multiprocessor"] // 101_376  # in units of 128 bytes, 1 KiB reserved
+    assert actual["occupancy"] == 100 * actual["blocks"] * 8 // 64

@@ -11,8 +11,8 @@ def test_a_missing_term() -> None:
     x = noise("float32", (64 * 100,))
     e = x.reshape(100, 64).sum(axis=1)
     a = x.reshape(100, 64)[:, :63].sum(axis=1)
-    found = findings(e, a, inputs={"x": x})
-    assert found["loop count"] == (
+    actual = findings(e, a, inputs={"x": x})
+    assert actual["loop count"] == (
         "all 100 differences are one term, the last of each chunk of 64 of x: a loop runs once too few"
     )
     extra = e + np.append(x[64::64], 0).astype(np.float32)
@@ -37,6 +37,6 @@ def test_sums_of_some_terms() -> None:
 
 def test_a_missing_term_of_a_matrix_product() -> None:
     one, two = noise("float32", (30, 20)), noise("float32", (20, 40), 1)
-    found = findings(one @ two, one[:, :19] @ two[:19])
-    assert "one term of the inner loop" in found["loop count"]
+    actual = findings(one @ two, one[:, :19] @ two[:19])
+    assert "one term of the inner loop" in actual["loop count"]
     assert "loop count" not in findings(one @ two, one[:, :17] @ two[:17])

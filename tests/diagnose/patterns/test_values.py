@@ -48,19 +48,19 @@ def test_constant_offset(dtype: str) -> None:
     e = np.arange(3, 103).astype(dtype)
     a = e.copy()
     a[20:60] += 3
-    found = findings(e, a)
-    assert found["offset"] == "all 40 differing elements are off by +3"
+    actual = findings(e, a)
+    assert actual["offset"] == "all 40 differing elements are off by +3"
 
 
 @pytest.mark.parametrize(
-    ("dtype", "narrow", "said"),
+    ("dtype", "narrow", "text"),
     [("float32", "float16", "half (or tf32)"), ("float64", "float32", "single"), ("float64", "float16", "half")],
 )
-def test_precision(dtype: str, narrow: str, said: str) -> None:
+def test_precision(dtype: str, narrow: str, text: str) -> None:
     e = noise(dtype, (500,))
     pattern, message = first(e, e.astype(narrow).astype(dtype))
     assert pattern == "precision"
-    assert message == f"all 500 differing elements have the precision of {said} where {dtype} was expected"
+    assert message == f"all 500 differing elements have the precision of {text} where {dtype} was expected"
 
 
 def test_bfloat16_precision() -> None:

@@ -25,10 +25,10 @@ def test_each_distinct_source_is_compiled_once_and_told_in_the_order_of_the_case
         return fakes.program()
 
     cases = [case_of("a", "/one.cu"), case_of("b", "/two.cu"), case_of("c", "/one.cu")]
-    found = build(*cases, using=counting, told=told)
+    actual = build(*cases, using=counting, told=told)
     assert sorted(compiled) == ["/one.cu", "/two.cu"]
     assert told == [Compiling("one.cu", 1), Compiling("two.cu", 2)]
-    assert [type(built) for built in found.values()] == [CasePrograms] * 3
+    assert [type(built) for built in actual.values()] == [CasePrograms] * 3
 
 
 def test_what_is_found_is_not_compiled() -> None:
@@ -39,6 +39,6 @@ def test_what_is_found_is_not_compiled() -> None:
 
 
 def test_a_source_that_does_not_compile_stops_its_own_cases_only() -> None:
-    found = build(case_of("a", "/broken.cu"), case_of("b", "/two.cu"))
-    assert isinstance(found["b"], CasePrograms)
-    assert str(found["a"]) == "broken.cu(3): error"
+    actual = build(case_of("a", "/broken.cu"), case_of("b", "/two.cu"))
+    assert isinstance(actual["b"], CasePrograms)
+    assert str(actual["a"]) == "broken.cu(3): error"

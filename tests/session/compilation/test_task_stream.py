@@ -19,8 +19,8 @@ def stream_of(crew: Crew, cases: list[Case]) -> TaskStream:
     return TaskStream(ProgramBuilder(crew, lambda _event: None), cases, task_of)
 
 
-def names(found: list[Task | CaseNotCompiled]) -> list[str]:
-    return [item.case.name for item in found]
+def names(actual: list[Task | CaseNotCompiled]) -> list[str]:
+    return [item.case.name for item in actual]
 
 
 def test_a_case_is_ready_when_its_program_is() -> None:

@@ -26,8 +26,8 @@ def test_runs_and_results_come_the_oldest_first(project: Project) -> None:
     assert history_entry.record(project, summary("R1", a="pass", b="pass"), "run") == ()
     assert history_entry.record(project, summary("R2", a="differ"), "nightly") == ()
     assert [(run.run, run.kind) for run in history_entry.runs(project, 10)] == [("R1", "run"), ("R2", "nightly")]
-    found = history_entry.results(project, ["j/a"], 10)
-    assert {case: [one.verdict for one in rows] for case, rows in found.items()} == {"j/a": ["pass", "differ"]}
+    actual = history_entry.results(project, ["j/a"], 10)
+    assert {case: [one.verdict for one in rows] for case, rows in actual.items()} == {"j/a": ["pass", "differ"]}
     assert (
         set(history_entry.results(project, ["j"], 10)) == set(history_entry.results(project, [], 10)) == {"j/a", "j/b"}
     )

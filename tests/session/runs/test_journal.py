@@ -73,8 +73,8 @@ def test_infinities_and_nan_come_back(tmp_path: Path) -> None:
         tmp_path,
         JournalEntry(Verdict("j", "a", "differ", buffers=(BufferVerdict("x", "differ", "", "", (compared,)),))),
     )
-    (found,) = journal.read(tmp_path).entries
-    back = found.verdict.buffers[0].comparisons[0].worst
+    (actual,) = journal.read(tmp_path).entries
+    back = actual.verdict.buffers[0].comparisons[0].worst
     assert back is not None
     assert back.absolute == math.inf
     assert back.relative is not None
@@ -153,12 +153,12 @@ def test_a_damaged_journal_is_an_error_or_a_journal(tmp_path: Path, data: st.Dat
     end = data.draw(st.integers(begin, min(len(whole), begin + 40)))
     path.write_bytes(whole[:begin] + data.draw(st.binary(max_size=20)) + whole[end:])
     journal.end_of(tmp_path)
-    said = ""
+    message = ""
     try:
         read = journal.read(tmp_path)
     except StorageError as error:
-        said = str(error)
-    assert f"{path}: edited or cut short" in said or read.start.version == 1
+        message = str(error)
+    assert f"{path}: edited or cut short" in message or read.start.version == 1
 
 
 @pytest.mark.parametrize("line", [b"{}", b'{"verdict": {}}', b'{"verdict": {"verdict": 0}}', b'{"x": 1}', b"[", b"1"])

@@ -16,14 +16,14 @@ def test_the_head_tells_the_programs_compiler_and_the_card(monkeypatch: pytest.M
     cards = ({"uuid": "GPU-0"}, {"name": "NVIDIA X", "uuid": "GPU-1", "driver": "580.1", "throttle": "none"})
     monkeypatch.setattr(nvml, "cards", lambda: cards)
     program = dataclasses.replace(fakes.program(), compiler="nvrtc 13.5.37")
-    found = log_header.facts([fakes.case("double")], GPU, [program, program])
-    assert found["compiler"] == "nvrtc 13.5.37"
-    assert found["cuda:1"] == "NVIDIA X, GPU-1, driver 580.1, clocks not held back"
-    assert found["seed of fake"] == "42"
-    assert "seed of fake.x" in found
-    assert "seed of fake.out" not in found
+    actual = log_header.facts([fakes.case("double")], GPU, [program, program])
+    assert actual["compiler"] == "nvrtc 13.5.37"
+    assert actual["cuda:1"] == "NVIDIA X, GPU-1, driver 580.1, clocks not held back"
+    assert actual["seed of fake"] == "42"
+    assert "seed of fake.x" in actual
+    assert "seed of fake.out" not in actual
     by_uuid = dataclasses.replace(GPU, slots=(DeviceSlot("cuda:0", "cuda:0", {"CUDA_VISIBLE_DEVICES": "GPU-1"}),))
-    assert found["cuda:1"] == log_header.facts([], by_uuid, [])["cuda:0"]
+    assert actual["cuda:1"] == log_header.facts([], by_uuid, [])["cuda:0"]
 
 
 def _program(compiler: str) -> Program:
@@ -31,5 +31,5 @@ def _program(compiler: str) -> Program:
 
 
 def test_several_compilers_are_all_named() -> None:
-    found = log_header.facts([], CPU, [_program("nvrtc 13.5.37"), _program("ptx as given")])
-    assert found["compiler"] == "nvrtc 13.5.37, ptx as given"
+    actual = log_header.facts([], CPU, [_program("nvrtc 13.5.37"), _program("ptx as given")])
+    assert actual["compiler"] == "nvrtc 13.5.37, ptx as given"

@@ -86,13 +86,13 @@ def test_the_last_passing_run_of_each_case_stays(tmp_path: Path, has_history: bo
 @pytest.mark.parametrize("how", ["baseline", "night", "neither"])
 def test_runs_of_one_case_do_not_take_the_last_pass_of_another(tmp_path: Path, how: str) -> None:
     names = runs_of(tmp_path, {"a": "pass", "b": "pass"}, {"b": "pass"}, {"b": "pass"}, {"b": "pass"})
-    place = project(tmp_path, 2)
+    example = project(tmp_path, 2)
     if how == "baseline":
-        (place.baselines / "a").mkdir(parents=True)
-        (place.baselines / "a/baseline.yaml").touch()
+        (example.baselines / "a").mkdir(parents=True)
+        (example.baselines / "a/baseline.yaml").touch()
     elif how == "night":
-        missing_cases.record_night(place, LastNight("20261119T020000Z-0000", ("a", "b")))
-    retention.retire(place)
+        missing_cases.record_night(example, LastNight("20261119T020000Z-0000", ("a", "b")))
+    retention.retire(example)
     assert left(tmp_path) == (names[2:] if how == "neither" else [names[0], *names[2:]])
 
 
@@ -139,14 +139,14 @@ def test_where_the_disk_is_short_older_runs_go_first(tmp_path: Path, disk: Calla
     for name in names:
         (tmp_path / name / "dumps/out.1").write_bytes(bytes(8 * MEGABYTE))
     run_folders.point_latest(tmp_path, tmp_path / names[-1])
-    place = project(tmp_path, 30)
+    example = project(tmp_path, 30)
     disk(100, 40)
-    assert retention.make_room(place) == ()  # 20 are free, and the last run took 8
+    assert retention.make_room(example) == ()  # 20 are free, and the last run took 8
     disk(100, 50)
-    assert retention.make_room(place) == ("the disk is short of space: 1 old run was removed",)
+    assert retention.make_room(example) == ("the disk is short of space: 1 old run was removed",)
     assert left(tmp_path) == names[1:]
     disk(100, 90)
-    assert retention.make_room(place) == ("the disk is short of space: 2 old runs were removed",)
+    assert retention.make_room(example) == ("the disk is short of space: 2 old runs were removed",)
     assert left(tmp_path) == [names[1], names[-1]]
     assert retention.is_full(tmp_path)
 

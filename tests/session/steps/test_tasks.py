@@ -18,8 +18,8 @@ def test_a_source_whose_text_does_not_tell_is_labelled_by_its_program(bench: Ben
         bench.cases = (fakes.case("double"),)
         summary = session.run(bench.project, RunRequest(device="cpu", jobs=1), machinery=machinery)
         if summary.verdicts[0].revision != "1.4":
-            said = (*summary.notes, *summary.remarks)
-            assert any("already recorded for another source text" in note for note in said)
+            message = (*summary.notes, *summary.remarks)
+            assert any("already recorded for another source text" in note for note in message)
         return summary.verdicts[0].revision
 
     labels = [run_with("one"), run_with("one"), run_with("two"), run_with("one")]

@@ -21,7 +21,7 @@ def test_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"buffers": {}}, "expected at least one entry"),
         ({"launches": []}, "expected at least one entry"),
@@ -31,8 +31,8 @@ def test_defaults() -> None:
         ({"buffers": {"2x": {"dtype": "int32", "shape": [1]}}}, "invalid name '2x'"),
     ],
 )
-def test_what_is_refused(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         JobSpec.model_validate({**JOB, **changes})
 
 

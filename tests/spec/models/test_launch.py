@@ -16,7 +16,7 @@ def test_forms_of_an_argument(given: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (5, "write {int32: 5}"),
         (0.5, "write {float32: 0.5}"),
@@ -26,17 +26,20 @@ def test_forms_of_an_argument(given: Any, kind: str) -> None:
         ({"struct": []}, "struct takes a list of arguments"),
     ],
 )
-def test_what_is_no_argument(given: Any, said: str) -> None:
+def test_what_is_no_argument(given: Any, message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         ArgumentSpec.model_validate(given)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_forms_of_a_grid() -> None:
     assert GridSpec.model_validate([1, "n"]).blocks == [1, "n"]
     assert GridSpec.model_validate({"problem": ["n"], "divide": [[16]]}).divide == [[16]]
-    for given, said in ((8, "expected a list of 1 to 3 numbers"), ({"problem": [1], "divide": [[1], [2]]}, "2 axes")):
-        with pytest.raises(ValidationError, match=said):
+    for given, message in (
+        (8, "expected a list of 1 to 3 numbers"),
+        ({"problem": [1], "divide": [[1], [2]]}, "2 axes"),
+    ):
+        with pytest.raises(ValidationError, match=message):
             GridSpec.model_validate(given)
 
 

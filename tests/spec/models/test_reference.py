@@ -18,7 +18,7 @@ def test_either_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (5, "expected path.py:function"),
         ({}, "neither is given"),
@@ -26,6 +26,6 @@ def test_either_form() -> None:
         ({"python": "a.py:f", "source": "k.cu"}, "belong to launches:"),
     ],
 )
-def test_what_is_no_reference(given: Any, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_is_no_reference(given: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         ReferenceSpec.model_validate(given)

@@ -30,7 +30,7 @@ def test_a_sum_may_be_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("finit", "unknown check 'finit'; did you mean 'finite'?"),
         ("range", "'range' needs its setting"),
@@ -38,7 +38,7 @@ def test_a_sum_may_be_a_number() -> None:
         ({"sorted": "up"}, "literal_error"),
     ],
 )
-def test_what_is_no_check(given: Any, said: str) -> None:
+def test_what_is_no_check(given: Any, message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         CheckSpec.model_validate(given)
-    assert said in str(caught.value)
+    assert message in str(caught.value)

@@ -25,7 +25,7 @@ def test_values_are_kept_as_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "said"),
+    ("kind", "value", "message"),
     [
         (values.Expr, True, "expected a number or an expression, got true"),
         (values.Expr, "n +", "invalid expression 'n \\+'"),
@@ -41,6 +41,6 @@ def test_values_are_kept_as_written() -> None:
         (values.Text, "a\0", "NUL"),
     ],
 )
-def test_what_is_refused(kind: Any, value: Any, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_is_refused(kind: Any, value: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         read(kind, value)

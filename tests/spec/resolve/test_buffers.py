@@ -8,8 +8,8 @@ from gpuregress.records import Case
 from tests.plan.projects import JOB, project
 
 
-def only(place: Project, *selectors: str) -> Case:
-    (case,) = plan.make(place, selectors).cases
+def only(example: Project, *selectors: str) -> Case:
+    (case,) = plan.make(example, selectors).cases
     return case
 
 

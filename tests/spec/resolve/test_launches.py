@@ -12,8 +12,8 @@ from gpuregress.records import Argument, Case
 from tests.plan.projects import JOB, project
 
 
-def only(place: Project, *selectors: str) -> Case:
-    (case,) = plan.make(place, selectors).cases
+def only(example: Project, *selectors: str) -> Case:
+    (case,) = plan.make(example, selectors).cases
     return case
 
 
@@ -44,9 +44,9 @@ def test_grid_from_the_problem(tmp_path: Path) -> None:
     assert only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128").launches[0].grid == (4, 2, 1)
 
 
-def arguments(place: Path, *items: str) -> tuple[Argument, ...]:
+def arguments(example: Path, *items: str) -> tuple[Argument, ...]:
     text = JOB.replace("{int32: n}", ", ".join(items))
-    return only(project(place, reduce=text), "reduce/n=1000,tile=128").launches[0].args[2:]
+    return only(project(example, reduce=text), "reduce/n=1000,tile=128").launches[0].args[2:]
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def scopes(tmp_path: Path, parameters: dict[str, Any], where: list[str]) -> tupl
     }
     path.write_text(yaml.safe_dump(job, sort_keys=False))
     file = load.load_file(path)
-    found = parameter_combinations.scopes(file, Problems(file.document))
-    return [dict(scope.names) for scope in found], [scope.case for scope in found]
+    actual = parameter_combinations.scopes(file, Problems(file.document))
+    return [dict(scope.names) for scope in actual], [scope.case for scope in actual]
 
 
 @settings(max_examples=80)

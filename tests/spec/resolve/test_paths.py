@@ -37,11 +37,11 @@ def test_what_is_missing_is_named_with_a_near_one(problems: Problems, tmp_path: 
     assert paths.existing_folder(problems, ("c",), "none") is None
     assert paths.existing_function(problems, ("d",), "rules.py:clsoe") is None
     assert paths.existing_function(problems, ("e",), "bad.py:f") is None
-    said = messages(problems, tmp_path)
-    assert said[:4] == [
+    text = messages(problems, tmp_path)
+    assert text[:4] == [
         "source not found: P/kernle.cu; did you mean 'kernel.cu'?",
         "the source P is a folder",
         "folder not found: P/none",
         "P/rules.py has no function 'clsoe'; did you mean 'close'?",
     ]
-    assert said[4].startswith("P/bad.py is not Python")
+    assert text[4].startswith("P/bad.py is not Python")

@@ -44,7 +44,7 @@ def test_a_rule_gets_its_numbers(scope: Scope) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         ({"rtol": -1}, "it must be at least 0"),
         ({"outliers": {"fraction": 0.1}}, "needs the second bound"),
@@ -54,14 +54,14 @@ def test_a_rule_gets_its_numbers(scope: Scope) -> None:
         ({"key": ["id"]}, "unknown column 'id'; float32 has no columns"),
     ],
 )
-def test_what_is_no_rule(scope: Scope, given: dict[str, Any], said: str) -> None:
+def test_what_is_no_rule(scope: Scope, given: dict[str, Any], text: str) -> None:
     rule(scope, given)
-    assert said in scope.problems.errors[0].message
+    assert text in scope.problems.errors[0].message
 
 
 def test_checks_get_their_numbers(scope: Scope) -> None:
-    found = checks(scope, "finite", {"nonzero": "n"}, {"range": [0, "n"]}, {"all_equal": 0.5}, {"equals": "b"})
-    assert found == (
+    actual = checks(scope, "finite", {"nonzero": "n"}, {"range": [0, "n"]}, {"all_equal": 0.5}, {"equals": "b"})
+    assert actual == (
         Check("finite"),
         Check("nonzero", 8),
         Check("range", (0, 8)),
@@ -72,7 +72,7 @@ def test_checks_get_their_numbers(scope: Scope) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         ({"equals": "none"}, "unknown buffer 'none'"),
         ({"equals": "a"}, "a has no fill"),
@@ -80,6 +80,6 @@ def test_checks_get_their_numbers(scope: Scope) -> None:
         ({"range": [2, 1]}, "is empty: low comes first"),
     ],
 )
-def test_what_is_no_check(scope: Scope, given: dict[str, Any], said: str) -> None:
+def test_what_is_no_check(scope: Scope, given: dict[str, Any], text: str) -> None:
     checks(scope, given)
-    assert said in scope.problems.errors[0].message
+    assert text in scope.problems.errors[0].message

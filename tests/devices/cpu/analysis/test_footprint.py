@@ -17,9 +17,9 @@ def _footprint(body: str) -> Footprint | None:
 
 
 def test_loads_and_stores_of_global_memory_are_its_accesses() -> None:
-    found = _footprint(_COPY)
-    assert found is not None
-    read, write = found.accesses
+    actual = _footprint(_COPY)
+    assert actual is not None
+    read, write = actual.accesses
     assert isinstance(read, Read)
     assert isinstance(write, Write)
     assert (read.size, read.offset, read.buffers) == (4, 8, (8,))

@@ -114,10 +114,10 @@ def test_an_instruction_needs_its_architecture(instruction: str, least: str) -> 
 
 @pytest.mark.parametrize(("instruction", "least"), LEAST.items(), ids=NAMES[: len(LEAST)])
 def test_nvidias_assembler_says_the_same(instruction: str, least: str) -> None:
-    found = [
+    actual = [
         target for target in TARGETS if not nvidias(module(_REGISTERS + instruction + _STORES, target=target), target)
     ]
-    assert found == (list(TARGETS[TARGETS.index(least) :]) if least else [])
+    assert actual == (list(TARGETS[TARGETS.index(least) :]) if least else [])
 
 
 @pytest.mark.parametrize(("instruction", "words"), NEVER.items(), ids=NAMES[len(LEAST) :])

@@ -16,9 +16,9 @@ def body(name: str) -> str:
     """The kernel's own function: the wrapper around it depends on the processor."""
     tree = parse((FOLDER / f"{name}.ptx").read_text())
     unit, _ = translate(tree, entries(tree))
-    found = re.search(r"define internal i32 @.kernel_0\.body..*?\n}\n", str(unit.module), re.DOTALL)
-    assert found is not None
-    return found.group()
+    actual = re.search(r"define internal i32 @.kernel_0\.body..*?\n}\n", str(unit.module), re.DOTALL)
+    assert actual is not None
+    return actual.group()
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ def floating(ins: Instruction, kind: str, values: list[int]) -> int:
     result = _compute(opcode, numbers, rounding)
     if kind == "f64" and result.is_nan:
         order = {1: (0,), 2: (0, 1) if opcode == "div" else (1, 0), 3: (1, 2, 0)}[len(values)]
-        return next((values[place] | 1 << 51 for place in order if numbers[place].is_nan), FORMS[kind].nan)
+        return next((values[position] | 1 << 51 for position in order if numbers[position].is_nan), FORMS[kind].nan)
     if "sat" in words:
         result = exact.saturate(result)
     if "relu" in words:

@@ -124,8 +124,8 @@ def _bfi(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     a, result, position, length = values[0], values[1] & mask(kind), values[2] & counts, values[3] & counts
     for bit in range(min(length, bits_of(kind))):
         if position + bit < bits_of(kind):
-            place = 1 << (position + bit)
-            result = result & ~place | (place if a >> bit & 1 else 0)
+            at = 1 << (position + bit)
+            result = result & ~at | (at if a >> bit & 1 else 0)
     return result, kind
 
 
@@ -149,8 +149,8 @@ def _fns(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     if offset == 0:
         return (base if bits >> base & 1 else 0xFFFFFFFF), kind
     places = range(base, 32) if offset > 0 else range(base, -1, -1)
-    found = [place for place in places if bits >> place & 1]
-    return (found[abs(offset) - 1] if len(found) >= abs(offset) else 0xFFFFFFFF), kind
+    actual = [at for at in places if bits >> at & 1]
+    return (actual[abs(offset) - 1] if len(actual) >= abs(offset) else 0xFFFFFFFF), kind
 
 
 def _fields(value: int, bits: int, kind: str) -> list[int]:
@@ -180,11 +180,11 @@ def _shf(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
 
 def _prmt(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     a, b, control = values
-    data = [(b << 32 | a) >> 8 * place & 0xFF for place in range(8)]
+    data = [(b << 32 | a) >> 8 * at & 0xFF for at in range(8)]
     low = control & 3
     tables = {
-        "f4e": [(low + place) for place in range(4)],
-        "b4e": [(low - place) % 8 for place in range(4)],
+        "f4e": [(low + at) for at in range(4)],
+        "b4e": [(low - at) % 8 for at in range(4)],
         "rc8": [low] * 4,
         "ecl": [[0, 1, 2, 3], [1, 1, 2, 3], [2, 2, 2, 3], [3, 3, 3, 3]][low],
         "ecr": [[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]][low],
@@ -193,9 +193,9 @@ def _prmt(ins: Instruction, kind: str, values: list[int]) -> tuple[int, str]:
     if ins.modifiers[-1] in tables:
         chosen = [data[index] for index in tables[ins.modifiers[-1]]]
     else:
-        nibbles = [control >> 4 * place & 15 for place in range(4)]
+        nibbles = [control >> 4 * at & 15 for at in range(4)]
         chosen = [(data[n & 7] >> 7) * 0xFF if n & 8 else data[n] for n in nibbles]
-    return sum(byte << 8 * place for place, byte in enumerate(chosen)), "b32"
+    return sum(byte << 8 * at for at, byte in enumerate(chosen)), "b32"
 
 
 # --- SIMD video ---
@@ -223,4 +223,4 @@ def _video(ins: Instruction, values: list[int]) -> tuple[int, str]:
         lanes.append(result)
     if "add" in ins.modifiers:
         return values[2] + sum(lanes), "b32"
-    return sum((lane & ((1 << bits) - 1)) << place * bits for place, lane in enumerate(lanes)), "b32"
+    return sum((lane & ((1 << bits) - 1)) << at * bits for at, lane in enumerate(lanes)), "b32"

@@ -22,7 +22,7 @@ def scalar_video(ins: Instruction, registers: Mapping[str, int]) -> tuple[str, i
     if ins.opcode == "vmad":
         return register.name, _multiplied(ins, registers) & 0xFFFFFFFF
     kinds = (ins.modifiers[0], *ins.modifiers[:2]) if ins.opcode == "vset" else ins.modifiers[:3]
-    a, b = (_extended(ins.operands[1 + place], kinds[1 + place], registers) for place in range(2))
+    a, b = (_extended(ins.operands[1 + index], kinds[1 + index], registers) for index in range(2))
     first, bits = _SPANS.get(part, (0, 32))
     value = _saturated(ins, _primary(ins, a, b), bits, signed=kinds[0][0] == "s")
     if len(ins.operands) == 3:

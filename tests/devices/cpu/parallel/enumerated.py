@@ -161,11 +161,11 @@ def threads(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3) ->
     """Each thread of a launch with its block."""
     sizes = {f"ntid.{axis}": size for axis, size in zip("xyz", block, strict=True)}
     sizes |= {f"nctaid.{axis}": size for axis, size in zip("xyz", grid, strict=True)}
-    for place in product(*map(range, grid)):
+    for position in product(*map(range, grid)):
         for inside in product(*map(range, block)):
-            coordinates = {f"ctaid.{axis}": number for axis, number in zip("xyz", place, strict=True)}
+            coordinates = {f"ctaid.{axis}": number for axis, number in zip("xyz", position, strict=True)}
             coordinates |= {f"tid.{axis}": number for axis, number in zip("xyz", inside, strict=True)}
-            yield (place[0], place[1], place[2]), Thread(footprint, parameters, sizes | coordinates)
+            yield (position[0], position[1], position[2]), Thread(footprint, parameters, sizes | coordinates)
 
 
 def clash(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts: Sequence[int]) -> bool:
@@ -176,8 +176,8 @@ def clash(footprint: Footprint, parameters: bytes, grid: Dim3, block: Dim3, cuts
     """
     written: dict[int, set[int]] = {}
     touched: dict[int, set[int]] = {}
-    for place, thread in threads(footprint, parameters, grid, block):
-        number = place[0] + grid[0] * (place[1] + grid[1] * place[2])
+    for position, thread in threads(footprint, parameters, grid, block):
+        number = position[0] + grid[0] * (position[1] + grid[1] * position[2])
         part = sum(number >= cut for cut in cuts[1:-1])
         for access in footprint.accesses:
             assert isinstance(access, Write | Read)

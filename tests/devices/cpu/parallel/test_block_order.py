@@ -100,10 +100,10 @@ def test_each_block_has_its_turn(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, wanted: str, numbers: range | None
 ) -> None:
     monkeypatch.setenv(block_order.VARIABLE, wanted)
-    found = tickets(shop)
+    actual = tickets(shop)
     expected = numbers if numbers is not None else block_order.sequence(12, wanted)
     assert expected is not None
-    assert [found[block] for block in expected] == list(range(12))
+    assert [actual[block] for block in expected] == list(range(12))
 
 
 def test_a_seed_is_an_order() -> None:
@@ -137,8 +137,8 @@ def test_sums_that_depend_on_the_order_are_not_bitwise(shop: Workshop, kernel: s
     job = SUM.replace("kernel: sum", f"kernel: {kernel}")
     job = job if kernel == "sum" else job.replace("grid: [32], block: [64]", "grid: [1], block: [1024]")
     shop.write("configs/sum.yaml", job + "repeat: 2\n")
-    said = shop.call("run", "--device", "cpu", "sum").stdout
-    assert "run 2 of 2 (blocks and threads reversed) is not the first one: 1 of 1 differ" in said
+    output = shop.call("run", "--device", "cpu", "sum").stdout
+    assert "run 2 of 2 (blocks and threads reversed) is not the first one: 1 of 1 differ" in output
     outcome = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"][0]
     assert outcome["verdict"] == "differ"
     assert outcome["orders"] == ["usual", "blocks and threads reversed"]
@@ -164,6 +164,6 @@ def test_what_does_not_depend_on_the_order_is_bitwise_and_says_over_which_orders
 
 
 def test_calibration_sees_what_depends_on_the_order(shop: Workshop) -> None:
-    said = shop.call("calibrate", "sum", "--repeat", "2", "--device", "cpu").stdout
-    assert "7 other orders of the blocks" in said
-    assert "  out: {ulp: " in said
+    output = shop.call("calibrate", "sum", "--repeat", "2", "--device", "cpu").stdout
+    assert "7 other orders of the blocks" in output
+    assert "  out: {ulp: " in output

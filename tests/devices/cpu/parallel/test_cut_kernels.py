@@ -27,11 +27,11 @@ UNCUT |= {"cluster": "blocks of a cluster wait for each other"}
 
 
 def _jobs() -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
+    actual: dict[str, list[Case]] = {}
     for case in plan.make(project.find(ROOT), []).cases:
         if case.expect_fault is None:
-            found.setdefault(case.job, []).append(case)
-    return found
+            actual.setdefault(case.job, []).append(case)
+    return actual
 
 
 JOBS = _jobs()
@@ -49,9 +49,9 @@ def run(case: Case, count: int) -> tuple[dict[str, str], list[int]]:
     whole, cut = partition.PartitionCache.partition, list[int]()
 
     def watch(*arguments: object) -> list[tuple[int, int]]:
-        found = whole(*arguments)  # type: ignore[arg-type]  # handed through
-        cut.append(len(found))
-        return found
+        actual = whole(*arguments)  # type: ignore[arg-type]  # handed through
+        cut.append(len(actual))
+        return actual
 
     plain = dataclasses.replace(case, reference={}, reference_kernels={}, repeat=1)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -73,8 +73,8 @@ def test_cut_with_the_same_bytes(job: str) -> None:
         assert set(cut) == {1}
         blocks = [launch.grid[0] * launch.grid[1] * launch.grid[2] for launch in case.launches]
         for count in counts:
-            found, cut = run(case, count)
-            assert found == alone, f"{case.name} in {count} parts"
+            actual, cut = run(case, count)
+            assert actual == alone, f"{case.name} in {count} parts"
             if job in UNCUT:
                 assert set(cut) == {1}
             elif count == 2:

@@ -53,9 +53,9 @@ class _Outcome:
         whole = partition.PartitionCache.partition
 
         def watch(*arguments: object) -> list[tuple[int, int]]:
-            found = whole(*arguments)  # type: ignore[arg-type]  # handed through
-            self.parts, self.cuts = len(found), found
-            return found
+            actual = whole(*arguments)  # type: ignore[arg-type]  # handed through
+            self.parts, self.cuts = len(actual), actual
+            return actual
 
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setattr(partition, "MIN_THREADS", 1)
@@ -116,16 +116,16 @@ def test_the_sizes_of_grid_and_block_are_told_apart(axis: str) -> None:
         x, y, z = (count if one == axis else 1 for one in "xyz")
         return x, y, z
 
-    place = f"blockIdx.{axis} * {{0}} + threadIdx.{axis}".format
+    position = f"blockIdx.{axis} * {{0}} + threadIdx.{axis}".format
 
     def parts(index: str, grid: Dim3, block: Dim3) -> int:
         return _Outcome(f"y[{index}] = 1;", 2, grid, block).parts
 
     few, many = along(4), along(16)
-    assert parts(place(f"gridDim.{axis}"), few, many) == 1  # 16 places from each 4th
-    assert parts(place(f"gridDim.{axis}"), many, few) == 2
-    assert parts(place(f"(blockDim.{axis} - 1)"), many, few) == 1
-    assert parts(place(f"blockDim.{axis}"), few, many) == 2
+    assert parts(position(f"gridDim.{axis}"), few, many) == 1  # 16 places from each 4th
+    assert parts(position(f"gridDim.{axis}"), many, few) == 2
+    assert parts(position(f"(blockDim.{axis} - 1)"), many, few) == 1
+    assert parts(position(f"blockDim.{axis}"), few, many) == 2
 
 
 def test_a_loop_may_jump_over_the_number_that_ends_it() -> None:

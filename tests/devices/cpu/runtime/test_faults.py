@@ -220,8 +220,8 @@ def test_an_index_of_terabytes_reaches_no_other_buffer(program: Running, index: 
     message = str(_fault(program, "table_at", x, np.int64(index)))
     assert f"at table[{4 * index}] (table has 64)" in message
     assert "out-of-bounds write of 4 bytes at " in str(_fault(program, "either", x, others[1], np.int64(index)))
-    for place in (1, 2, 3):
-        y = program.put("y", np.full(64, place, np.float32))
+    for position in (1, 2, 3):
+        y = program.put("y", np.full(64, position, np.float32))
         assert _fault(program, "generic_at", x, y, np.int64(index)).kind == "out-of-bounds"
     for small in (0, 256, 1024, 1025):
         assert _fault(program, "from_null", np.uint64(0), x, np.int64(index + small)).kind == "out-of-bounds"

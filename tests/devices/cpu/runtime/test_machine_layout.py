@@ -34,17 +34,17 @@ def test_a_negative_or_large_index_keeps_its_region(number: int, offset: int) ->
 )
 def test_an_index_of_terabytes_reaches_no_other_region(number: int, bit: int, factor: int, sign: int) -> None:
     reached = machine_layout.region_address(number) + sign * (factor << bit)
-    found = machine_layout.region_of(reached)
+    actual = machine_layout.region_of(reached)
     # Only where 2^64 is passed may the address be the region's own again.
-    assert found == number or not machine_layout.FIRST_REGION <= found < machine_layout.MAX_REGIONS
-    assert found != number or (reached - machine_layout.region_address(number)) % (1 << 62) == 0
+    assert actual == number or not machine_layout.FIRST_REGION <= actual < machine_layout.MAX_REGIONS
+    assert actual != number or (reached - machine_layout.region_address(number)) % (1 << 62) == 0
 
 
 @given(st.integers(machine_layout.FIRST_REGION, machine_layout.MAX_REGIONS - 1), st.sampled_from([1, -1]))
 def test_no_window_and_region_add_up_to_a_region(number: int, sign: int) -> None:
     for window in (machine_layout.SHARED_WINDOW, machine_layout.LOCAL_WINDOW, machine_layout.PARAM_WINDOW):
-        found = machine_layout.region_of(sign * window + machine_layout.region_address(number))
-        assert not 0 <= found < machine_layout.MAX_REGIONS
+        actual = machine_layout.region_of(sign * window + machine_layout.region_address(number))
+        assert not 0 <= actual < machine_layout.MAX_REGIONS
 
 
 @given(st.integers(0, (1 << machine_layout.SLOT_BITS) - 1))

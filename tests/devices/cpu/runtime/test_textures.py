@@ -13,9 +13,9 @@ def test_a_handle_leads_to_its_object_and_its_row() -> None:
     description = TextureDescription("float32", 2, (8, 4, 0), Texture())
     handles = [textures.add(region, description) for _ in range(40)]
     assert len(set(handles)) == 40
-    found = textures.find(handles[-1])
-    assert found is not None
-    assert (found.region, found.label) == (region, "a texture of 2 axes")
+    actual = textures.find(handles[-1])
+    assert actual is not None
+    assert (actual.region, actual.label) == (region, "a texture of 2 axes")
     row = textures.table[39]
     expected = {"host": region.host, "width": 8, "height": 4, "depth": 1, "element": 8, "channels": 2}
     expected |= {"format": FORMATS.index("float32"), "key": key(2)}

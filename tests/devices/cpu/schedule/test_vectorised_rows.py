@@ -60,19 +60,19 @@ def _outcome(
 
 def _rows(body: str) -> list[bool]:
     """For each region of the kernel, whether it has proven rows."""
-    found: list[bool] = []
+    actual: list[bool] = []
     plan = vectorised_rows.plan
 
     def watch(*arguments: object) -> object:
         planned = plan(*arguments)  # type: ignore[arg-type]  # handed through
-        found.append(planned is not None)
+        actual.append(planned is not None)
         return planned
 
     text = ptx_of(SOURCE.format(body=body))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lockstep, "plan", watch)
         translate.translate(parse(text), ["k"])
-    return found
+    return actual
 
 
 _CONSTANTS = st.sampled_from([-3, -1, 0, 1, 2, 5, 64, 399, 0x7FFFFFF0, -0x7FFFFFF0])

@@ -182,8 +182,8 @@ def lanes() -> Lanes:
 
 
 def _run(lanes: Lanes, name: str, *arrays: Array) -> Array:
-    place = [form.name for form in forms("approximate")].index(name)
-    return lanes.run(f"f{place}", *arrays)[0]
+    position = [form.name for form in forms("approximate")].index(name)
+    return lanes.run(f"f{position}", *arrays)[0]
 
 
 def _operands() -> Array:
@@ -258,9 +258,9 @@ def test_the_refined_double_reciprocal_root_is_nearly_exact(lanes: Lanes) -> Non
     result = _run(lanes, "rsqrt.approx.f64", x.view(np.uint64)).view(np.float64)
     assert np.max(np.abs(result * np.sqrt(x) - 1)) < 2.0**-50
     edge = np.array([0.0, -0.0, np.inf, -1.0, -np.inf], np.float64)
-    found = [hex(v) for v in _run(lanes, "rsqrt.approx.f64", edge.view(np.uint64))]
+    actual = [hex(v) for v in _run(lanes, "rsqrt.approx.f64", edge.view(np.uint64))]
     invalid = "0xfff8000000000000"
-    assert found == ["0x7ff0000000000000", "0xfff0000000000000", "0x0", invalid, invalid]
+    assert actual == ["0x7ff0000000000000", "0xfff0000000000000", "0x0", invalid, invalid]
 
 
 @pytest.mark.parametrize("name", ["div.approx.f32", "div.full.f32", "div.approx.ftz.f32", "div.full.ftz.f32"])

@@ -116,12 +116,12 @@ def test_heap(program: Running) -> None:
 
 
 def test_the_heap_outlives_a_launch(program: Running) -> None:
-    place, y = program.put("place", np.zeros(1, np.int64)), program.put("y", np.zeros(1, np.int32))
-    program.launch("keep", 1, 1, place, np.int32(42))
-    program.launch("give_back", 1, 1, place, y)
+    position, y = program.put("place", np.zeros(1, np.int64)), program.put("y", np.zeros(1, np.int32))
+    program.launch("keep", 1, 1, position, np.int32(42))
+    program.launch("give_back", 1, 1, position, y)
     assert ints(y) == [42]
     with pytest.raises(KernelFault, match=r"free of|read of 4 bytes"):
-        program.launch("give_back", 1, 1, place, y)
+        program.launch("give_back", 1, 1, position, y)
 
 
 def test_heap_faults(program: Running) -> None:

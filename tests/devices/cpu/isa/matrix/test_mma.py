@@ -95,8 +95,8 @@ def _registers(kind: str, matrix: Array, places: list[tuple[Array, Array]]) -> A
     packed = []
     for start in range(0, len(columns), per):
         word = np.zeros(32, np.uint64)
-        for place, column in enumerate(columns[start : start + per]):
-            word |= column << np.uint64(width * place)
+        for position, column in enumerate(columns[start : start + per]):
+            word |= column << np.uint64(width * position)
         packed.append(word)
     return np.stack(packed, 1).astype(np.uint64 if kind == "f64" else np.uint32)
 
@@ -153,9 +153,9 @@ def test_matrices_go_to_and_from_shared_memory(tmp_path: Path) -> None:
     tiles = np.random.default_rng(3).integers(0, 1 << 16, (4, 8, 8), np.uint16)
     given, out = running.put("x", tiles), running.put("y", np.zeros(320, np.uint32))
     running.launch("k", 1, 32, given, out)
-    found = out.read().view(np.uint16)
-    assert (found[:256].reshape(4, 8, 8) == tiles).all()
+    actual = out.read().view(np.uint16)
+    assert (actual[:256].reshape(4, 8, 8) == tiles).all()
     turned = tiles.transpose(0, 2, 1)
     stored = np.stack([turned[0], turned[1], tiles[2], turned[3]])
-    assert (found[256:512].reshape(4, 8, 8) == stored).all()
-    assert (found[512:].reshape(2, 8, 8) == turned[:2]).all()
+    assert (actual[256:512].reshape(4, 8, 8) == stored).all()
+    assert (actual[512:].reshape(2, 8, 8) == turned[:2]).all()

@@ -299,11 +299,11 @@ def test_a_block_knows_where_it_is(program: Running) -> None:
     grid = (6, 4, 2)
     out = program.put("y", np.zeros(16 * 48, np.int32))
     program.launch("numbers", grid, 1, out)
-    found = np.array(ints(out)).reshape(2, 4, 6, 16)
+    actual = np.array(ints(out)).reshape(2, 4, 6, 16)
     z, y, x = np.indices((2, 4, 6))
     wanted = [x % 2, y % 2, z % 2, 2, 2, 2, x // 2, y // 2, z // 2, 3, 2, 1, x % 2 + 2 * (y % 2) + 4 * (z % 2), 8, 1]
-    for place, values in enumerate(wanted):
-        assert (found[..., place] == values).all(), place
+    for position, values in enumerate(wanted):
+        assert (actual[..., position] == values).all(), position
 
 
 def test_addresses_say_whose_memory_they_are_in(program: Running) -> None:
@@ -365,8 +365,8 @@ def test_one_copy_into_several_blocks(program: Running, mask: int) -> None:
     words = np.arange(100, 164, dtype=np.int32)
     out = program.put("y", np.zeros(256, np.int32))
     program.launch("multicast", 4, 64, program.put("x", words), out, np.int32(mask))
-    for rank, found in enumerate(np.array(ints(out)).reshape(4, 64)):
-        assert (found == (words if mask >> rank & 1 else -1)).all()
+    for rank, actual in enumerate(np.array(ints(out)).reshape(4, 64)):
+        assert (actual == (words if mask >> rank & 1 else -1)).all()
     with pytest.raises(KernelFault, match="of block rank 5: the cluster has 4 blocks"):
         program.launch("multicast", 4, 64, program.put("x", words), out, np.int32(mask | 32))
 
