@@ -4,22 +4,7 @@ import pytest
 
 from gpuregress.records import Parameter
 from gpuregress.toolchain import cubin, link
-
-PTX = """.version 8.0
-.target sm_90
-.address_size 64
-.const .align 4 .b8 d_filter[68];
-.visible .entry k(.param .u64 k_0, .param .u32 k_1, .param .align 8 .b8 k_2[24])
-{
-	.reg .b64 %rd<3>;
-	.reg .b32 %r<2>;
-	ld.param.u64 %rd1, [k_0];
-	ld.param.u32 %r1, [k_1];
-	cvta.to.global.u64 %rd2, %rd1;
-	st.global.u32 [%rd2], %r1;
-	ret;
-}
-"""
+from tests.toolchain.sample import PTX
 
 
 def test_a_cubin_tells_its_kernels_and_variables() -> None:

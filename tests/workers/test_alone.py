@@ -12,14 +12,7 @@ from tests import fakes
 
 
 def task(kernel: str, **changes: Any) -> Task:
-    return Task(
-        fakes.case(kernel, **changes),
-        fakes.program(),
-        "/nowhere/launch.log",
-        5,
-        "/nowhere/dumps",
-        device_label="cuda:0",
-    )
+    return fakes.task(fakes.case(kernel, **changes), Path("/nowhere"), 5, device_label="cuda:0")
 
 
 def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

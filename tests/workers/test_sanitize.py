@@ -20,14 +20,7 @@ RACE = """\
 
 
 def task(kernel: str, **changes: Any) -> Task:
-    return Task(
-        fakes.case(kernel, **changes),
-        fakes.program(),
-        "/nowhere/launch.log",
-        5,
-        "/nowhere/dumps",
-        device_label="cuda:0",
-    )
+    return fakes.task(fakes.case(kernel, **changes), Path("/nowhere"), 5, device_label="cuda:0")
 
 
 def _tool(folder: Path, monkeypatch: pytest.MonkeyPatch, report: str, code: int) -> None:
