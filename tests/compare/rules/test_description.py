@@ -37,8 +37,3 @@ def test_rules(rule: Rule, text: str) -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (3.0, "3"), (1e-5, "1e-05"), (0.1, "0.1"), (1e20, "1e+20")])
 def test_numbers(value: float, text: str) -> None:
     assert description.number(value) == text
-
-
-def test_sigmas() -> None:
-    assert description.sigmas_of({"sigmas": 4}) == 4
-    assert description.sigmas_of(0.5) == 0.5
