@@ -24,7 +24,7 @@ from gpuregress.records import (
 
 
 def buffer(kind: str, dtype: str, *shape: int, seed: int = 7, **options: Any) -> Buffer:
-    made = dataclasses.replace(OPTIONS[kind], **options)
+    made = InputFile(**options) if kind == "file" else dataclasses.replace(OPTIONS[kind], **options)
     return Buffer("x", dtype, shape, Fill(kind, made, seed))
 
 
@@ -46,7 +46,6 @@ OPTIONS: dict[str, FillOptions] = {
     "integers": Interval(3, 9),
     "choice": Values((1, 5, 7)),
     "park_miller": GeneratorSeed(1),
-    "file": InputFile(""),
 }
 
 
