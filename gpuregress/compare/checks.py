@@ -161,7 +161,7 @@ def _range(subject: CheckedBuffer, setting: tuple[float, float]) -> CheckResult:
     low, high = setting
 
     def outside(column: Array, scalar: Scalar) -> Mask:
-        numbers = dtypes.to_float(column, scalar)
+        numbers: Any = dtypes.to_float(column, scalar)
         if scalar.is_float:
             with np.errstate(invalid="ignore"):
                 numbers = numbers.astype(np.float64)

@@ -20,6 +20,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -116,6 +117,7 @@ def _compare_part(
     limits: StatisticLimits, expected: NumericSample, actual: NumericSample
 ) -> tuple[list[str], SampleFigures]:
     figures = SampleFigures(SideCounts(expected.left_out, actual.left_out))
+    tested: dict[str, Any] = {}
     if min(expected.count, actual.count) < 2:
         return [f"cannot be compared: {actual.count} numbers here, {expected.count} in the baseline"], figures
     problems = []
@@ -126,10 +128,9 @@ def _compare_part(
         if name != "ks" and largest and not _SMALL < largest < _LARGE:
             problems.append(f"{name} of numbers up to {largest:.3g}: their fourth powers leave float64")
             continue
-        problem, tested = STATISTICS[name](expected, actual, limit)
-        figures = dataclasses.replace(figures, **{name: tested})
+        problem, tested[name] = STATISTICS[name](expected, actual, limit)
         problems += [problem] if problem else []
-    return problems, figures
+    return problems, dataclasses.replace(figures, **tested)
 
 
 def _other_share(expected: NumericSample, actual: NumericSample) -> bool:

@@ -72,7 +72,8 @@ def test_constant_samples() -> None:
 def test_one_wild_number_does_not_widen_its_own_bound(name: str) -> None:
     e = np.random.default_rng(5).normal(size=64)
     a = np.where(np.arange(64) == 7, 1e30, e)
-    assert not against("float32", e, a, Rule(statistics=StatisticLimits(**{name: Sigmas(50)}))).same
+    limits: dict[str, Any] = {name: Sigmas(50)}
+    assert not against("float32", e, a, Rule(statistics=StatisticLimits(**limits))).same
 
 
 def test_equal_numbers_have_not_the_variance_of_numbers_that_vary() -> None:
@@ -110,5 +111,6 @@ def test_more_nan_than_chance_explains() -> None:
 @pytest.mark.parametrize("name", ["mean", "variance"])
 def test_numbers_whose_powers_leave_float64_never_pass(scale: float, name: str) -> None:
     values = np.random.default_rng(7).normal(size=1000) * scale
-    rule = Rule(statistics=StatisticLimits(**{name: Sigmas(5)}))
+    limits: dict[str, Any] = {name: Sigmas(5)}
+    rule = Rule(statistics=StatisticLimits(**limits))
     assert "fourth powers" in against("float64", values, values * 9, rule).message

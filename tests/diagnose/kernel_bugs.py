@@ -101,7 +101,7 @@ class Bug:
         wrong: what stands there instead.
         job: the rest of the job.
         pattern: what must be found; "" for none at all.
-        said: what its message must hold.
+        words: what its message must hold.
         first: it is the most telling of all that is found.
         top: put before the source, right and wrong.
     """
@@ -112,7 +112,7 @@ class Bug:
     wrong: str
     job: str
     pattern: str
-    message: tuple[str, ...] = field(default=())
+    words: tuple[str, ...] = field(default=())
     first: bool = True
     top: str = ""
 

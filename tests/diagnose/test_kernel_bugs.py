@@ -62,7 +62,7 @@ def test_what_the_bug_looks_like(ran: dict[str, dict[str, Any]], bug: Bug) -> No
         return
     message = actual[0][1] if bug.first else dict(actual).get(bug.pattern, "")
     assert bug.pattern == (actual[0][0] if bug.first else bug.pattern), actual
-    for words in bug.said:
+    for words in bug.words:
         assert words in message, actual
 
 
