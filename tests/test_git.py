@@ -58,3 +58,26 @@ def test_no_program_that_the_repository_names_is_run(repository: Path, key: str)
     assert git.answer(repository, "log", "--format=%s") == "Add a file\n"
     assert git.answer(repository, "status", "--porcelain") is not None
     assert not (repository / "was-run").exists()
+
+
+def test_a_command_that_fails_has_its_message(repository: Path) -> None:
+    reply = git.ask(repository, "rev-parse", "--verify", "nowhere")
+    assert reply is not None
+    assert (reply.code, reply.output) == (128, b"")
+    assert "Needed a single revision" in reply.message
+
+
+def test_contents_are_read_as_they_are_stored(repository: Path) -> None:
+    (repository / ".gitattributes").write_text("* filter=shout text=auto eol=crlf\n")
+    run(repository, "config", "filter.shout.smudge", f"touch {repository}/was-run; tr a-z A-Z")
+    tree = (git.answer(repository, "ls-tree", "HEAD") or "").split()
+    with git.ObjectReader(repository) as reader:
+        assert reader.read("0" * 40) is None
+        assert reader.read(tree[2]) == b"text"
+        assert reader.read(tree[2]) == b"text"
+    assert not (repository / "was-run").exists()
+
+
+def test_a_reader_without_a_repository_reads_nothing(tmp_path: Path) -> None:
+    with git.ObjectReader(tmp_path) as reader:
+        assert reader.read("0" * 40) is None

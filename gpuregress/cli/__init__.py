@@ -17,6 +17,8 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 COMMANDS: tuple[str, ...] = (
     "run",
     "diff",
+    "bisect",
+    "shrink",
     "accept",
     "review",
     "reject",

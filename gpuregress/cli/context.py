@@ -110,6 +110,20 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def commit_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of the commands that run git commits: `--device`, `--timeout`, `--this-job`."""
+    options = (
+        click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda[:N]", help="Where to run."),
+        click.option("--timeout", type=values.SECONDS, metavar="S", help="For each case: seconds, or a time, as 2min."),
+        click.option(
+            "--this-job", is_flag=True, help="Run every commit with the job of the work tree, not with its own."
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options of every command that runs cases."""
     options = (

@@ -17,25 +17,41 @@ _MOST_NOTES = 8
 
 @click.command(
     "diff",
-    short_help="compare two revisions' dumps",
-    epilog="Example: gpuregress diff 1.4 1.5 reduce   (or two dump files: gpuregress diff A B)",
+    short_help="compare the results of two revisions or git commits",
+    epilog="Example: gpuregress diff HEAD~2 HEAD reduce   (or two dump files: gpuregress diff A B)",
 )
 @click.argument("before", metavar="REV")
-@click.argument("after", metavar="REV")
+@click.argument("after", metavar="[REV]", default="worktree")
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--raw", is_flag=True, help="Every bit counts, whatever the jobs' rules say.")
+@context.commit_options
 @context.json_option
 @click.pass_context
-def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ...], raw: bool, as_json: bool) -> int:
-    """Compare the dumps of two revisions, from baselines or runs, under the jobs' rules.
+def command(
+    ctx: click.Context,
+    /,
+    before: str,
+    after: str,
+    cases: tuple[str, ...],
+    raw: bool,
+    device: str,
+    timeout: float | None,
+    this_job: bool,
+    as_json: bool,
+) -> int:
+    """Compare the results of two revisions under the jobs' rules.
+
+    A REV is the label of kept dumps, `baseline` for whatever is accepted, or a git revision (HEAD~2, a branch, a tag, a
+    hash). A git revision is run in a scratch folder, with its own kernels, job and data; the work tree is not touched.
+    `worktree`, the default of the second REV, is the project as it is now.
 
     For each buffer that differs: how many elements, in order and in any order, the worst, what it looks like, where the
     errors are (a strip of the buffer, or a heat map of two dimensions, by size of the error), and the first few side by
     side.
 
-    The baselines are searched first, then the runs, the newest first; `baseline` names whatever is accepted. Exits with
-    0 when all is the same, 1 when something differs, 5 when there is nothing to compare. Two files are compared as they
-    are, every bit.
+    Kept dumps come before a git revision of the same name. The baselines are searched first, then the runs, the newest
+    first. Exits with 0 when all is the same, 1 when something differs, 3 when a side does not compile or faults, 5 when
+    there is nothing to compare. Two files are compared as they are, every bit.
     """
     from gpuregress.operations import diff
 
@@ -43,9 +59,14 @@ def command(ctx: click.Context, /, before: str, after: str, cases: tuple[str, ..
     if not cases and Path(before).is_file() and Path(after).is_file():
         differences = diff.compare_files(Path(before), Path(after), width=_width())
     else:
+        from gpuregress.operations.commits.commit_runs import RunOptions
+
         project = context.find_project(ctx)
         root = project.root
-        differences = diff.compare_revisions(project, before, after, cases, raw=raw, width=_width())
+        options = RunOptions(device, timeout)
+        differences = diff.compare_revisions(
+            project, before, after, cases, raw=raw, width=_width(), this_job=this_job, options=options
+        )
     if as_json:
         _print_json(differences, before, after)
     else:
@@ -64,10 +85,13 @@ def _print(differences: Differences, root: Path | None) -> None:
     from gpuregress.report import diff_screen, terminal
 
     for verdict in differences.verdicts:
-        status = "same" if verdict.status == "pass" else "differ"
-        console.say(f"{status:<8} {verdict.case}", colour=terminal.colour(verdict.status))
-        for line in diff_screen.screen(verdict, root):
-            console.say_spans((("  ", None), *line))
+        status = "same" if verdict.status == "pass" else verdict.status
+        failed = f"  {verdict.reason}" if verdict.reason and not verdict.buffers else ""
+        console.say(f"{status:<8} {verdict.case}{failed}", colour=terminal.colour(verdict.status))
+        for line in terminal.details(verdict, root)[1:] if failed else ():
+            console.say(f"  {line}")
+        for spans in diff_screen.screen(verdict, root):
+            console.say_spans((("  ", None), *spans))
     shown = differences.notes if len(differences.notes) <= _MOST_NOTES + 1 else differences.notes[:_MOST_NOTES]
     for note in shown:
         console.say(f"note: {note}", err=True)

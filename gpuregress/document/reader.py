@@ -16,7 +16,7 @@ from typing import Any
 from gpuregress.document.yaml_parser import MAX_SHOWN, Key, YamlProblem, parse_yaml
 from gpuregress.errors import JobError, JobErrors
 
-__all__ = ["Document", "Key", "content", "dotted", "read"]
+__all__ = ["Document", "Key", "content", "dotted", "parse", "read"]
 
 MAX_BYTES = 4 << 20
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -70,7 +70,21 @@ def read(path: Path, *, as_written: Collection[str] = ()) -> Document:
     Raises:
         JobErrors: it cannot be read, or is not YAML of the plain kind described above.
     """
-    built = parse_yaml(content(path), as_written=as_written)
+    return parse(content(path), path, as_written=as_written)
+
+
+def parse(data: bytes, path: Path, *, as_written: Collection[str] = ()) -> Document:
+    """Parse the content of a file.
+
+    Args:
+        data: the content, UTF-8.
+        path: of the file, for messages.
+        as_written: see `read`.
+
+    Raises:
+        JobErrors: it is not YAML of the plain kind described above.
+    """
+    built = parse_yaml(data, as_written=as_written)
     if built.flaws:
         raise JobErrors(tuple(_error(path, flaw) for flaw in built.flaws))
     return Document(path, built.data, built.lines)

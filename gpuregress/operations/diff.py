@@ -1,23 +1,24 @@
-"""Comparison of the dumps of two revisions, from the baselines or from runs."""
+"""Comparison of the results of two revisions: kept dumps, or runs of git commits."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import plan, verdict
-from gpuregress.baselines import BaselineStore
-from gpuregress.dump import paths, reader
+from gpuregress.dump import reader
 from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.operations.commits import kept_dumps, sides
+from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.commits.sides import Side, SidesRequest
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
-from gpuregress.session.runs import run_folders
 from gpuregress.storage import digest_file
 
-BASELINE = "baseline"
 WIDTH = 78
 """Characters in a line of an error map, unless the screen has another width."""
 
@@ -36,42 +37,49 @@ class Differences:
 
 
 def compare_revisions(
-    project: Project, before: str, after: str, selectors: Sequence[str] = (), *, raw: bool = False, width: int = WIDTH
+    project: Project,
+    before: str,
+    after: str,
+    selectors: Sequence[str] = (),
+    *,
+    raw: bool = False,
+    width: int = WIDTH,
+    this_job: bool = False,
+    options: RunOptions | None = None,
 ) -> Differences:
-    """Compare the dumps of two revisions.
+    """Compare the results of two revisions: kept dumps, or those of a git commit, which is run.
 
     Args:
-        project: whose baselines and runs are searched, the newest run first.
+        project: whose baselines and runs are searched, the newest run first; its work tree names cases and rules.
         before: the expected revision; `baseline` is the accepted one.
-        after: the actual revision.
+        after: the actual revision; `worktree` is the work tree as it is now.
         selectors: of the cases; none: all.
         raw: every bit counts, whatever the jobs' rules say.
         width: bins of an error map.
+        this_job: run commits with the jobs of the work tree, not with their own.
+        options: of the runs.
 
     Raises:
         NothingToDo: no case has dumps of both.
         JobErrors: a job is wrong.
+        UsageError: a word that git takes for several commits; a commit that cannot be run.
         DumpError: a dump does not hold what its header says.
+        Interrupted: the user asked to stop.
+        GpuregressError: the errors of `session.run`.
     """
     cases = plan.make(project, selectors).cases
-    verdicts, notes = [], []
-    for case in cases:
-        expected, actual = _dumps(project, case, before), _dumps(project, case, after)
-        shared = [name for name in case.buffers if name in expected and name in actual]
-        notes += [
-            f"{case.name}: {name} has no dump of revision {after if name in expected else before}"
-            for name in case.buffers
-            if (name in expected) != (name in actual)
-        ]
-        if shared:
-            buffers = tuple(_buffer(case, name, expected[name], actual[name], raw=raw, width=width) for name in shared)
-            verdicts.append(_verdict(case, buffers, before, after))
+    request = SidesRequest(project, cases, this_job=this_job, options=options or RunOptions())
+    with sides.opened(request, (before, after)) as (expected, actual):
+        verdicts = [compared for case in cases if (compared := _compared(case, expected, actual, raw=raw, width=width))]
+        notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
     if not verdicts:
-        existing = sorted({revision for case in cases for revision in _revisions(project, case)})
+        existing = sorted({revision for case in cases for revision in kept_dumps.revisions(project, case)})
+        others = [note for side in (expected, actual) for note in side.notes]
         raise NothingToDo(
             f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(existing) or 'none'}"
+            + "".join(f"; {note}" for note in others)
         )
-    return Differences(tuple(verdicts), tuple(notes))
+    return Differences(tuple(verdicts), tuple(dict.fromkeys(notes)))
 
 
 def compare_files(before: Path, after: Path, *, width: int = WIDTH) -> Differences:
@@ -104,9 +112,46 @@ def record(buffer: str, path: Path) -> Dump:
     return Dump(buffer, str(path), header.element_type.name, header.shape, text, text)
 
 
-def _buffer(case: Case, name: str, before: Path, after: Path, *, raw: bool, width: int) -> BufferVerdict:
+def _lacking(case: Case, before: Side, after: Side) -> Iterator[str]:
+    """A note for each buffer that only one of the revisions has."""
+    expected, actual = before.dumps(case.name), after.dumps(case.name)
+    if not (before.failure(case.name) or after.failure(case.name)):
+        for name in case.buffers:
+            if (name in expected) != (name in actual):
+                lacking = after if name in expected else before
+                yield f"{case.name}: {name} has no dump of revision {lacking.word}"
+
+
+def _compared(case: Case, before: Side, after: Side, *, raw: bool, width: int) -> Verdict | None:
+    """The verdict on a case; None where one of the revisions has no dumps of it."""
+    failures = [(side.word, failure) for side in (before, after) if (failure := side.failure(case.name))]
+    if failures:
+        _, worst = failures[-1]
+        reason = "; ".join(f"{word}: {failure.status}: {failure.reason}" for word, failure in failures)
+        worst = dataclasses.replace(worst, reason=reason, buffers=(), changes=())
+        return dataclasses.replace(worst, revision=after.word, baseline_revision=before.word)
+    expected, actual = before.dumps(case.name), after.dumps(case.name)
+    shared = [name for name in case.buffers if name in expected and name in actual]
+    if not shared:
+        return None
+    outcome = after.outcome(case.name) or Outcome(case.name, "done")
+    compared = [_buffer(case, name, expected[name], actual[name], raw=raw, width=width, of=outcome) for name in shared]
+    buffers = tuple(
+        dataclasses.replace(
+            buffer,
+            dump=buffer.dump if after.is_kept else "",  # a run in a scratch folder leaves no file
+            baseline=buffer.baseline if before.is_kept else "",
+        )
+        for buffer in compared
+    )
+    return _verdict(case, buffers, before.word, after.word)
+
+
+def _buffer(
+    case: Case, name: str, before: Path, after: Path, *, raw: bool, width: int, of: Outcome | None = None
+) -> BufferVerdict:
     pair = BufferPair(case, "baseline", record(name, before), record(name, after), Rule() if raw else None)
-    compared = diagnosis.compare(pair, Outcome(case.name, "done"), width)
+    compared = diagnosis.compare(pair, of or Outcome(case.name, "done"), width)
     status: Status = "pass" if compared.same else "differ"
     return BufferVerdict(name, status, str(after), str(before), (compared,))
 
@@ -116,32 +161,3 @@ def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after:
     reason = f"{', '.join(differing)}: not the same in {before} and {after}" if differing else ""
     status: Status = "differ" if differing else "pass"
     return Verdict(case.job, case.name, status, reason, after, before, buffers=buffers, exit_code=1 if differing else 0)
-
-
-def _dumps(project: Project, case: Case, revision: str) -> dict[str, Path]:
-    """Buffer → its dump of a revision: in the baselines, else in the newest run that has one."""
-    store = BaselineStore(project.baselines)
-    if revision == BASELINE:
-        accepted = store.load(case.name)
-        return {name: Path(dump.path) for name, dump in accepted.dumps.items()} if accepted else {}
-    dumps: dict[str, Path] = {}
-    for folder in _folders(project, case):
-        for name in case.buffers:
-            path = folder / paths.dump_name(name, revision)
-            if name not in dumps and path.is_file():
-                dumps[name] = path
-    return {**dumps, **store.find(case.name, revision)}
-
-
-def _revisions(project: Project, case: Case) -> Iterator[str]:
-    for folder in (project.baselines.joinpath(*case.name.split("/")), *_folders(project, case)):
-        if folder.is_dir():
-            for path in folder.iterdir():
-                named = paths.split_name(path.name)
-                if named and path.is_file() and named[0] in case.buffers:
-                    yield named[1]
-
-
-def _folders(project: Project, case: Case) -> Iterator[Path]:
-    for run in reversed(run_folders.every(project.runs)):
-        yield run.joinpath("dumps", *case.name.split("/"))

@@ -51,7 +51,13 @@ def of_job(
     Raises:
         JobErrors: all that is wrong in the file.
     """
-    file = load.load_file(path)
+    return of_file(load.load_file(path), project, overrides, labels)
+
+
+def of_file(
+    file: JobFile, project: Project, overrides: CaseOverrides, labels: Labels
+) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Plan the cases of a job that is loaded; see `of_job`."""
     problems = Problems(file.document, file.errors)
     if file.model is None:
         problems.raise_if_any()

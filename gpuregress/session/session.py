@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from gpuregress import storage
 from gpuregress.interrupts import StopSignal
 from gpuregress.session import device_slots
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import Machinery as Machinery  # noqa: PLC0414 - named here, too
+from gpuregress.session.run_request import RunRequest
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 if TYPE_CHECKING:

@@ -86,9 +86,26 @@ def load_file(path: Path) -> JobFile:
     Raises:
         JobErrors: it cannot be read, or is no YAML.
     """
-    document = reader.read(path, as_written=_AS_WRITTEN)
+    return _loaded(reader.read(path, as_written=_AS_WRITTEN))
+
+
+def load_text(text: str, path: Path) -> JobFile:
+    """Load a job from text, as if it were in a file.
+
+    Args:
+        text: YAML.
+        path: of that file, which need not exist: paths in the job are relative to its folder.
+
+    Raises:
+        JobErrors: it is no YAML.
+    """
+    return _loaded(reader.parse(text.encode(), path, as_written=_AS_WRITTEN))
+
+
+def _loaded(document: Document) -> JobFile:
     if not isinstance(document.data, dict):
-        raise JobErrors((JobError(path, 1, "", f"is {show(document.data)}: a job is a mapping: job, source, …"),))
+        message = f"is {show(document.data)}: a job is a mapping: job, source, …"
+        raise JobErrors((JobError(document.path, 1, "", message),))
     try:
         return JobFile(document, JobSpec.model_validate(document.data), (), frozenset())
     except ValidationError as error:

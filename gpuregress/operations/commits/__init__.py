@@ -1,0 +1,1 @@
+"""Commits of a git repository: their names, their files, and runs of their kernels."""

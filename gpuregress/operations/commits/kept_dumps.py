@@ -1,0 +1,69 @@
+"""Search for kept dumps of a revision, in the baselines and in runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpuregress.baselines import BaselineStore
+from gpuregress.dump import paths
+from gpuregress.project import Project
+from gpuregress.records import Case
+from gpuregress.session.runs import run_folders
+
+BASELINE = "baseline"
+"""The word for what is accepted, whatever its revision is."""
+
+
+def find(project: Project, case: Case, revision: str) -> dict[str, Path]:
+    """Buffer → its dump of a revision: in the baselines, else in the newest run that has one.
+
+    Args:
+        project: whose baselines and runs.
+        case: the case.
+        revision: a label, or BASELINE.
+
+    Raises:
+        BaselineError: the baseline was cut short or edited.
+    """
+    if revision == BASELINE:
+        return accepted(project.baselines, case.name)
+    dumps: dict[str, Path] = {}
+    for folder in _folders(project, case):
+        for name in case.buffers:
+            path = folder / paths.dump_name(name, revision)
+            if name not in dumps and _is_file(path):
+                dumps[name] = path
+    return {**dumps, **BaselineStore(project.baselines).find(case.name, revision)}
+
+
+def accepted(baselines: Path, case: str) -> dict[str, Path]:
+    """Buffer → its accepted dump.
+
+    Raises:
+        BaselineError: the baseline was cut short or edited.
+    """
+    found = BaselineStore(baselines).load(case)
+    return {name: Path(dump.path) for name, dump in found.dumps.items()} if found else {}
+
+
+def revisions(project: Project, case: Case) -> Iterator[str]:
+    """The labels of all dumps of a case; one that has several is repeated."""
+    for folder in (project.baselines.joinpath(*case.name.split("/")), *_folders(project, case)):
+        if folder.is_dir():
+            for path in folder.iterdir():
+                named = paths.split_name(path.name)
+                if named and path.is_file() and named[0] in case.buffers:
+                    yield named[1]
+
+
+def _folders(project: Project, case: Case) -> Iterator[Path]:
+    for run in reversed(run_folders.every(project.runs)):
+        yield run.joinpath("dumps", *case.name.split("/"))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a word that is no file's name
+        return False

@@ -1,0 +1,1 @@
+"""Delta debugging of a failing job: smaller numbers, plainer inputs, the same failure."""

@@ -1,0 +1,153 @@
+"""Trials: candidate jobs, all run in one session, and the kind of failure of each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from gpuregress.document import yaml_writer
+from gpuregress.errors import Interrupted, JobErrors
+from gpuregress.operations import accept
+from gpuregress.operations.commits import kept_dumps
+from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.shrinking import failure
+from gpuregress.operations.shrinking.failure import Failure
+from gpuregress.operations.shrinking.numbers import Job
+from gpuregress.plan import Plan, case_planning
+from gpuregress.project import Project
+from gpuregress.records import Case, RunSummary
+from gpuregress.revision import Labels
+from gpuregress.session import session
+from gpuregress.session.run_request import RunRequest
+from gpuregress.spec import load
+
+_TERMS = accept.Terms(why="shrink: the accepted revision", unwritten_ok="shrink")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A candidate job that was run.
+
+    Attributes:
+        job: the candidate.
+        case: its case; None where it is no valid job of one case.
+        failure: None where it did not fail, or could not be run.
+        expected: buffer → dump of the accepted revision, where its results decide.
+    """
+
+    job: Job
+    case: Case | None = None
+    failure: Failure | None = None
+    expected: Mapping[str, Path] = field(default_factory=dict)
+
+
+class Runner(Protocol):
+    """What runs candidate jobs."""
+
+    def run(self, jobs: Sequence[Job]) -> list[Trial]:
+        """Run the candidates; see `Trials.run`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFolder:
+    """A project and the path that candidate jobs have in it; no file is written there.
+
+    Attributes:
+        project: whose kernels are run.
+        path: of the job, to whose folder all paths are relative.
+        options: of the runs.
+        runs: a scratch folder.
+    """
+
+    project: Project
+    path: Path
+    options: RunOptions
+    runs: Path
+
+    def plan(self, job: Job) -> Case | None:
+        """Plan a candidate as the text that would be written; None unless it is a valid job of one case."""
+        file = load.load_text(yaml_writer.write(job), self.path)
+        try:
+            cases, _ = case_planning.of_file(file, self.project, case_planning.CaseOverrides(None, None), Labels())
+        except JobErrors:
+            return None
+        return cases[0] if len(cases) == 1 else None
+
+    def execute(self, cases: Sequence[Case], baselines: Path) -> RunSummary:
+        """Run planned cases; an error of one of them ends no other.
+
+        Raises:
+            Interrupted: the user asked to stop.
+            GpuregressError: the errors of `session.run`.
+        """
+
+        def planner(*_arguments: Any, **_options: Any) -> Plan:
+            timeout = self.options.timeout
+            return Plan(tuple(cases if timeout is None else (_limited(case, timeout) for case in cases)))
+
+        where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines)
+        machinery = dataclasses.replace(self.options.machinery or session.Machinery(), planner=planner)
+        summary = session.run(where, RunRequest(device=self.options.device, kind="nightly"), machinery=machinery)
+        if summary.interrupted:
+            raise Interrupted("interrupted")
+        return summary
+
+
+class Trials:
+    """Runs of candidate jobs in the work tree.
+
+    Args:
+        here: the project in the work tree.
+        scratch: a temporary folder.
+        trusted: where the accepted revision is checked out, if its results decide; else the job itself must.
+    """
+
+    def __init__(self, here: JobFolder, scratch: Path, trusted: JobFolder | None = None) -> None:
+        self._here, self._trusted, self._scratch = here, trusted, scratch
+        self.count = 0
+        """Candidates that were run so far."""
+
+    def run(self, jobs: Sequence[Job]) -> list[Trial]:
+        """Run candidate jobs; the results are in their order.
+
+        Raises:
+            Interrupted: the user asked to stop.
+            GpuregressError: the errors of `session.run`.
+        """
+        named = [{**job, "job": f"{job['job']}-{number}"} for number, job in enumerate(jobs)]
+        planned = [self._here.plan(job) for job in named]
+        cases = [case for case in planned if case is not None]
+        if not cases:
+            return [Trial(job) for job in jobs]
+        self.count += len(cases)
+        baselines = self._scratch / f"baselines-{self.count}"
+        if self._trusted is not None:
+            self._accept(self._trusted, named, planned, baselines)
+        summary = self._here.execute(cases, baselines)
+        verdicts = {one.case: one for one in summary.verdicts}
+        return [
+            Trial(job)
+            if case is None
+            else Trial(job, case, failure.of(case, verdicts.get(case.name)), kept_dumps.accepted(baselines, case.name))
+            for job, case in zip(jobs, planned, strict=True)
+        ]
+
+    @staticmethod
+    def _accept(trusted: JobFolder, jobs: Sequence[Job], planned: Sequence[Case | None], baselines: Path) -> None:
+        """Make the results of the accepted revision the baselines of the candidates."""
+        wanted = [trusted.plan(job) for job, case in zip(jobs, planned, strict=True) if case is not None]
+        cases = [case for case in wanted if case is not None]
+        if not cases:
+            return
+        summary = trusted.execute(cases, baselines)
+        done = [one.case for one in summary.verdicts if one.status in ("new", "pass") and one.outcome]
+        if done:
+            where = dataclasses.replace(trusted.project, runs=trusted.runs, baselines=baselines)
+            accept.accept(where, done, _TERMS)
+
+
+def _limited(case: Case, timeout: float) -> Case:
+    return dataclasses.replace(case, limits=dataclasses.replace(case.limits, timeout=timeout))

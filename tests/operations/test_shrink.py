@@ -1,0 +1,109 @@
+"""Shrinking on the fake device; real kernels are in tests/integration/test_commits.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuregress import project
+from gpuregress.errors import HarnessError, NothingToDo, UsageError
+from gpuregress.operations import shrink
+from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.shrink import ShrinkRequest, Shrunk
+from tests.operations.commits.git_projects import everything, faulting
+from tests.workshop import Workshop, accepted
+
+CPU = RunOptions("cpu")
+RANGE = "checks: {out: [{range: [0, 100]}]}\n"
+
+
+def judged(shop: Workshop, more: str = RANGE, *changes: tuple[str, str]) -> None:
+    shop.job(("n: [100]", "n: [100, 1000]"), *changes)
+    shop.write("configs/scale.yaml", (shop.root / "configs/scale.yaml").read_text() + more)
+
+
+def shrunk(shop: Workshop, case: str = "scale/n=1000", **more: object) -> Shrunk:
+    request = ShrinkRequest(case, options=CPU, **more)  # type: ignore[arg-type]
+    return shrink.shrink(project.find(shop.root), request)
+
+
+def test_the_smallest_parameter_that_fails_a_check(fake_shop: Workshop) -> None:
+    judged(fake_shop)
+    before = everything(fake_shop.root)
+    done = shrunk(fake_shop)
+    assert done.changes[0] == "n: 1000 → 52"
+    assert (done.stopped, done.path) == ("", None)
+    assert "\nparameters:\n  n: [52]\n" in done.text
+    assert "# n: 1000 → 52\n" in done.text
+    assert everything(fake_shop.root) == before
+
+
+def test_the_written_job_fails_where_it_stands(fake_shop: Workshop) -> None:
+    judged(fake_shop)
+    for target in (fake_shop.root / "configs/small.yaml", fake_shop.root / "elsewhere.yaml"):
+        done = shrunk(fake_shop, target=target)
+        assert done.path == target
+        shrink.check_written(project.find(fake_shop.root), done, CPU)
+        result = fake_shop.call("run", "--device", "cpu", "-q", str(target))
+        assert (result.exit_code, "differ   scale-shrunk/n=52" in result.output) == (1, True)
+        with pytest.raises(UsageError, match="already there"):
+            shrunk(fake_shop, target=target)
+        target.unlink()
+
+
+def test_a_written_job_that_does_not_fail_is_our_bug(fake_shop: Workshop) -> None:
+    done = Shrunk("scale/n=100", "", fake_shop.root / "configs/scale.yaml", "", (), 0, 0.0)
+    with pytest.raises(HarnessError, match="does not fail by itself"):
+        shrink.check_written(project.find(fake_shop.root), done, CPU)
+
+
+def test_a_fault_needs_no_other_judge(fake_shop: Workshop) -> None:
+    faulting(fake_shop, ("n: [100]", "n: [100, 1000]"))
+    done = shrunk(fake_shop)
+    assert "n: [1]" in done.text
+    assert done.failure.startswith("out-of-bounds")
+
+
+def test_what_cannot_be_shrunk(fake_shop: Workshop) -> None:
+    fake_shop.job(("n: [100]", "n: [100, 1000]"))
+    with pytest.raises(NothingToDo, match="does not fail: it has no baseline"):
+        shrunk(fake_shop)
+    with pytest.raises(UsageError, match="'scale' means 2 cases: name one of them, such as scale/n=100"):
+        shrunk(fake_shop, "scale")
+    accepted(fake_shop)
+    with pytest.raises(NothingToDo, match="scale/n=1000 passes"):
+        shrunk(fake_shop)
+    fake_shop.job(("n: [100]", "n: [100, 1000]"), ("{float32: 2.0}", "{float32: 3.0}"))
+    with pytest.raises(UsageError, match="nothing judges a smaller case"):
+        shrunk(fake_shop)
+    fake_shop.write("kernels/scale.cu", "no C++")
+    with pytest.raises(UsageError, match="cannot be shrunk: error"):
+        shrunk(fake_shop)
+
+
+def test_no_time_keeps_the_case_as_it_is(fake_shop: Workshop) -> None:
+    judged(fake_shop)
+    done = shrunk(fake_shop, limit_s=0.0)
+    assert (done.stopped, "n: [1000]" in done.text) == ("the time is over", True)
+    assert "# A smaller one may exist: the time is over.\n" in done.text
+
+
+def test_paths_lead_to_the_same_files_from_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "a/inc").mkdir(parents=True)
+    (tmp_path / "k.cu").write_text("")
+    (tmp_path / "a/r.py").write_text("")
+    job = {
+        "source": "../k.cu",
+        "compile": {"include": ["inc"], "options": ["-I.."]},
+        "reference": {"y": "r.py:f", "z": {"python": "r.py:g"}},
+        "buffers": {"inc": {"fill": {"file": "missing.bin"}}},
+        "launches": [{"kernel": "k", "args": ["inc", {"float32": 1.5}]}],
+    }
+    assert shrink.moved(job, tmp_path / "a", tmp_path / "a") is job
+    assert shrink.moved(job, tmp_path / "a", tmp_path / "b") == {
+        **job,
+        "source": "../k.cu",
+        "compile": {"include": ["../a/inc"], "options": ["-I.."]},
+        "reference": {"y": "../a/r.py:f", "z": {"python": "../a/r.py:g"}},
+    }
