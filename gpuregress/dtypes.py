@@ -233,27 +233,6 @@ FIELD_NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}"
 _FIELD = re.compile(r"\s*([^:]*?)\s*:\s*(\w*)\s*", re.ASCII)
 
 
-_C_NAMES = {
-    "float16": ("half", "__half"),
-    "bfloat16": ("nv_bfloat16", "__nv_bfloat16"),
-    "float32": ("float",),
-    "float64": ("double",),
-    "bool": ("bool",),
-    "int8": ("char", "signed char"),
-    "uint8": ("unsigned char", "uchar"),
-    "int16": ("short",),
-    "uint16": ("unsigned short", "ushort"),
-    "int32": ("int", "signed", "signed int"),
-    "uint32": ("unsigned", "unsigned int", "uint"),
-    "int64": ("long", "long long", "ptrdiff_t"),
-    "uint64": ("unsigned long", "unsigned long long", "size_t", "std::size_t"),
-}
-C_TYPES = {name: dtype for dtype, names in _C_NAMES.items() for name in names} | {
-    f"{space}{dtype}_t": dtype for dtype in _C_NAMES if "int" in dtype for space in ("", "std::")
-}
-"""Type of C++ → the name of its scalar."""
-
-
 def known_names() -> tuple[str, ...]:
     """All names that `parse` accepts besides records, for messages and the schema."""
     vectors = [f"{base}{lanes}" for base in _VECTOR_BASES for lanes in (1, 2, 3, 4)]

@@ -4,11 +4,13 @@
     ├── UsageError                2   the command line is wrong
     ├── JobErrors                 2   one or more jobs are wrong: a tuple of JobError
     ├── CompileError              3   the source does not compile
-    │   └── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
+    │   ├── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
+    │   └── InfeasibleSource      3   a static_assert fails, or a kernel needs more memory than the architecture has
     ├── KernelFault               3   the kernel failed on a device (becomes the verdict `fault`)
     ├── KernelTimeout             3   the kernel was killed at its time limit (becomes `timeout`)
     ├── HarnessError              4   the harness, a device or a disk failed
     │   ├── DeviceError           4   no such device, a lost GPU, a request over its limits
+    │   │   └── LaunchRefused     4   a launch is over the device's limits
     │   ├── UnsupportedError      4   the device cannot run this instruction or feature
     │   ├── StorageError          4   no space, no permission, a path that is not what it should be
     │   ├── UserCodeError         3   a fill's own function failed: the user's code, as a kernel is
@@ -95,6 +97,10 @@ class UnknownNames(CompileError):
         super().__init__("\n".join(messages.values()))
 
 
+class InfeasibleSource(CompileError):
+    """A static_assert fails, or a kernel needs more memory than the architecture has; nothing else is wrong."""
+
+
 class KernelFault(GpuregressError):
     """A kernel failed on a device.
 
@@ -126,6 +132,10 @@ class HarnessError(GpuregressError):
 
 class DeviceError(HarnessError):
     """No such device, a lost GPU, or a request that is over the device's limits."""
+
+
+class LaunchRefused(DeviceError):
+    """A launch is over the device's limits: threads, blocks, shared memory, registers."""
 
 
 class UnsupportedError(HarnessError):
@@ -167,6 +177,9 @@ class Interrupted(GpuregressError):
 
     exit_code = 130
 
+
+INFEASIBLE = (InfeasibleSource.__name__, LaunchRefused.__name__)
+"""Classes of errors that `infeasible: skip` makes a skip of."""
 
 _LACKING = {errno.ENOMEM: "memory", errno.EAGAIN: "processes or threads", errno.EMFILE: "open files"}
 _LACKING_WORDS = {

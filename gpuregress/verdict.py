@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuregress.errors import CompileError, GpuregressError, KernelTimeout, UserCodeError
+from gpuregress.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, UserCodeError
 from gpuregress.records import (
     Baseline,
     BufferVerdict,
@@ -18,13 +19,14 @@ from gpuregress.records import (
     ResourceLimits,
     Status,
     Verdict,
+    side_text,
 )
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "timeout": 3, "error": 4, "skip": 0}
 EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
 """Exit codes, the most severe first."""
 
-_EXPECTED_SIDES = ("baseline", "reference", "verify")
+_EXPECTED_SIDES = ("baseline", "reference", "verify", "agree")
 # Old baselines lack this option, which every program now has; it changes the PTX of no kernel.
 _OF_EVERY_PROGRAM = frozenset(["--device-int128"])
 # A GPU's names of faults that the CPU device determines more exactly.
@@ -51,6 +53,8 @@ def decide(
         comparisons: buffer → its comparisons with baseline, reference, checks, the user's verify, repeats.
         made_of: the run's provenance, to list what else changed since the baseline.
     """
+    if outcome.state == "error" and case.settings.infeasible and outcome.observations.error in INFEASIBLE:
+        return infeasible(case, outcome.message, baseline, outcome)
     if case.expect_fault is not None:
         return _expected_fault(case, outcome, case.expect_fault, baseline)
     if outcome.state == "error":
@@ -61,7 +65,7 @@ def decide(
         return _verdict(case, outcome, status, _fault_line(outcome), baseline=baseline)
     buffers = _buffers(case, outcome, baseline, comparisons)
     changed = changes(baseline.made_of, made_of) if baseline and made_of else ()
-    status, reason = _of_buffers(buffers, baseline)
+    status, reason = _of_buffers(buffers, has_baseline=baseline is not None)
     is_explained = status == "differ" and _is_of_old_results(buffers)
     if is_explained and baseline and made_of and _changed_inputs(baseline.made_of, made_of):
         reason = f"changed inputs, not a regression: {reason}"
@@ -108,6 +112,72 @@ def broken(
 def skipped(case: Case, reason: str) -> Verdict:
     """The verdict on a case that was not run."""
     return Verdict(case.job, case.name, "skip", reason, case.revision)
+
+
+def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outcome | None = None) -> Verdict:
+    """The verdict on a case that the compiler or the device refuses: a skip, unless it has a baseline: it ran before.
+
+    Args:
+        case: of a job with `infeasible: skip`.
+        reason: the refusal; its first line is enough.
+        baseline: the accepted dumps, None without any.
+        outcome: as its worker reports it, None if it did not run.
+    """
+    first, *more = reason.splitlines() or [""]
+    text = f"infeasible: {' '.join((first, *more[:1])) if first.endswith(':') else first}"
+    if baseline is None:
+        return Verdict(case.job, case.name, "skip", text, case.revision, outcome=outcome, infeasible=True)
+    advice = f"it ran when {baseline.revision} was accepted; delete its folder {case.name} in baselines/ to skip it"
+    label, code = baseline.revision, EXIT_CODES["error"]
+    return Verdict(
+        case.job, case.name, "error", text, case.revision, label, notes=(advice,), exit_code=code, outcome=outcome
+    )
+
+
+def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], absent: int) -> Verdict:
+    """The verdict on a case together with its comparisons with other cases, with which it must agree.
+
+    Args:
+        decided: the verdict on the case by itself: `pass` or `new`.
+        comparisons: buffer → its comparison.
+        absent: the number of cases of its group that could not be compared.
+    """
+    buffers = tuple(_with(buffer, comparisons.get(buffer.name)) for buffer in decided.buffers)
+    status, reason = _of_buffers(buffers, has_baseline=bool(decided.baseline_revision))
+    if status == decided.status:
+        reason = decided.reason
+    were = "case of its group was" if absent == 1 else "cases of its group were"
+    notes = (f"{absent} {were} not compared: skipped, failed or not run to the end",) if absent else ()
+    return dataclasses.replace(
+        decided,
+        status=status,
+        reason=_first_line(reason),
+        buffers=buffers,
+        notes=(*decided.notes, *notes),
+        exit_code=EXIT_CODES[status],
+        against=_against(buffers),
+    )
+
+
+def _with(buffer: BufferVerdict, comparison: Comparison | None) -> BufferVerdict:
+    if comparison is None:
+        return buffer
+    comparisons = (*buffer.comparisons, comparison)
+    return dataclasses.replace(buffer, status=_status(comparisons), comparisons=comparisons)
+
+
+def without_partners(decided: Verdict, others: int) -> Verdict:
+    """The verdict on a case that must agree with others, where there is none to compare it with.
+
+    Args:
+        decided: the verdict on the case by itself: `pass` or `new`.
+        others: the number of the other cases of its group in this run.
+    """
+    why = f"none of the {others} others of its group ran to its end" if others > 1 else "it is alone in this run"
+    text = f"nothing to agree with: {why if others != 1 else 'the other one of its group did not run to its end'}"
+    if decided.status == "new":
+        return dataclasses.replace(decided, reason="; ".join(filter(None, (decided.reason, text))))
+    return dataclasses.replace(decided, notes=(*decided.notes, text))
 
 
 def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
@@ -221,7 +291,7 @@ def _status(comparisons: Sequence[Comparison]) -> Status:
     return "pass" if any(comparison.against in _EXPECTED_SIDES for comparison in comparisons) else "new"
 
 
-def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> tuple[Status, str]:
+def _of_buffers(buffers: Sequence[BufferVerdict], *, has_baseline: bool) -> tuple[Status, str]:
     differing = [buffer for buffer in buffers if buffer.status == "differ"]
     if differing:
         more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
@@ -229,7 +299,7 @@ def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> 
     new = [buffer.name for buffer in buffers if buffer.status == "new"]
     if new:
         passed = [buffer for buffer in buffers if buffer.status == "pass"]
-        named = f"{', '.join(new)}: " if baseline or passed else ""
+        named = f"{', '.join(new)}: " if has_baseline or passed else ""
         return "new", "; ".join((f"{named}no baseline yet", *(f"{one.name}: {_as(one)}" for one in passed)))
     if not buffers:
         return "new", "nothing is dumped, so nothing can be compared"
@@ -238,7 +308,7 @@ def _of_buffers(buffers: Sequence[BufferVerdict], baseline: Baseline | None) -> 
 
 def _as(buffer: BufferVerdict) -> str:
     """`as its baseline and its reference`."""
-    return "as " + " and ".join(name if name == "verify" else f"its {name}" for name in _against([buffer]))
+    return "as " + " and ".join(side_text(name) for name in _against([buffer]))
 
 
 def _what(buffer: BufferVerdict) -> str:

@@ -44,9 +44,11 @@ def command(
         os.environ["GPUREGRESS_CACHE"] = str(Path(cache).absolute())
     built = build.build(project, jobs, arch=arch, cubins=not ptx_only)
     if as_json:
-        context.print_json({"folder": str(built.folder), "programs": built.programs, "errors": list(built.errors)})
+        document = {"folder": str(built.folder), "programs": built.programs, "errors": list(built.errors)}
+        context.print_json(document | ({"infeasible": built.infeasible} if built.infeasible else {}))
     else:
-        console.say(f"{built.programs} programs in {built.folder}")
+        skipped = f" ({built.infeasible} more are infeasible)" if built.infeasible else ""
+        console.say(f"{built.programs} programs in {built.folder}{skipped}")
         for error in built.errors:
             console.say(f"gpuregress: {error}", err=True)
     return built.exit_code

@@ -9,7 +9,10 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpuregress.errors import JobError
+    from gpuregress.records import Case
 
 
 @click.command(
@@ -34,7 +37,8 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
     try:
         planned = plan.make(project, jobs)
         cases = planned.cases
-        failures = {} if no_compile else _compile(cases)
+        failures, refused = ({}, {}) if no_compile else _compile(cases)
+        refused |= {case.name: case.settings.refused for case in cases if case.settings.refused}
     except JobErrors as errors:
         if not as_json:
             raise
@@ -45,36 +49,46 @@ def command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool, as_j
     names = {case.job for case in cases}
     if as_json:
         failed = [{"path": path, "line": None, "key": "source", "message": text} for path, text in failures.items()]
-        context.print_json({"jobs": len(names), "cases": len(cases), "errors": failed})
+        infeasible = {"infeasible": refused} if refused else {}
+        context.print_json({"jobs": len(names), "cases": len(cases), "errors": failed, **infeasible})
         return 3 if failures else 0
     for text in failures.values():
         console.say(f"gpuregress: {text}", err=True)
     if failures:
         return 3
-    console.say(f"{_count(len(names), 'job')}, {_count(len(cases), 'case')}: no errors")
+    skipped = f", {len(refused)} of them infeasible" if refused else ""
+    console.say(f"{_count(len(names), 'job')}, {_count(len(cases), 'case')}{skipped}: no errors")
     return 0
 
 
-def _compile(cases: Any) -> dict[str, str]:
-    """Compile the cases and check their arguments; source → the error of one that does not compile."""
-    from gpuregress.errors import CompileError
+def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
+    """Compile the cases and check their arguments.
+
+    Returns:
+        Source → the error of one that does not compile; and case → why it is infeasible, where its job skips it.
+    """
+    from gpuregress.errors import CompileError, InfeasibleSource
     from gpuregress.session.compilation import kernel_arguments
     from gpuregress.session.compilation.builder import CasePrograms
     from gpuregress.session.compilation.sources import compile_cases
 
+    cases = [case for case in cases if case.settings.refused is None]
     compiled = compile_cases(cases)
     kernel_arguments.check(cases, compiled)
     by_name = {case.name: case for case in cases}
-    failures = {}
+    failures: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for name, error in compiled.items():
         if isinstance(error, CasePrograms):
             continue
-        if isinstance(error, CompileError):
+        if isinstance(error, InfeasibleSource) and by_name[name].settings.infeasible:
+            refused[name] = str(error).partition("\n")[0]
+        elif isinstance(error, CompileError):
             failures[by_name[name].source.path] = str(error)
         else:  # no compiler here: the jobs themselves are well
             console.say(f"note: the sources were not compiled: {error}", err=True)
             break
-    return failures
+    return failures, refused
 
 
 def _count(number: int, what: str) -> str:

@@ -10,6 +10,7 @@ from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
     from gpuregress.baselines import BaselineStore
+    from gpuregress.records import Case
 
 
 @click.command(
@@ -56,6 +57,7 @@ def command(
                     "damaged": damaged.get(case.name, ""),
                     "tags": list(case.tags),
                     "devices": list(case.devices),
+                    **({"infeasible": case.settings.refused} if case.settings.refused else {}),
                 }
                 for case in planned.cases
             ]
@@ -65,7 +67,7 @@ def command(
         name: ", ".join([revisions[name] or "-", *(f"{kind}: {text}" for kind, text in own[name].items())])
         for name in revisions
     }
-    rows = [(case.name, case.revision, shown[case.name], " ".join(case.tags)) for case in planned.cases]
+    rows = [(case.name, case.revision, shown[case.name], _remark(case)) for case in planned.cases]
     for line in table(("case", "revision", "accepted", "tags"), rows):
         console.say(line)
     for reason in damaged.values():
@@ -79,6 +81,12 @@ def command(
                 advice = "(`gpuregress accept --prune` removes it)"
                 console.say(f"note: the baseline {name} has no case any more {advice}", err=True)
     return BaselineError.exit_code if damaged else 0
+
+
+def _remark(case: Case) -> str:
+    """The tags of a case, or why it is skipped."""
+    refused = case.settings.refused
+    return " ".join((*case.tags, *((f"infeasible: {refused}",) if refused else ())))
 
 
 def _own_revisions(store: BaselineStore, case: str) -> dict[str, str]:

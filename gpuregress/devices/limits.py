@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpuregress.devices.base import KernelInfo
 from gpuregress.devices.occupancy import REGISTER_UNIT
-from gpuregress.errors import DeviceError
+from gpuregress.errors import LaunchRefused
 from gpuregress.records import SM_90, ArchitectureLimits, DeviceInfo, Dim3
 from gpuregress.toolchain.demangle import demangle
 
@@ -71,7 +71,7 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
         shared: dynamic shared memory, bytes.
 
     Raises:
-        DeviceError: names the number that is too large, and the limit.
+        LaunchRefused: names the number that is too large, and the limit.
     """
     problem = (
         _sides("grid", "blocks", grid, device.limits)
@@ -84,7 +84,7 @@ def check_launch(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, block: Dim3
         or _registers(block, kernel, device.limits)
     )
     if problem:
-        raise DeviceError(f"{demangle(kernel.name) or kernel.name} cannot be launched on {device.name}: {problem}")
+        raise LaunchRefused(f"{demangle(kernel.name) or kernel.name} cannot be launched on {device.name}: {problem}")
 
 
 def check_cooperative(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, resident: int) -> None:
@@ -97,12 +97,12 @@ def check_cooperative(device: DeviceInfo, kernel: KernelInfo, grid: Dim3, reside
         resident: the blocks that one multiprocessor holds at once.
 
     Raises:
-        DeviceError: how many blocks there are, and how many the device takes.
+        LaunchRefused: how many blocks there are, and how many the device takes.
     """
     blocks, multiprocessors = grid[0] * grid[1] * grid[2], device.limits.get("multiprocessors", 0)
     most = resident * multiprocessors
     if multiprocessors and not fits_at_once(device, grid, resident):
-        raise DeviceError(
+        raise LaunchRefused(
             f"{demangle(kernel.name) or kernel.name} cannot be launched on {device.name}: it waits for its whole grid, "
             f"so all {blocks} blocks must run at once; this device takes {most} of them, "
             f"{resident} on each of {multiprocessors} multiprocessors"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import plan
-from gpuregress.errors import GpuregressError, UsageError
+from gpuregress.errors import GpuregressError, InfeasibleSource, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
@@ -18,12 +18,16 @@ from gpuregress.toolchain import architectures, cache
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """The folder of the programs, their number, the errors of the others, and the exit code."""
+    """The folder of the programs, their number, the errors of the others, and the exit code.
+
+    `infeasible` counts sources that refuse their combination, where the job skips those.
+    """
 
     folder: Path
     programs: int
     errors: tuple[str, ...]
     exit_code: int
+    infeasible: int = 0
 
 
 def build(project: Project, selectors: Sequence[str], *, arch: str | None = None, cubins: bool = True) -> BuildResult:
@@ -46,10 +50,22 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     if wrong:
         raise UsageError(f"--arch: {wrong}")
     distinct: dict[str, Source] = {}
+    skipping: set[str] = set()
     for case in plan.make(project, selectors).cases:
+        if case.settings.refused is not None:
+            continue
         source = dataclasses.replace(case.source, arch=arch) if arch else case.source
-        distinct[source_key(source)] = source
+        key = source_key(source)
+        distinct[key] = source
+        skipping |= {key} if case.settings.infeasible else set()
     results = sources.compile_sources(list(distinct.values()), cubins=cubins)
-    failures = [result for result in results if isinstance(result, GpuregressError)]
+    errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
+    failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
     code = max((error.exit_code for error in failures), default=0)
-    return BuildResult(cache.folder(), len(results) - len(failures), tuple(str(error) for error in failures), code)
+    return BuildResult(
+        cache.folder(),
+        len(results) - len(errors),
+        tuple(str(error) for error in failures),
+        code,
+        len(errors) - len(failures),
+    )

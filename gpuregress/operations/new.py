@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
-from gpuregress.dtypes import C_TYPES
 from gpuregress.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
 from gpuregress.session.compilation import sources
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
+from gpuregress.toolchain.cxx_types import dtype_of_type
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.buffer_accesses import Accesses
@@ -122,7 +122,7 @@ class _Writer:
     def _dtype(self, one: CxxParameter) -> str | None:
         plain = " ".join(_QUALIFIERS.sub(" ", one.type).split())
         plain = self._types.get(plain, plain)
-        return C_TYPES.get(plain) or (plain if _VECTOR.fullmatch(plain) else None)
+        return dtype_of_type(plain)
 
     def _buffers(self) -> Iterator[str]:
         shape = ", ".join(self._extents[:2]) if not self._is_flat else self._extents[0]

@@ -13,7 +13,7 @@ from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import Problems, show
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
-from gpuregress.plan import buffer_usage, comparison_rules, job_names, sources, status_buffer
+from gpuregress.plan import agreement, buffer_usage, comparison_rules, job_names, sources, status_buffer
 from gpuregress.plan.references import case_references
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
@@ -83,22 +83,22 @@ class _JobPlan:
 
     def cases(self) -> tuple[Case, ...]:
         name = self._name()
-        facts = sources.facts(self.file, name, self.project, self.problems, self.labels)
-        if facts is not None and facts.note:
-            self.notes = (facts.note,)
+        scopes = parameter_combinations.scopes(self.file, self.problems)
+        self.sources = sources.JobSources(self.file, name, self.project, self.problems, self.labels)
+        facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
         self.file = status_buffer.with_status(self.file, facts.path if facts else None, self.problems)
         self.job = self.file.job
         dump = buffer_usage.dumped(self.file, self.problems)
         buffer_usage.check(self.file, self.problems, dump)
-        self._check_devices(facts)
         self._check_tags()
-        empty = Scope({}, self.problems)
-        self.verify = rules.functions(empty, self.job.verify, "verify")
         planned = []
-        for scope in parameter_combinations.scopes(self.file, self.problems):
-            case = self._case(scope, name, facts, dump)
+        for scope in scopes:
+            case = self._case(scope, name, self.sources.facts(scope), dump)
             if case is not None:
                 planned.append(case)
+        self._check_devices()
+        left_out = agreement.check(self.file, planned, self.problems)
+        self.notes = (*(facts.note for facts in self.sources.known if facts.note), *left_out)
         if not any(error.key.startswith("launches") for error in self.problems.errors):
             buffer_usage.check_used(self.file, self.problems)
         return tuple(planned)
@@ -116,14 +116,17 @@ class _JobPlan:
             if one_line(tag) != tag:
                 self.problems.add(("tags", position), f"{show(tag)} holds a control character")
 
-    def _check_devices(self, facts: sources.SourceFacts | None) -> None:
-        if facts is not None and facts.path.suffix == ".cubin" and "devices" in self.job.model_fields_set:
+    def _check_devices(self) -> None:
+        has_cubin = any(facts.path.suffix == ".cubin" for facts in self.sources.known)
+        if has_cubin and "devices" in self.job.model_fields_set:
             for position, device in enumerate(self.job.devices):
                 if device == "cpu":
                     self.problems.add(("devices", position), "a .cubin is machine code: it runs on cuda only")
 
     def _case(self, scope: Scope, name: str, facts: sources.SourceFacts | None, dump: tuple[str, ...]) -> Case | None:
         """Plan one case; None if something in it is invalid, which is reported."""
+        if self.job.infeasible == "skip":
+            scope = dataclasses.replace(scope, refusals=[])
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         memory = self.job.limits.memory or self.project.settings.memory
         buffers = spec_buffers.buffers(
@@ -136,8 +139,12 @@ class _JobPlan:
         self._prepare_status(scope, buffers)
         launches = spec_launches.launches(self.file, scope, buffers)
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
-        compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, self.verify)
-        references = case_references(self.file, scope, facts, buffers)
+        verify = rules.functions(scope, self.job.verify, "verify")
+        compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
+        refused = next(iter(scope.refusals or ()), None)
+        # A reference that no device can launch is an error, unless its case is skipped anyway.
+        of_references = scope if refused else dataclasses.replace(scope, refusals=None)
+        references = case_references(self.file, of_references, facts, buffers)
         checks = {
             buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
             for buffer, items in self.job.checks.items()
@@ -146,12 +153,12 @@ class _JobPlan:
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat, ("repeat",), low=1, high=MAX_REPEATS, what="runs"
         )
-        settings = self._settings(scope)
         if facts is None:
             return None
-        source = sources.source(self.file, facts, scope, launches)
-        if len(self.problems):
+        source = sources.source(self.file, facts, scope, launches, buffers)
+        if len(self.problems) or source is None:
             return None
+        settings = dataclasses.replace(self._settings(scope, source), refused=refused)
         return Case(
             job=name,
             name=parameter_combinations.case_name(name, scope.case),
@@ -192,14 +199,16 @@ class _JobPlan:
         ):
             scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
 
-    def _settings(self, scope: Scope) -> CaseSettings:
+    def _settings(self, scope: Scope, source: records.Source) -> CaseSettings:
         def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
             return None if value is None else scope.whole(value, (section, name), low=low, what="")
 
         timing, resources = self.job.timing, self.job.resources
         return CaseSettings(
-            arch=self.job.compile.arch if "arch" in self.job.compile.model_fields_set else None,
+            arch=source.arch if "arch" in self.job.compile.model_fields_set else None,
             inputs=self.job.inputs,
+            infeasible="skip" if self.job.infeasible == "skip" else None,
+            agree=tuple(self.job.agree or ()),
             timing=TimingLoop(
                 whole("timing", "warmup", timing.warmup) or 0, whole("timing", "samples", timing.samples, low=1) or 1
             )

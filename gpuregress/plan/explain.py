@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ def _lines(case: Case) -> Iterator[str]:
     yield f"source    {source.path}, revision {case.revision}"
     given = [*source.options, *(f"-D{name}={text}" if text else f"-D{name}" for name, text in source.defines.items())]
     given += [f"-I{folder}" for folder in source.include]
-    yield f"compile   {' '.join([source.arch, source.contract, *given])}"
+    yield f"compile   {shlex.join([source.arch, source.contract, *given])}"
     yield f"seed      {case.seed}"
     yield "buffers"
     for buffer in case.buffers.values():

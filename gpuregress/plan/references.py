@@ -9,7 +9,8 @@ from gpuregress import records
 from gpuregress.document.reader import Key
 from gpuregress.plan import comparison_rules, sources
 from gpuregress.spec.load import JobFile
-from gpuregress.spec.resolve import launches, paths
+from gpuregress.spec.resolve import functions as user_functions
+from gpuregress.spec.resolve import launches
 from gpuregress.spec.resolve.scope import Scope
 
 
@@ -37,7 +38,7 @@ def case_references(
     kernels: dict[str, records.ReferenceKernel] = {}
     for name, item in file.job.reference.items():
         if item.python is not None:
-            path = paths.existing_function(scope.problems, _function_key(file, name), item.python)
+            path = user_functions.existing(scope, item.python, _function_key(file, name))
             functions |= {name: path} if path else {}
         else:
             kernel = _kernel(file, scope, facts, buffers, name)
@@ -62,7 +63,7 @@ def _kernel(
     written = launches.of_reference(file, scope, buffers, name)
     if scope.problems.reported == before and name in buffers and not any(_takes(one, name) for one in written):
         scope.error(key, f"no launch takes {name}, so it could not be its reference")
-    source = sources.of_reference(file, facts, scope, written, name) if facts is not None else None
+    source = sources.of_reference(file, facts, scope, written, buffers, name) if facts is not None else None
     return records.ReferenceKernel(source, written) if source is not None else None
 
 

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 from gpuregress.document.problems import Problems, suggestion
-from gpuregress.dtypes import C_TYPES
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.buffer import BufferSpec
 from gpuregress.toolchain import cxx_declarations, include_scanner
+from gpuregress.toolchain.cxx_types import dtype_of_type
 
 _ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")
 
@@ -59,7 +59,7 @@ def _variable(source: Path, name: str) -> BufferSpec | None:
     if declaration is None:
         return None
     words = [word for word in declaration[1].split() if word not in ("volatile", "static", "__managed__")]
-    dtype = C_TYPES.get(" ".join(words))
+    dtype = dtype_of_type(" ".join(words))
     if dtype is None:
         return None
     shape = [int(extent) for extent in _ARRAY.findall(declaration[2])] or [1]

@@ -84,3 +84,4 @@ from gpuregress.records.verdicts import RunSummary as RunSummary
 from gpuregress.records.verdicts import State as State
 from gpuregress.records.verdicts import Status as Status
 from gpuregress.records.verdicts import Verdict as Verdict
+from gpuregress.records.verdicts import side_text as side_text

@@ -260,6 +260,9 @@ class CaseSettings(Sparse):
         resources: bounds that the compiled kernels must keep.
         poison: `twice`: run once more with outputs filled with the complement; `none`: leave outputs as they are.
         sanitize: a tool of compute-sanitizer that examines the case.
+        infeasible: `skip`: the case is skipped where the compiler or the device refuses it.
+        refused: why no device can launch it, as far as the job alone tells.
+        agree: parameters on which its results must not depend.
     """
 
     arch: str | None = None
@@ -268,6 +271,9 @@ class CaseSettings(Sparse):
     resources: ResourceLimits | None = None
     poison: str | None = None
     sanitize: str | None = None
+    infeasible: Literal["skip"] | None = None
+    refused: str | None = None
+    agree: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +292,7 @@ class Case:
         job: the job's name.
         name: `reduce/n=1000,tile=128`, or the job's name where it has no parameters; also its folder.
         path: the job file, absolute.
-        parameters: name → number.
+        parameters: name → number, boolean or text.
         source: what to compile.
         revision: the label that its dumps carry.
         source_digest: of the source and all it includes.
@@ -313,7 +319,7 @@ class Case:
     job: str
     name: str
     path: str
-    parameters: Mapping[str, int | float]
+    parameters: Mapping[str, bool | int | float | str]
     source: Source
     revision: str
     source_digest: str
@@ -344,6 +350,14 @@ class Case:
             for first, second in launch.swap:
                 names[first], names[second] = names[second], names[first]
         return {name: self.buffers[before] for name, before in names.items()}
+
+    @property
+    def agreement_group(self) -> tuple[str, ...] | None:
+        """Return what this case has in common with those whose results must agree with its own; None without any."""
+        if not self.settings.agree:
+            return None
+        others = (f"{name}={value!r}" for name, value in self.parameters.items() if name not in self.settings.agree)
+        return (self.path, self.job, *others)
 
     @property
     def launch_numbers(self) -> int:

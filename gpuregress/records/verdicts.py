@@ -35,7 +35,8 @@ class Comparison:
 
     Attributes:
         buffer: its name.
-        against: `baseline`, `reference`, `check`, `verify`, `repeat` or `first` (the first accepted baseline).
+        against: `baseline`, `reference`, `check`, `verify`, `repeat`, `agree` (other cases of the run) or `first` (the
+            first accepted baseline).
         rule: the rule in words, with its formula.
         same: the verdict under the rule.
         identical: every bit the same, in order.
@@ -102,8 +103,9 @@ class Verdict:
         changes: other changes since the baseline (compiler, options, inputs, device), a line each.
         notes: what the user should know besides.
         exit_code: what this verdict alone would make of the exit code.
-        against: of `baseline`, `reference`, `verify`: what it was compared with, where that is not a baseline alone.
+        against: of `baseline`, `reference`, `verify`, `agree`: what it was compared with.
         outcome: the result on the worker, None if the case did not run.
+        infeasible: whether it was skipped because the compiler or the device refuses it.
     """
 
     job: str
@@ -119,6 +121,7 @@ class Verdict:
     exit_code: int = 0
     outcome: Outcome | None = None
     against: tuple[str, ...] = ()
+    infeasible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +181,8 @@ class RunSummary:
     def count(self, status: Status) -> int:
         """Count the cases with this verdict."""
         return sum(verdict.status == status for verdict in self.verdicts)
+
+
+def side_text(against: str) -> str:
+    """Name what a buffer was compared with: `its reference`, `verify`, `its group` for `agree`."""
+    return {"verify": "verify", "agree": "its group"}.get(against, f"its {against}")

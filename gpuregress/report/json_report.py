@@ -57,6 +57,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "resources": to_json(outcome.resources) if outcome is not None else {},
         "device": outcome.device.name if outcome is not None and outcome.device is not None else "",
         "output": outcome.output if outcome is not None else "",
+        **({"infeasible": True} if verdict.infeasible else {}),
         **_measured(outcome),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gpuregress.escapes import one_line, visible
-from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict
+from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict, side_text
 
 Entry = TypeVar("Entry")
 
@@ -23,6 +24,7 @@ COLOURS: dict[Status, str] = {
     "skip": "bright_black",
 }
 _MOST_NAMED = 6
+_MOST_KINDS = 3
 _MOST_SHOWN = 5
 _MOST_DETAILED = 10
 _MOST_ROWS = 40
@@ -48,7 +50,7 @@ def _passed(verdict: Verdict) -> str:
     """The references that a case agrees with, where that is not its baseline alone."""
     if verdict.status != "pass" or verdict.against in ((), ("baseline",)):
         return ""
-    names = " and ".join(f"its {name}" if name != "verify" else "verify" for name in verdict.against)
+    names = " and ".join(map(side_text, verdict.against))
     return f"as {names}" + ("" if "baseline" in verdict.against else ", without a baseline")
 
 
@@ -72,6 +74,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
     yield from missing_lines(summary)
     notes = [*summary.notes, *summary.remarks]
     yield from note_lines(notes, len(notes) if verbose else _MOST_NOTES, f"{shown(summary.folder, root)}/{FULL_TEXT}")
+    yield from infeasible(summary)
     yield counts(summary)
     yield from how_to_accept(summary)
 
@@ -169,6 +172,22 @@ def counts(summary: RunSummary) -> str:
     cases = f"{number} case{'s' if number != 1 else ''} in {summary.seconds:.2f} s on {summary.device}"
     stopped = "" if summary.state == "finished" else f"{summary.state}: "
     return f"{stopped}{cases}: {', '.join(parts) or 'none finished'} (run {summary.run})"
+
+
+def infeasible(summary: RunSummary) -> Iterator[str]:
+    """`infeasible: 12 of 48 cases were skipped (8: block 64 x 32 has 2048 threads …; 4: …)`; nothing without any."""
+    skipped = [one for one in summary.verdicts if one.infeasible]
+    if not skipped:
+        return
+    # Reasons that differ in their numbers only are one kind.
+    kinds: dict[str, list[str]] = {}
+    for one in skipped:
+        reason = one.reason.removeprefix("infeasible: ")
+        kinds.setdefault(re.sub(r"\d+", "0", reason), []).append(reason)
+    most = sorted(kinds.values(), key=len, reverse=True)
+    reasons = [f"{len(reasons)}: {reasons[0]}" for reasons in most[:_MOST_KINDS]]
+    reasons += [f"{sum(map(len, most[_MOST_KINDS:]))} others"] if most[_MOST_KINDS:] else []
+    yield one_line(f"infeasible: {len(skipped)} of {len(summary.verdicts)} cases were skipped ({'; '.join(reasons)})")
 
 
 def how_to_accept(summary: RunSummary) -> Iterator[str]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpuregress import dtypes, inputs, storage
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.dump import digest, reader
-from gpuregress.errors import GpuregressError, KernelFault
+from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import (
     Buffer,
@@ -32,7 +32,7 @@ from gpuregress.records import (
     Program,
     Task,
 )
-from gpuregress.runner import timing
+from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
 from gpuregress.runner.dumps import DumpFolder, digest_of
 from gpuregress.runner.launcher import Launcher, thread_count
@@ -69,6 +69,8 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
         run.observed = replace(run.observed, sticky=fault.sticky)
     except GpuregressError as wrong:
         error, message = type(wrong).__name__, str(wrong)
+        if error in INFEASIBLE and not run.is_first:  # a reference that cannot be launched says nothing of the case
+            error = "DeviceError"
     except OSError as wrong:
         error, message = "StorageError", str(storage.explain(wrong, Path(wrong.filename or task.dumps)))
     except MemoryError:
@@ -146,6 +148,7 @@ class _CaseRun:
 
     def execute(self) -> None:
         """Run the case once and dump it, time it, repeat it, run it under the other poison, compute its references."""
+        feasibility.check_registers(self.device.info, self.case, self.program)
         filled = {name: self._fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was = self.case.initial_buffers

@@ -1,9 +1,10 @@
 """Parser and evaluator of the arithmetic expressions in a job file.
 
-Numbers, parameters, `+ - * / // % **`, comparisons, `and or not`, `ceil floor min max sizeof log2`: Python's meaning
-and precedence, and nothing else. Each token is checked and rewritten first: a parameter gets a prefix, so that it may
-be called `lambda`. `ast.parse` then builds the tree, and a walk over its nodes gives the value; no text reaches `eval`.
-Integers stay exact: `ceil(n / tile)` and `ceil(log2(n))` of integers do not round.
+Numbers, parameters, `true false`, text in quotes, `+ - * / // % **`, comparisons, `and or not`,
+`ceil floor min max sizeof log2`: Python's meaning and precedence, and nothing else. Text is compared by `==` and `!=`
+only. Each token is checked and rewritten first: a parameter gets a prefix, so that it may be called `lambda`.
+`ast.parse` then builds the tree, and a walk over its nodes gives the value; no text reaches `eval`. Integers stay
+exact: `ceil(n / tile)` and `ceil(log2(n))` of integers do not round.
 """
 
 from __future__ import annotations
@@ -20,23 +21,30 @@ from typing import NamedTuple
 
 from gpuregress import dtypes
 from gpuregress.document.problems import suggestion
+from gpuregress.toolchain import cxx_types
 
 Number = int | float
-Parameters = Mapping[str, Number]
+Value = int | float | str
+"""The value of a parameter; a boolean is a bool, which is an int."""
+Parameters = Mapping[str, Value]
 
 FUNCTIONS = ("ceil", "floor", "min", "max", "sizeof", "log2")
-RESERVED = (*FUNCTIONS, "and", "or", "not", "step")
-ALLOWED = "numbers, parameters, + - * / // % **, comparisons, and or not, ceil floor min max sizeof log2"
+RESERVED = (*FUNCTIONS, "and", "or", "not", "step", "true", "false")
+ALLOWED = (
+    'numbers, parameters, + - * / // % **, comparisons, and or not, ceil floor min max sizeof log2, true, false, "text"'
+)
 MAX_LENGTH = 1000
 MAX_DEPTH = 60
 MAX_BITS = 128
 
 _PREFIX = "p_"
 _WORDS = ("and", "or", "not")
+_LITERALS = {"true": "True", "false": "False"}
 _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?))(?P<junk>[\w.]*)"
     r"|(?P<size>sizeof\s*\(\s*(?P<dtype>\w*)\s*\))"
+    r"|(?P<quoted>\"[^\"\\]*\"|'[^'\\]*')"
     r"|(?P<call>[A-Za-z_][A-Za-z0-9_]*)(?=\s*\()"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<sign>\*\*|//|<=|>=|==|!=|[-+*/%<>(),]))"
@@ -59,12 +67,14 @@ class _Token(NamedTuple):
         text: as it was written.
         python: the same in Python's grammar.
         column: in the expression, counted from 1.
+        name: the parameter that it needs, "" if none.
     """
 
     kind: str
     text: str
     python: str
     column: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +90,14 @@ class Expression:
     names: tuple[str, ...]
     _tree: ast.expr
 
-    def evaluate(self, names: Parameters) -> Number:
+    def evaluate(self, names: Parameters) -> Value:
         """Compute the value.
 
         Args:
-            names: parameter → number.
+            names: parameter → value.
 
         Raises:
-            ExpressionError: an unknown name, a division by zero, a number too large.
+            ExpressionError: an unknown name, a division by zero, a number too large, text where a number is needed.
         """
         try:
             return _value(self._tree, names)
@@ -109,7 +119,7 @@ def parse(text: str) -> Expression:
     """
     try:
         tokens = list(_tokens(text))
-        names = dict.fromkeys(token.text for token in tokens if token.python.startswith(_PREFIX))
+        names = dict.fromkeys(token.name for token in tokens if token.name)
         return Expression(text, tuple(names), _tree(tokens))
     except RecursionError:
         raise ExpressionError(f"invalid expression {text[:60]!r}: it has too many operations") from None
@@ -126,17 +136,33 @@ def names_in(text: str) -> tuple[str, ...]:
         return ()
 
 
-def evaluate(value: float | str, names: Parameters) -> Number:
-    """Evaluate a number or an expression.
+def evaluate_any(value: float | str, names: Parameters) -> Value:
+    """Evaluate a number or an expression, whose value may be text.
 
     Args:
-        value: a number, or text.
-        names: parameter → number.
+        value: a number, or an expression.
+        names: parameter → value.
 
     Raises:
         ExpressionError: see `parse` and `Expression.evaluate`.
     """
     return parse(value).evaluate(names) if isinstance(value, str) else value
+
+
+def evaluate(value: float | str, names: Parameters) -> Number:
+    """Evaluate a number or an expression to a number.
+
+    Args:
+        value: a number, or an expression.
+        names: parameter → value.
+
+    Raises:
+        ExpressionError: also where the value is text.
+    """
+    result = evaluate_any(value, names)
+    if isinstance(result, str):
+        raise ExpressionError(f"cannot evaluate {value!r}: it is the text {result!r}; expected a number")
+    return result
 
 
 def evaluate_whole(value: float | str, names: Parameters) -> int:
@@ -175,7 +201,9 @@ def _tokens(text: str) -> Iterator[_Token]:
             raise _Invalid(f"unexpected {rest[0]!r} at column {len(text) - len(rest) + 1}")
         form = "number" if match.lastgroup == "junk" else str(match.lastgroup)
         kind, python = _translated(form, match)
-        yield _Token(kind, match[form], python, match.start(form) + 1)
+        name = match["dtype"] if form == "size" else match[form]
+        needs = name if python in (f"{_PREFIX}{name}", f"sizeof({_PREFIX}{name})") else ""
+        yield _Token(kind, match[form], python, match.start(form) + 1, needs)
         position = match.end()
 
 
@@ -186,8 +214,10 @@ def _translated(form: str, match: re.Match[str]) -> tuple[str, str]:
         if match["junk"]:
             raise _Invalid(f"invalid number {text + match['junk']!r}")
         return "operand", repr(_literal(text.replace("_", "")))
+    if form == "quoted":
+        return "operand", repr(text[1:-1])
     if form == "size":
-        return "operand", str(_size(match["dtype"]))
+        return "operand", _size_of(match["dtype"])
     if form == "sign" or text in _WORDS:
         return ("sign" if form == "sign" else "word"), text
     if form == "call" and text not in FUNCTIONS:
@@ -196,7 +226,7 @@ def _translated(form: str, match: re.Match[str]) -> tuple[str, str]:
         return "call", text
     if text in FUNCTIONS:
         raise _Invalid(f"{text!r} is a function: write {text}(…)" if form == "name" else "sizeof takes a dtype")
-    return "operand", _PREFIX + text
+    return "operand", _LITERALS.get(text, _PREFIX + text)
 
 
 def _literal(text: str) -> Number:
@@ -205,12 +235,24 @@ def _literal(text: str) -> Number:
     return _checked(int(text) if text.isdigit() else float(text))
 
 
-def _size(dtype: str) -> int:
-    try:
-        return dtypes.parse(dtype).size
-    except ValueError:
-        hint = suggestion(dtype, dtypes.known_names())
-        raise _Invalid(f"sizeof takes a dtype, and {dtype!r} is not one{hint}") from None
+def _size_of(name: str) -> str:
+    """The bytes of a type, or a call for a parameter whose value is one."""
+    known = cxx_types.dtype_of(name)
+    if known is not None:
+        return str(dtypes.parse(known).size)
+    if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in RESERVED:
+        return f"sizeof({_PREFIX}{name})"
+    raise _Invalid(f"sizeof takes a dtype, and {name!r} is not one")
+
+
+def _parameter_size(name: str, names: Parameters) -> int:
+    if name not in names:
+        hint = suggestion(name, dtypes.known_names())
+        raise _Invalid(f"sizeof takes a dtype, and {name!r} is not one{hint}")
+    known = cxx_types.dtype_of(str(names[name]))
+    if known is None:
+        raise _Invalid(f"sizeof takes a dtype or a C++ type, and {name} is {names[name]!r}")
+    return dtypes.parse(known).size
 
 
 def _tree(tokens: list[_Token]) -> ast.expr:
@@ -272,38 +314,76 @@ def _check(tree: ast.expr) -> None:
 # --- evaluation -------------------------------------------------------------------------------------------------------
 
 
-def _value(node: ast.expr, names: Parameters) -> Number:
+def _value(node: ast.expr, names: Parameters) -> Value:
     match node:
         case ast.Name(id=name):
             name = name.removeprefix(_PREFIX)
             if name not in names:
                 raise _Invalid(f"unknown parameter {name!r}{suggestion(name, names)}")
             return names[name]
-        case ast.Constant(value=int() | float() as number):
-            return number
+        case ast.Constant(value=int() | float() | str() as constant):
+            return constant
         case ast.BinOp(left=left, op=op, right=right):
-            return _applied(type(op), _value(left, names), _value(right, names))
+            return _applied(type(op), _number(left, names), _number(right, names))
         case ast.Call(func=ast.Name(id="ceil" | "floor" as name), args=[argument]):
             return _rounded(argument, names, up=name == "ceil")
+        case ast.Call(func=ast.Name(id="sizeof"), args=[ast.Name(id=name)]):
+            return _parameter_size(name.removeprefix(_PREFIX), names)
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _applied(name, *[_value(argument, names) for argument in arguments])
+            return _applied(name, *[_number(argument, names) for argument in arguments])
         case ast.UnaryOp(op=op, operand=operand):
-            return _applied(type(op), _value(operand, names))
-        case ast.Compare(left=first, ops=signs, comparators=others):
-            left_value = _value(first, names)
-            for sign, other in zip(signs, others, strict=True):
-                right_value = _value(other, names)
-                if not _OPERATIONS[type(sign)](left_value, right_value):
-                    return False
-                left_value = right_value
-            return True
+            return _applied(type(op), _number(operand, names))
+        case ast.Compare():
+            return _compared(node, names)
         case ast.BoolOp(op=op, values=values):
             for part in values:
-                result = _value(part, names)
+                result = _number(part, names)
                 if bool(result) == isinstance(op, ast.Or):
                     break
             return result
     raise AssertionError(ast.dump(node))
+
+
+def _number(node: ast.expr, names: Parameters) -> Number:
+    return _as_number(node, _value(node, names))
+
+
+def _as_number(node: ast.expr, value: Value) -> Number:
+    if isinstance(value, str):
+        what = f"{node.id.removeprefix(_PREFIX)} is {value!r}, which" if isinstance(node, ast.Name) else repr(value)
+        raise _Invalid(f"{what} is text: text can only be compared, by == and !=")
+    return value
+
+
+def _compared(node: ast.Compare, names: Parameters) -> bool:
+    """Evaluate a chain of comparisons; operands behind one that fails are not evaluated."""
+    first, left = node.left, _value(node.left, names)
+    for sign, second in zip(node.ops, node.comparators, strict=True):
+        if isinstance(sign, ast.Eq | ast.NotEq):
+            right = _compared_side(second, left, names)
+            holds = _are_equal(left, right) == isinstance(sign, ast.Eq)
+        else:
+            right = _value(second, names)
+            holds = bool(_OPERATIONS[type(sign)](_as_number(first, left), _as_number(second, right)))
+        if not holds:
+            return False
+        first, left = second, right
+    return True
+
+
+def _compared_side(node: ast.expr, other: Value, names: Parameters) -> Value:
+    """Evaluate the right side of == or !=; a word that is no parameter is text without its quotes."""
+    if isinstance(node, ast.Name) and isinstance(other, str) and node.id.removeprefix(_PREFIX) not in names:
+        word = node.id.removeprefix(_PREFIX)
+        raise _Invalid(f'unknown parameter {word!r}; text is written in quotes: "{word}"')
+    return _value(node, names)
+
+
+def _are_equal(left: Value, right: Value) -> bool:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, bool) and isinstance(other, str) and other.lower() in _LITERALS:
+            raise _Invalid(f"{other!r} is text, and it is compared with true or false: leave out the quotes")
+    return left == right
 
 
 def _applied(operation: type[ast.AST] | str, *values: Number) -> Number:
@@ -319,17 +399,17 @@ def _rounded(argument: ast.expr, names: Parameters, *, up: bool) -> int:
     """Round up or down; exact for the quotient of two integers and for the logarithm of one."""
     match argument:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
-            top, bottom = _value(left, names), _value(right, names)
+            top, bottom = _number(left, names), _number(right, names)
             if isinstance(top, int) and isinstance(bottom, int) and bottom:
                 return -(-top // bottom) if up else top // bottom
             value = _applied(ast.Div, top, bottom)
         case ast.Call(func=ast.Name(id="log2"), args=[inner]):
-            number = _value(inner, names)
+            number = _number(inner, names)
             if isinstance(number, int) and number > 0:
                 return (number - 1).bit_length() if up else number.bit_length() - 1
             value = _applied("log2", number)
         case _:
-            value = _value(argument, names)
+            value = _number(argument, names)
     return int(_checked(math.ceil(value) if up else math.floor(value)))
 
 
@@ -376,8 +456,6 @@ _OPERATIONS: dict[type[ast.AST] | str, Callable[..., Number]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
     "min": min,
     "max": max,
     "log2": _log2,

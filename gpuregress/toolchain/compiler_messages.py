@@ -16,6 +16,7 @@ _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
 )
+_ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 _HOST_HINT = (
@@ -56,6 +57,16 @@ def unknown_names(log: str, asked: Iterable[str]) -> tuple[str, ...]:
     spelled = {"".join(name.split()): name for name in asked}
     bad = ("".join(match[1].split()) for match in _BAD_EXPRESSION.finditer(log))
     return tuple(dict.fromkeys(spelled.get(name, name) for name in bad))
+
+
+def is_infeasible(log: str) -> bool:
+    """Tell whether every error of a log is a static_assert that fails.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    errors = _ERROR.findall(_NAME_MAP.sub("", log))
+    return bool(errors) and all(error.startswith("static assertion failed") for error in errors)
 
 
 def explain(log: str, source: Source, folders: Iterable[Path]) -> str:

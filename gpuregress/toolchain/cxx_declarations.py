@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from gpuregress import dtypes
+from gpuregress.dtypes import Scalar
 from gpuregress.records import Entry, Parameter, Source
 from gpuregress.toolchain import compiler_messages
+from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
 _WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
@@ -22,9 +25,6 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 _ATTRIBUTES = frozenset(
     {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__", "alignas"}
 )
-_FLOATS = frozenset({"float", "double", "half", "__half", "nv_bfloat16", "__nv_bfloat16"})
-_INTEGER_WORDS = frozenset({"unsigned", "signed", "char", "short", "int", "long"})
-_INTEGERS = re.compile(r"bool|uint|ushort|ulong|uchar|clock_t|(?:std::)?(?:size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +149,18 @@ def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:
     kind = compiled.kind
     if written.pointer and compiled.size == 8:
         kind = "pointer"
-    elif written.type in _FLOATS and kind != "pointer":
+    elif (scalar := _scalar(written.type)) is not None and scalar.is_float and kind != "pointer":
         kind = "float"
-    elif kind in ("word", "struct") and compiled.size <= 8 and _is_integer(written.type):
+    elif kind in ("word", "struct") and compiled.size <= 8 and scalar is not None and not scalar.is_float:
         kind = "integer"
     return replace(compiled, kind=kind, name=written.name, const=written.pointer and written.const)
 
 
-def _is_integer(written: str) -> bool:
-    words = written.split()
-    return bool(_INTEGERS.fullmatch(written)) or (bool(words) and _INTEGER_WORDS.issuperset(words))
+def _scalar(written: str) -> Scalar | None:
+    """Return the scalar type of a parameter; None for vectors, pointers and types that are not known."""
+    known = dtype_of_type(written)
+    parts = dtypes.parse(known).parts if known is not None else ()
+    return parts[0].scalar if len(parts) == 1 and not parts[0].name else None
 
 
 def _template_name(text: str) -> str:

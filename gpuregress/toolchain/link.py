@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuregress import storage
-from gpuregress.errors import CompileError, HarnessError
+from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
+_ERROR = re.compile(r"\berror\b.*: (?!.*JIT the PTX)")
+_TOO_MUCH = re.compile(r"uses too much (?:shared|global constant|parameter) ")
 _SPILL = re.compile(r"(\d+) bytes spill stores")
 _FIGURES = {
     "registers": re.compile(r"used (\d+) registers", re.IGNORECASE),
@@ -108,7 +110,7 @@ def _by_nvjitlink(nvjitlink: Any, ptx: str, arch: str, name: str) -> LinkResult:
             nvjitlink.complete(handle)
         except nvjitlink.nvJitLinkError as error:
             log = _log(handle, nvjitlink.get_error_log_size, nvjitlink.get_error_log)
-            raise CompileError(_refused(log or str(error), name, arch)) from error
+            raise _refusal(log or str(error), name, arch) from error
         cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, cubin)
         log = _log(handle, nvjitlink.get_info_log_size, nvjitlink.get_info_log)
@@ -125,7 +127,7 @@ def _by_ptxas(ptxas: str, ptx: str, arch: str, name: str) -> LinkResult:
         command = [ptxas, "-v", f"-arch={arch}", "-lineinfo", str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise CompileError(_refused(done.stderr.replace(str(source), name), name, arch))
+            raise _refusal(done.stderr.replace(str(source), name), name, arch)
         return LinkResult(target.read_bytes(), f"ptxas {_ptxas_release(ptxas)}", parse_resources(done.stderr))
 
 
@@ -143,7 +145,11 @@ def _log(handle: Any, size_of: Any, read: Any) -> str:
     return buffer.rstrip(b"\0").decode(errors="replace").strip()
 
 
-def _refused(log: str, name: str, arch: str) -> str:
+def _refusal(log: str, name: str, arch: str) -> CompileError:
+    """The error for PTX that the assembler refuses, with the assembler's own words."""
+    errors = [line for line in log.splitlines() if _ERROR.search(line)]
+    is_infeasible = bool(errors) and all(_TOO_MUCH.search(line) for line in errors)
     text = re.sub(r"ptxas application ptx input, line (\d+); *", rf"{name}:\1: ", log.strip())
     lines = [line.strip() for line in text.splitlines() if line.strip() and "JIT the PTX" not in line]
-    return "\n".join((f"{name} does not assemble for {arch}:", *lines))
+    kind = InfeasibleSource if is_infeasible else CompileError
+    return kind("\n".join((f"{name} does not assemble for {arch}:", *lines)))

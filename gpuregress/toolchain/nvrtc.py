@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gpuregress.errors import CompileError, HarnessError, UnknownNames
+from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
 from gpuregress.records import Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
@@ -153,7 +153,8 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
         unknown = compiler_messages.unknown_names(log, (*source.kernels, *source.symbols))
         if unknown:
             raise UnknownNames(cxx_declarations.unknown_names(unknown, source, text))
-        raise CompileError(compiler_messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
+        refused = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
+        raise refused(compiler_messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     lowered = {
         name: _checked(nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()

@@ -36,7 +36,7 @@ FULL = (
 compile:
   options: [-lineinfo]
   include: [../kernels/include]
-  defines: {TILE: tile, HALF: n / 2, T: {text: float}, ON: }
+  defines: {TILE: tile, HALF: n / 2, REAL: {text: float}, ON: }
 seed: 42
 where: [tile <= n, not (n > 1000 and tile == 256)]
 compare: {sum: {rtol: 1.0e-5, order: any}}

@@ -42,7 +42,7 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     assert case.path == str(tmp_path / "configs" / "reduce.yaml")
     assert case.source.path == str(tmp_path / "kernels" / "reduce.cu")
     assert case.source.include == (str(tmp_path / "kernels" / "include"),)
-    assert case.source.defines == {"TILE": "128", "HALF": "500.0", "T": "float", "ON": ""}
+    assert case.source.defines == {"TILE": "128", "HALF": "500.0", "REAL": "float", "ON": ""}
     assert case.source.kernels == ("block_sum<float>",)
     assert case.source.symbols == ("d_status",)
     assert case.buffers["x"].shape == (1000,)

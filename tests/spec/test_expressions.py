@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gpuregress.spec import expressions
 from gpuregress.spec.expressions import ExpressionError, evaluate, evaluate_whole
 
-NAMES = {"n": 1000, "tile": 128, "x": 0.5, "big": 2**60}
-KEYWORDS = {"lambda": 3, "if": 4, "True": 1, "p_n": 4}
+NAMES: dict[str, expressions.Value] = {"n": 1000, "tile": 128, "x": 0.5, "big": 2**60}
+KEYWORDS: dict[str, expressions.Value] = {"lambda": 3, "if": 4, "True": 1, "p_n": 4}
 """Names that mean something else to Python, or look like the parser's own."""
 
 
@@ -122,13 +122,14 @@ def test_values(text: str, value: float) -> None:
         ("2(3)", "unexpected '(' at column 2"),
         ("n := 2", "unexpected ':' at column 3"),
         ("lambda: n", "unexpected ':' at column 7"),
-        ("f'{n}'", 'unexpected "\'" at column 2'),
+        ("f'{n}'", "unexpected \"'{n}'\" at column 2"),
+        ("n == 'a", 'unexpected "\'" at column 6'),
         ("n << 2", "unexpected '<' at column 4"),
         ("1j", "invalid number '1j'"),
         ("__import__('os')", "unknown function '__import__'"),
         ("n m", "unexpected 'm' at column 3"),
         ("n.real", "unexpected '.' at column 2"),
-        ("'a'", 'unexpected "\'" at column 1'),
+        ("'a'", "it is the text 'a'; expected a number"),
         ("[1]", "unexpected '[' at column 1"),
         ("n if n else 2", "unexpected 'if' at column 3"),
         ("open(n)", "unknown function 'open'"),
@@ -136,7 +137,9 @@ def test_values(text: str, value: float) -> None:
         ("ceil", "'ceil' is a function: write ceil(…)"),
         ("ceil(1, 2)", "ceil takes one number"),
         ("min(1)", "min takes two or more numbers"),
-        ("sizeof(float)", "sizeof takes a dtype, and 'float' is not one"),
+        ("sizeof(flot)", "sizeof takes a dtype, and 'flot' is not one"),
+        ("sizeof(n)", "sizeof takes a dtype or a C++ type, and n is 1000"),
+        ("sizeof()", "sizeof takes a dtype, and '' is not one"),
         ("1x", "invalid number '1x'"),
         ("n / 0", "division by zero"),
         ("n // 0", "division by zero"),
@@ -159,6 +162,59 @@ def test_what_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         evaluate(text, NAMES)
     assert reason in str(caught.value)
+
+
+TEXTS: dict[str, expressions.Value] = {"real": "float", "wide": "unsigned long long", "fast": True, "n": 1000}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("real", "float"),
+        ("fast", True),
+        ("true", True),
+        ("real == 'float'", True),
+        ('real != "double" and n > 3', True),
+        ("'float' == real", True),
+        ("n == 'auto'", False),
+        ("real == 3", False),
+        ("fast == true", True),
+        ("fast == 1", True),
+        ("not fast or 3 < n == 1000", True),
+        ("sizeof(real) * n", 4000),
+        ("sizeof(wide)", 8),
+        ("sizeof(double)", 8),
+    ],
+)
+def test_values_of_every_kind(text: str, value: expressions.Value) -> None:
+    result = expressions.evaluate_any(text, TEXTS)
+    assert result == value
+    assert type(result) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("real == float", "unknown parameter 'float'; text is written in quotes: \"float\""),
+        ("real + 1", "real is 'float', which is text: text can only be compared, by == and !="),
+        ("real < 'g'", "real is 'float', which is text"),
+        ("3 < real", "real is 'float', which is text"),
+        ("not real", "real is 'float', which is text"),
+        ("ceil(real)", "real is 'float', which is text"),
+        ("n and 'x'", "'x' is text"),
+        ("fast == 'true'", "'true' is text, and it is compared with true or false: leave out the quotes"),
+        ("real 'float'", "unexpected \"'float'\" at column 6"),
+        ("'a' 'b'", "unexpected"),
+    ],
+)
+def test_what_text_cannot_do(text: str, reason: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        expressions.evaluate_any(text, TEXTS)
+    assert reason in str(caught.value)
+
+
+def test_the_parameters_of_an_expression() -> None:
+    assert expressions.parse("sizeof(real) * n == 'tile' and sizeof(float4)").names == ("real", "n")
 
 
 def test_a_long_sum_is_no_deep_nesting() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import toolchain
-from gpuregress.errors import GpuregressError
+from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource
 from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Compiling, Listener
@@ -93,6 +93,8 @@ class ProgramBuilder:
         """What came of a case that was requested; None: not all of its sources are compiled yet."""
         results = [self._results.get(key) for key in self._keys[case.name]]
         failed = next((result for result in results if isinstance(result, GpuregressError)), None)
+        if isinstance(failed, InfeasibleSource) and failed is not results[0]:
+            return CompileError(str(failed))  # a reference that does not compile says nothing of the case
         if failed is not None:
             return failed
         programs = [result for result in results if isinstance(result, Program)]

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpuregress import plan
-from gpuregress.errors import JobError, JobErrors, UnknownNames
+from gpuregress.errors import InfeasibleSource, JobError, JobErrors, UnknownNames
 from gpuregress.records import Case
 from gpuregress.session.compilation.builder import Built, CasePrograms, sources_of
 
+_ATTEMPTS = 8
+"""Cases of one set of kernels that are compiled to find one that is feasible."""
 
-def samples(cases: Iterable[Case]) -> tuple[Case, ...]:
-    """One case of each job and of each set of kernels that it launches: enough to check the job."""
-    chosen: dict[tuple[object, ...], Case] = {}
+
+def compiled_samples(
+    cases: Iterable[Case], compile_cases: Callable[[Sequence[Case]], Mapping[str, Built]]
+) -> tuple[tuple[Case, ...], dict[str, Built]]:
+    """Compile one case of each job and of each set of kernels that it launches: enough to check the job.
+
+    Another case stands in for one that its own source refuses, where that is skipped.
+
+    Args:
+        cases: of all jobs.
+        compile_cases: cases → case's name → its programs, or why there are none.
+
+    Returns:
+        The samples, and their programs.
+    """
+    waiting = list(_by_kernels(cases).values())
+    chosen: list[Case] = []
+    compiled: dict[str, Built] = {}
+    for attempt in range(_ATTEMPTS):
+        tried = [alike[attempt] for alike in waiting]
+        compiled.update(compile_cases(tried))
+        refused = [_is_infeasible(case, compiled[case.name]) for case in tried]
+        chosen += [case for case, is_refused in zip(tried, refused, strict=True) if not is_refused]
+        left = [alike for alike, is_refused in zip(waiting, refused, strict=True) if is_refused]
+        waiting = [alike for alike in left if len(alike) > attempt + 1]
+        if not waiting:
+            break
+    return tuple(chosen), compiled
+
+
+def _is_infeasible(case: Case, built: Built) -> bool:
+    return case.settings.infeasible is not None and isinstance(built, InfeasibleSource)
+
+
+def _by_kernels(cases: Iterable[Case]) -> dict[tuple[object, ...], list[Case]]:
+    """Job and kernels that are launched → the cases that launch them."""
+    alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
         launched = tuple((source.path, source.kernels, source.symbols) for source in sources_of(case))
-        chosen.setdefault((case.path, case.job, *launched), case)
-    return tuple(chosen.values())
+        alike.setdefault((case.path, case.job, *launched), []).append(case)
+    return alike
 
 
 def check(cases: Sequence[Case], compiled: Mapping[str, Built]) -> None:

@@ -42,8 +42,7 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
         Interrupted: the user asked to stop.
         StorageError: the list of rejected results is damaged.
     """
-    samples = kernel_arguments.samples(planned.runnable)
-    compiled = builder.compile(samples)
+    samples, compiled = kernel_arguments.compiled_samples(planned.runnable, builder.compile)
     remarks = kernel_arguments.unset_constants(samples, compiled)
     broken = _contradicting_jobs(context, samples, compiled)
     checked = dataclasses.replace(

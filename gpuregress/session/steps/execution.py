@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpuregress import verdict
 from gpuregress.baselines import BaselineStore
-from gpuregress.errors import GpuregressError, Interrupted, JobErrors
+from gpuregress.errors import GpuregressError, InfeasibleSource, Interrupted, JobErrors
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Case, Outcome, Task, Verdict
 from gpuregress.session import measurement_remarks
+from gpuregress.session.agreement_groups import AgreementGroups
 from gpuregress.session.compilation.builder import ProgramBuilder
 from gpuregress.session.compilation.task_stream import TaskStream
 from gpuregress.session.events import Judged, Started
@@ -63,6 +64,7 @@ def execute_cases(
         running.settle_unrunnable()
         running.run_tasks(builder)
     except Interrupted:
+        running.release_groups()
         return running.result(interrupted=True)
     return running.result(interrupted=False)
 
@@ -77,6 +79,8 @@ class _Execution:
         self._remarks: dict[str, None] = {}
         self._slots: dict[str, str] = {}
         self._has_failed = False
+        self._judge: Judge | None = None
+        self._groups = AgreementGroups(checked.plan.cases, self._agreement)
 
     def result(self, *, interrupted: bool) -> ExecutedRun:
         return ExecutedRun(self._verdicts, tuple(self._remarks), interrupted)
@@ -88,6 +92,8 @@ class _Execution:
         for case in self._checked.plan.cases:
             if self._context.devices.kind not in case.devices:
                 self._add(verdict.skipped(case, f"its job runs on {', '.join(case.devices)} only"))
+            elif case.settings.refused is not None:
+                self._add(self._infeasible(case, case.settings.refused))
 
     def run_tasks(self, builder: ProgramBuilder) -> None:
         cases, project = self._checked.plan.runnable, self._context.project
@@ -96,10 +102,8 @@ class _Execution:
         if self._is_stopped():
             return
         with contextlib.ExitStack() as held:
-            judge: Judge | None = None
             for event in self._context.pool.run((), stream):
-                if judge is None:
-                    judge = self._load_judge(held)
+                judge = self._judge = self._judge or self._load_judge(held)
                 if isinstance(event, CaseStarted):
                     self._slots[event.case] = event.slot
                     self._context.listen(Started(event.case, event.slot))
@@ -109,7 +113,22 @@ class _Execution:
                     task = stream.tasks.pop(event.case)
                     self._add(self._judged(judge, task, event), task)
                 if self._is_stopped():
-                    return
+                    break
+            for settled in self._groups.close(judged=True):
+                self._keep(*settled)
+
+    def release_groups(self) -> None:
+        """Report the cases whose group is not whole, without a comparison: the user asked to stop."""
+        text = "interrupted: not compared with the cases that it must agree with"
+        for reached, task in self._groups.close(judged=False):
+            self._keep(dataclasses.replace(reached, notes=(*reached.notes, text)), task)
+
+    def _agreement(self, tasks: Sequence[Task], reached: Sequence[Verdict], planned: int) -> Sequence[Verdict]:
+        from gpuregress.judging import agreement  # noqa: PLC0415 - few jobs need it
+
+        pairs = zip(tasks, reached, strict=True)
+        members = [agreement.Member(task.case, one.outcome, one) for task, one in pairs if one.outcome is not None]
+        return agreement.verdicts(members, planned, self._judge.user if self._judge is not None else None)
 
     def _is_stopped(self) -> bool:
         return self._context.request.fail_fast and self._has_failed
@@ -140,12 +159,25 @@ class _Execution:
 
     def _unbuilt(self, case: Case, error: GpuregressError) -> Verdict:
         """The verdict on a case that cannot run; others of its job may."""
+        if case.settings.infeasible and isinstance(error, InfeasibleSource):
+            return self._infeasible(case, str(error))
         if not isinstance(error, JobErrors):
             return verdict.failed(case, error)
         code = verdict.EXIT_CODES["error"] if self._context.request.keeps_going else error.exit_code
         return verdict.broken(case.job, error_lines(self._context.project, error.errors), case, exit_code=code)
 
+    def _infeasible(self, case: Case, reason: str) -> Verdict:
+        try:
+            return verdict.infeasible(case, reason, self._accepted.baseline(case))
+        except GpuregressError as error:  # its baseline is damaged
+            return verdict.failed(case, error)
+
     def _add(self, reached: Verdict, task: Task | None = None) -> None:
+        """Report a verdict; one that waits for the cases with which it must agree is reported with them."""
+        for settled in self._groups.settle(reached, task):
+            self._keep(*settled)
+
+    def _keep(self, reached: Verdict, task: Task | None) -> None:
         self._verdicts[reached.case] = reached
         self._has_failed |= reached.exit_code != 0
         self._context.listen(Judged(reached, len(self._verdicts)))

@@ -21,7 +21,7 @@ class PlannedRun:
 
     Attributes:
         cases: in the order of the plan.
-        runnable: those whose job runs on the selected devices.
+        runnable: those whose job runs on the selected devices, without those that no device can launch.
         broken: verdicts on wrong jobs, where the others run nevertheless.
         owed: cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
         notes: what the user must be told.
@@ -58,7 +58,8 @@ def plan_cases(context: RunContext) -> PlannedRun:
     if context.request.rerun_failed:
         run = _rerun(context, run)
     cases = overrides.apply(run.cases, context.request, context.devices)
-    runnable = tuple(case for case in cases if context.devices.kind in case.devices)
+    kind = context.devices.kind
+    runnable = tuple(case for case in cases if kind in case.devices and case.settings.refused is None)
     return dataclasses.replace(run, cases=cases, runnable=runnable)
 
 
@@ -86,7 +87,12 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
     if last.state == "running":
         raise RunLocked(f"run {last.start.run} is still going on ({last.process}); wait until it ends")
     owed = last.not_passed
-    again = tuple(case for case in planned.cases if case.name in owed or case.job in owed)  # a broken job
+    groups = {case.agreement_group for case in planned.cases if case.name in owed} - {None}
+    again = tuple(
+        case
+        for case in planned.cases
+        if case.name in owed or case.job in owed or case.agreement_group in groups  # a broken job; who must agree
+    )
     if not again:
         raise NothingToDo(_nothing_to_rerun(owed))
     request = context.request

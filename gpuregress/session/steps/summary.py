@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from gpuregress import plan, verdict
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import Interrupted
-from gpuregress.records import RunSummary
+from gpuregress.records import RunSummary, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.steps.checking import CheckedRun
@@ -44,7 +45,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         started=context.started_text,
         seconds=time.perf_counter() - context.start_s,
         verdicts=ordered,
-        notes=(*notes, *absent.notes),
+        notes=(*notes, *_infeasible_jobs(ordered), *absent.notes),
         state="interrupted" if executed.interrupted else "finished",
         exit_code=Interrupted.exit_code
         if executed.interrupted
@@ -53,6 +54,13 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),
     )
+
+
+def _infeasible_jobs(verdicts: Sequence[Verdict]) -> list[str]:
+    """A note on each job of which every case was skipped as infeasible."""
+    feasible = {one.job for one in verdicts if not one.infeasible}
+    count = Counter(one.job for one in verdicts if one.job not in feasible)
+    return [f"{job}: all of its {number} cases are infeasible: nothing of it was run" for job, number in count.items()]
 
 
 def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:

@@ -27,6 +27,8 @@ repeat: 2
 limits: {timeout: 30s, memory: 4GiB}
 devices: [cpu, cuda]
 tags: [quick]
+agree: [tile]
+infeasible: skip
 expect: {fault: out-of-bounds}
 inputs: unchanged
 timing: {samples: 100}
@@ -36,7 +38,7 @@ resources: {registers: 64}
 compile:
   options: [-lineinfo]
   include: [../kernels/include]
-  defines: {TILE: tile, TYPE: {text: float}, FAST: true}
+  defines: [tile, {REAL: {text: float}, HALF: n / 2, FAST: true}]
   contract: native
   arch: sm_80
 """,

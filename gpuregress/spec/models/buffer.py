@@ -14,6 +14,7 @@ from pydantic import (
 
 from gpuregress import dtypes
 from gpuregress.document.problems import show
+from gpuregress.spec import templates
 from gpuregress.spec.models.base import OneOfSpec, Spec
 from gpuregress.spec.models.launch import dtype_hint
 from gpuregress.spec.models.texture import Surface, TextureSpec
@@ -97,7 +98,11 @@ class FillSpec(OneOfSpec):
 def _dtype(value: Any) -> str:
     if isinstance(value, dict):
         fields = {name: _field_dtype(name, inner) for name, inner in value.items()}
+        if any(map(templates.is_template, fields.values())):
+            return f"{{{','.join(f'{name}:{inner}' for name, inner in fields.items())}}}"
         return dtypes.from_fields(fields).name
+    if isinstance(value, str) and templates.is_template(value):
+        return value
     if not isinstance(value, str):
         raise ValueError(
             f"expected a dtype, such as float32, float4 or {{id: int32, score: float32}}, got {show(value)}"
@@ -111,6 +116,8 @@ def _dtype(value: Any) -> str:
 def _field_dtype(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"field {name!r}: expected a dtype, got {show(value)}")
+    if templates.is_template(value):
+        return value
     try:
         dtypes.parse(value)
     except ValueError as error:
@@ -122,11 +129,19 @@ _DTYPE_SCHEMA = {
     "$comment": "dtype",
     "anyOf": [
         {"type": "string", "enum": list(dtypes.known_names())},
-        {"type": "string", "pattern": r"^\s*\{.+\}\s*$", "description": "a record, as {id:int32,score:float32}"},
+        {
+            "type": "string",
+            "pattern": r"\{.+\}",
+            "description": "a record, as {id:int32,score:float32}; or {parameter}",
+        },
         {
             "type": "object",
             "minProperties": 1,
-            "patternProperties": {f"^{dtypes.FIELD_NAME}$": {"enum": list(dtypes.known_names())}},
+            "patternProperties": {
+                f"^{dtypes.FIELD_NAME}$": {
+                    "anyOf": [{"enum": list(dtypes.known_names())}, {"type": "string", "pattern": r"\{[^{}]+\}"}]
+                }
+            },
             "additionalProperties": False,
             "description": "a record: field → dtype",
         },

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
 from gpuregress.document.problems import show
+from gpuregress.spec import templates
 from gpuregress.spec.expressions import parse
 from gpuregress.spec.models.base import Spec
-from gpuregress.spec.models.values import Name, Text
+from gpuregress.spec.models.values import NAME_SCHEMA, TEXT_MAPPING_SCHEMA, Name, PlainTextSpec, Text
 from gpuregress.toolchain import architectures
-
-
-class PlainTextSpec(Spec):
-    """Text that is not an expression."""
-
-    text: str = Field(description="passed to the compiler unchanged")
 
 
 def _define(value: Any) -> int | float | str | PlainTextSpec:
@@ -30,6 +25,8 @@ def _define(value: Any) -> int | float | str | PlainTextSpec:
         try:
             parse(value)
         except ValueError as error:
+            if templates.is_template(value):
+                return PlainTextSpec(text=value)
             raise ValueError(f"{error}; other text is written {{text: {value}}}") from None
         return value
     if isinstance(value, int | float):
@@ -37,34 +34,62 @@ def _define(value: Any) -> int | float | str | PlainTextSpec:
     raise ValueError(f"expected a number, an expression or {{text: …}}, got {show(value)}")
 
 
-Define = Annotated[
-    int | float | str | PlainTextSpec,
-    PlainValidator(_define),
-    WithJsonSchema(
-        {
-            "$comment": "expression, or `{text: …}` for any other text",
-            "anyOf": [
-                *({"type": kind} for kind in ("number", "string", "boolean", "null")),
-                {
-                    "type": "object",
-                    "properties": {"text": {"type": "string"}},
-                    "required": ["text"],
-                    "additionalProperties": False,
-                },
-            ],
-        }
-    ),
-]
+DEFINE_SCHEMA = {
+    "$comment": "expression, or `{text: …}` for any other text",
+    "anyOf": [*({"type": kind} for kind in ("number", "string", "boolean", "null")), TEXT_MAPPING_SCHEMA],
+}
+Define = Annotated[int | float | str | PlainTextSpec, PlainValidator(_define), WithJsonSchema(DEFINE_SCHEMA)]
 
 
-_ARCH_SCHEMA = {"type": "string", "pattern": f"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$"}
+_ARCH_SCHEMA = {
+    "type": "string",
+    "pattern": rf"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$|\{{[^{{}}]+\}}",
+}
 
 
 def _arch(text: str) -> str:
-    problem = architectures.problem(text)
+    problem = None if templates.is_template(text) else architectures.problem(text)
     if problem:
         raise ValueError(problem)
     return text
+
+
+class MacrosSpec(Spec):
+    """Macros: `all` parameters, a list of parameters and mappings, or a mapping from macros to their values."""
+
+    groups: list[MacroGroupSpec] = Field([])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        """`all`, `[tile, {FAST: 1}]` and `{FAST: 1}` become groups, in order."""
+        if isinstance(value, dict):
+            return {"groups": [{"given": value}]}
+        if value == "all":
+            return {"groups": [{"parameter": "all"}]}
+        if not isinstance(value, list) or not all(isinstance(item, str | dict) for item in value):
+            wanted = "all, a mapping such as {TILE: tile}, or a list of parameters and mappings"
+            raise ValueError(f"expected {wanted}, got {show(value)}")
+        return {"groups": [{"parameter": item} if isinstance(item, str) else {"given": item} for item in value]}
+
+
+class MacroGroupSpec(Spec):
+    """Some of the macros: a parameter (`all`: every one), or those of a mapping."""
+
+    parameter: str = ""
+    given: dict[Name, Define] = Field({})
+
+
+_MAPPING_SCHEMA = {"type": "object", "patternProperties": {NAME_SCHEMA["pattern"]: DEFINE_SCHEMA}}
+_MACROS_SCHEMA = {
+    "$comment": "`all`, a mapping: macro → its value, or a list of parameters and mappings",
+    "anyOf": [
+        {"const": "all"},
+        _MAPPING_SCHEMA,
+        {"type": "array", "items": {"anyOf": [{"type": "string"}, _MAPPING_SCHEMA]}},
+    ],
+}
+Macros = Annotated[MacrosSpec, WithJsonSchema(_MACROS_SCHEMA)]
 
 
 class CompileSpec(Spec):
@@ -72,7 +97,10 @@ class CompileSpec(Spec):
 
     options: list[Text] = Field([], description="options for NVRTC, for example -lineinfo")
     include: list[Text] = Field([], description="include folders, relative to the job")
-    defines: dict[Name, Define] = Field({}, description="macro → its value, an expression: -DTILE=128")
+    defines: Macros = Field(
+        MacrosSpec.model_validate({}),
+        description="macros: `all` passes every parameter as -DNAME=VALUE; `[tile, {FAST: 1}]` some, and others",
+    )
     contract: Literal["pinned", "native"] = Field(
         "pinned", description="pinned: ptxas never fuses a*b+c; native: it may"
     )

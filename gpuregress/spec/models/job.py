@@ -28,6 +28,7 @@ from gpuregress.spec.models.values import (
     FunctionPath,
     Name,
     ParameterName,
+    ParameterValue,
     Seconds,
     Size,
     Text,
@@ -96,8 +97,8 @@ class JobSpec(Spec):
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
     compile: CompileSpec = CompileSpec.model_validate({})
     seed: Expr = Field(0, description="random fills derive from it and the buffer's name")
-    parameters: dict[ParameterName, Annotated[list[Expr], Field(min_length=1)]] = Field(
-        {}, description="every combination is a case"
+    parameters: dict[ParameterName, Annotated[list[ParameterValue], Field(min_length=1)]] = Field(
+        {}, description="every combination is a case; values are numbers, text, C++ types, `true`, `false`"
     )
     where: list[Expr] = Field([], description="conditions that select combinations")
     buffers: Annotated[dict[Name, BufferSpec], AfterValidator(_not_empty)] = Field(
@@ -115,6 +116,9 @@ class JobSpec(Spec):
     reference: dict[Name, ReferenceSpec] = Field(
         {}, description="buffer → gold standard: module.py:function or a mapping"
     )
+    agree: Annotated[list[Name], Field(min_length=1)] | None = Field(
+        None, description="parameters on which results must not depend: cases that differ only in them are compared"
+    )
     verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function that compares it")
     repeat: Expr = Field(1, description="the number of runs, which are compared with each other")
     limits: LimitsSpec = LimitsSpec.model_validate({})
@@ -123,6 +127,11 @@ class JobSpec(Spec):
     )
     tags: list[Text] = Field([], description="labels that --tag selects")
     expect: ExpectSpec | None = None
+    infeasible: Literal["error", "skip"] = Field(
+        "error",
+        description="skip: skip a case that the compiler or device refuses "
+        "(threads, shared memory, `__launch_bounds__`, registers, a failing static_assert)",
+    )
     inputs: Literal["unchanged"] | None = Field(
         None, description="unchanged: every filled buffer that is not dumped must hold its fill after the case"
     )

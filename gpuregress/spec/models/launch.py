@@ -8,14 +8,17 @@ from pydantic import Field, model_validator
 
 from gpuregress import dtypes
 from gpuregress.document.problems import show, suggestion
+from gpuregress.spec import templates
 from gpuregress.spec.models.base import Spec
 from gpuregress.spec.models.values import LITERAL_SCHEMA, Expr, LiteralValue, Name
+from gpuregress.toolchain import cxx_types
 
 
 def dtype_hint(name: str) -> str:
     """Suggest a dtype for an unknown name: `; C's float is 'float32'`."""
-    if name in dtypes.C_TYPES:
-        return f"; C's {name} is {dtypes.C_TYPES[name]!r}"
+    known = cxx_types.dtype_of_type(name)
+    if known is not None:
+        return f"; C's {name} is {known!r}"
     return suggestion(name, dtypes.known_names())
 
 
@@ -105,7 +108,7 @@ _SCALAR_SCHEMA = {
     "$comment": "`{dtype: value}`",
     "type": "object",
     "patternProperties": {
-        f"^({'|'.join(dtypes.known_names())})$": {
+        f"^({'|'.join(dtypes.known_names())})$|\\{{[^{{}}]+\\}}": {
             "anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]
         }
     },
@@ -117,15 +120,25 @@ _SCALAR_SCHEMA = {
 
 
 def _scalar_values(name: str, inner: Any) -> list[Any]:
+    values = inner if isinstance(inner, list) else [inner]
+    if templates.is_template(str(name)):
+        return values
     try:
         element = dtypes.parse(name)
     except ValueError:
         raise ValueError(f"unknown dtype {name!r}{dtype_hint(name)}") from None
-    values = inner if isinstance(inner, list) else [inner]
-    if len(values) != len(element.parts):
-        wanted = "one value" if len(element.parts) == 1 else f"a list of {len(element.parts)} values"
-        raise ValueError(f"{name} takes {wanted}, not {len(values)}")
+    problem = count_problem(element, len(values))
+    if problem:
+        raise ValueError(problem)
     return values
+
+
+def count_problem(element: dtypes.ElementType, count: int) -> str | None:
+    """Explain why an argument has a wrong number of values; None if it is right."""
+    if count == len(element.parts):
+        return None
+    wanted = "one value" if len(element.parts) == 1 else f"a list of {len(element.parts)} values"
+    return f"{element.name} takes {wanted}, not {count}"
 
 
 class LaunchSpec(Spec):

@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from gpuregress.document import units
 from gpuregress.document.problems import invalid, show
 from gpuregress.spec import expressions
+from gpuregress.spec.models.base import Spec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>[A-Za-z_]\w*)")
+_FUNCTION = re.compile(r"(?P<path>[^:]+\.py):(?P<name>(?:[A-Za-z_]|\{[^{}:]+\})(?:\w|\{[^{}:]+\})*)")
 _NOT_FINITE = {"nan", "inf", "-inf", "+inf", ".nan", ".inf", "-.inf", "+.inf"}
 
 
@@ -30,6 +31,23 @@ def _expression(value: Any) -> int | float | str:
     if too_long or not math.isfinite(value):
         raise ValueError(f"expected a finite number of at most {expressions.MAX_BITS} bits, got {str(value)[:40]}")
     return value
+
+
+class PlainTextSpec(Spec):
+    """Text that is not an expression."""
+
+    text: str = Field(description="taken as it is")
+
+
+def _parameter_value(value: Any) -> int | float | str | PlainTextSpec:
+    """A number, a constant expression, true, false, or any text."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, dict) and list(value) == ["text"] and isinstance(value["text"], str):
+        return PlainTextSpec(text=value["text"])
+    if not isinstance(value, int | float):
+        raise ValueError(f"expected a number, text, true, false or {{text: …}}, got {show(value)}")
+    return _expression(value)
 
 
 def _literal(value: Any) -> int | float | str | bool:
@@ -90,20 +108,28 @@ def _text(value: Any) -> str:
 
 _EXPRESSION = {
     "type": "string",
-    "pattern": r"^[A-Za-z0-9_+\-*/%<>=!(),.\s]*[A-Za-z0-9_)][A-Za-z0-9_+\-*/%<>=!(),.\s]*$",
+    "pattern": r"""^([A-Za-z0-9_+\-*/%<>=!(),.\s]|"[^"]*"|'[^']*')*[A-Za-z0-9_)"'][A-Za-z0-9_+\-*/%<>=!(),.\s]*$""",
 }
 NUMBER_SCHEMA = {
     "$comment": "expression",
     "anyOf": [{"type": "number"}, _EXPRESSION],
     "description": f"a number or an expression: {expressions.ALLOWED}",
 }
-_NAME_PATTERN = {"$comment": "name", "type": "string", "pattern": f"^{_NAME.pattern}$"}
+NAME_SCHEMA = {"$comment": "name", "type": "string", "pattern": f"^{_NAME.pattern}$"}
 LITERAL_SCHEMA: dict[str, Any] = {
     "$comment": "expression, `true`, `false`, `nan` or `inf`",
     "anyOf": [{"type": "number"}, _EXPRESSION, {"type": "boolean"}],
 }
-_FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": r"^[^:]+\.py:[A-Za-z_]\w*$"}
+_FUNCTION_SCHEMA = {"$comment": "`module.py:function`", "type": "string", "pattern": rf"^{_FUNCTION.pattern}$"}
 _TEXT_SCHEMA = {"$comment": "text", "anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "number"}]}
+
+
+TEXT_MAPPING_SCHEMA = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
 
 
 def _amount_schema(title: str, names: Iterable[str]) -> dict[str, Any]:
@@ -120,8 +146,18 @@ LiteralValues = Annotated[
     PlainValidator(_literals),
     WithJsonSchema({"anyOf": [*LITERAL_SCHEMA["anyOf"], {"type": "array", "items": LITERAL_SCHEMA, "minItems": 1}]}),
 ]
-Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME_PATTERN)]
-ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(_NAME_PATTERN)]
+ParameterValue = Annotated[
+    int | float | str | bool | PlainTextSpec,
+    PlainValidator(_parameter_value),
+    WithJsonSchema(
+        {
+            "$comment": "expression, text, `true`, `false` or `{text: …}`",
+            "anyOf": [*({"type": kind} for kind in ("number", "string", "boolean")), TEXT_MAPPING_SCHEMA],
+        }
+    ),
+]
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(NAME_SCHEMA)]
+ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(NAME_SCHEMA)]
 FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
 Seconds = Annotated[
     float, PlainValidator(_seconds), WithJsonSchema(_amount_schema("seconds, or a time as `2min`", units.SECONDS))

@@ -11,7 +11,7 @@ from gpuregress.document import units
 from gpuregress.document.reader import Key
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.buffer import BufferSpec, FillSpec
-from gpuregress.spec.resolve import paths, textures
+from gpuregress.spec.resolve import element_types, functions, paths, textures
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_ELEMENTS = 2**40
@@ -36,15 +36,17 @@ def buffers(
     for name, item in file.job.buffers.items():
         key: Key = ("buffers", name)
         shape = _shape(scope, item, key)
+        dtype = element_types.dtype(scope, item.dtype, (*key, "dtype"))
+        symbol = scope.text(item.symbol, (*key, "symbol"), strict=True) if item.symbol else None
         fill = _fill(scope, item.fill, (*key, "fill"), seed_for(name)) if item.fill else None
-        if shape is None or (item.fill and fill is None):
+        if shape is None or dtype is None or (item.fill and fill is None) or (item.symbol and symbol is None):
             continue
-        buffer = records.Buffer(name, item.dtype, shape, fill, item.symbol)
+        buffer = records.Buffer(name, dtype, shape, fill, symbol)
         sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
         buffer = dataclasses.replace(buffer, texture=sampled)
         total += buffer.size
         if buffer.size > memory:
-            text = f"{list(shape)} of {item.dtype} is {units.size_text(buffer.size)}: {_over(memory)}"
+            text = f"{list(shape)} of {dtype} is {units.size_text(buffer.size)}: {_over(memory)}"
             scope.error((*key, "shape"), text, *item.shape)
             continue
         problem = fill_problem(buffer) if fill else None
@@ -86,9 +88,10 @@ def _options(scope: Scope, kind: str, setting: Any, key: Key) -> records.FillOpt
     if setting is True and kind in ("zeros", "ones", "permutation"):
         return records.NoOptions()
     if kind == "file":
-        return records.InputFile(str(paths.existing(scope.problems, key, setting, "file")))
+        filled = scope.text(setting, key)
+        return None if filled is None else records.InputFile(str(paths.existing(scope.problems, key, filled, "file")))
     if kind == "python":
-        return records.PythonFunction(str(paths.existing_function(scope.problems, key, setting)))
+        return records.PythonFunction(str(functions.existing(scope, setting, key)))
     if kind in ("value", "choice"):
         many = isinstance(setting, list)
         items = setting if many else [setting]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,16 +10,15 @@ from gpuregress import dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.records import SM_90, Dim3
-from gpuregress.spec import expressions
+from gpuregress.spec import expressions, templates
 from gpuregress.spec.load import JobFile
-from gpuregress.spec.models.launch import ArgumentSpec, LaunchSpec
-from gpuregress.spec.resolve import scalar_arguments
-from gpuregress.spec.resolve.scope import Scope
+from gpuregress.spec.models.launch import ArgumentSpec, LaunchSpec, count_problem
+from gpuregress.spec.resolve import element_types, scalar_arguments
+from gpuregress.spec.resolve.scope import Scope, shown
 
 MAX_LAUNCHES = 1_000_000
 MAX_THREADS, MAX_BLOCK, MAX_GRID, MAX_SHARED = SM_90.max_threads, SM_90.max_block, SM_90.max_grid, SM_90.shared
 _AXES = "xyz"
-_HOLE = re.compile(r"\{([^{}]*)\}")
 
 
 def launches(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> tuple[records.Launch, ...]:
@@ -51,17 +49,15 @@ def of_reference(
 
 
 def kernel_name(scope: Scope, text: str, key: Key) -> str | None:
-    """Replace `{tile}` in a kernel's name by its number; None if that is wrong, which is reported.
+    """Replace `{tile}` in a kernel's name by its value; None if that is wrong, which is reported.
 
     Args:
-        scope: the case's numbers.
+        scope: the case's values.
         text: as the job has it.
         key: its key.
     """
-    numbers = {hole: scope.number(hole, key) for hole in _HOLE.findall(text)}
-    if None in numbers.values():
-        return None
-    return _HOLE.sub(lambda hole: _template_text(numbers[hole[1]]), text).strip()
+    filled = scope.text(text, key, strict=True)
+    return None if filled is None else filled.strip()
 
 
 def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch]) -> tuple[str, int | None]:
@@ -147,7 +143,10 @@ class _LaunchResolver:
         grid = self._grid(scope)
         block = self._block(scope)
         what = "bytes of dynamic shared memory"
-        shared = scope.whole(self.launch.shared, (*self.key, "shared"), low=0, high=MAX_SHARED, what=what)
+        shared = scope.whole(self.launch.shared, (*self.key, "shared"), low=0, what=what)
+        if shared is not None and shared > MAX_SHARED:
+            text = f"{shown(self.launch.shared, shared)}: {what} must be at most {MAX_SHARED}"
+            scope.refuse((*self.key, "shared"), text, self.launch.shared)
         args = [self._argument(scope, item, (*self.key, "args", at)) for at, item in enumerate(self.launch.args)]
         if kernel is None or grid is None or block is None or shared is None:
             return None
@@ -160,17 +159,20 @@ class _LaunchResolver:
         grid, key = self.launch.grid, (*self.key, "grid")
         if grid.blocks is not None:
             counts = [
-                scope.whole(value, (*key, axis), low=1, high=MAX_GRID[axis], what=f"blocks along {_AXES[axis]}")
+                scope.whole(value, (*key, axis), low=1, what=f"blocks along {_AXES[axis]}")
                 for axis, value in enumerate(grid.blocks)
             ]
+            for axis, (value, count) in enumerate(zip(grid.blocks, counts, strict=True)):
+                if count is not None and count > MAX_GRID[axis]:
+                    text = f"{shown(value, count)}: blocks along {_AXES[axis]} must be at most {MAX_GRID[axis]}"
+                    scope.refuse((*key, axis), text, value)
             return _dim3(counts)
         sizes = [self._block_count(scope, axis) for axis in range(len(grid.problem or ()))]
         for axis, count in enumerate(sizes):
             if count is not None and count > MAX_GRID[axis]:
-                scope.error(
+                scope.refuse(
                     (*key, "problem", axis), f"{count} blocks: the limit along {_AXES[axis]} is {MAX_GRID[axis]}"
                 )
-                return None
         return _dim3(sizes)
 
     def _block_count(self, scope: Scope, axis: int) -> int | None:
@@ -198,18 +200,14 @@ class _LaunchResolver:
         threads = math.prod(block)
         shape = " x ".join(str(count) for count in block)
         if threads > MAX_THREADS:
-            scope.error(
-                key, f"{shape} has {threads} threads; the limit of a block is {MAX_THREADS}", *self.launch.block
-            )
-            return None
+            text = f"{shape} has {threads} threads; the limit of a block is {MAX_THREADS}"
+            scope.refuse(key, text, *self.launch.block)
+            return block
         for axis, count in enumerate(block):
             if count > MAX_BLOCK[axis]:
-                scope.error(
-                    (*key, axis),
-                    f"{shape}: the limit along {_AXES[axis]} is {MAX_BLOCK[axis]} threads",
-                    *self.launch.block,
-                )
-                return None
+                text = f"{shape}: the limit along {_AXES[axis]} is {MAX_BLOCK[axis]} threads"
+                scope.refuse((*key, axis), text, *self.launch.block)
+                break
         return block
 
     def _swap(self, scope: Scope) -> tuple[tuple[str, str], ...]:
@@ -254,13 +252,21 @@ def _scalar(scope: Scope, item: ArgumentSpec, key: Key) -> records.Argument | No
     values = tuple(number for number in numbers if number is not None)
     if len(values) != len(numbers):
         return None
+    dtype = element_types.dtype(scope, item.dtype, key)
+    if dtype is None:
+        return None
+    element = dtypes.parse(dtype)
+    problem = count_problem(element, len(values))
+    if problem:
+        scope.error(key, problem, item.dtype)
+        return None
     try:
-        data, text = scalar_arguments.pack(dtypes.parse(item.dtype), values)
+        data, text = scalar_arguments.pack(element, values)
     except ValueError as error:
         scope.error(key, str(error), *(value for value in item.values if not isinstance(value, bool)))
         return None
     label = expressions.label(item.values[0]) if len(item.values) == 1 else ""
-    return records.Argument("scalar", dtype=item.dtype, data=data.hex(), text=text, label=label)
+    return records.Argument("scalar", dtype=dtype, data=data.hex(), text=text, label=label)
 
 
 def _known(file: JobFile, scope: Scope, buffers: Mapping[str, Any], name: str, key: Key) -> bool:
@@ -283,8 +289,8 @@ def _written_names(file: JobFile) -> tuple[str, ...]:
 
 def _uses_step(launch: LaunchSpec) -> bool:
     texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel"}))
-    kernel = any("step" in expressions.names_in(hole) for hole in _HOLE.findall(launch.kernel))
-    return kernel or any("step" in expressions.names_in(text) for text in texts)
+    of_kernel = "step" in templates.names_in(launch.kernel)
+    return of_kernel or any("step" in expressions.names_in(text) for text in texts)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -293,10 +299,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
-
-
-def _template_text(number: expressions.Number | None) -> str:
-    return str(number).lower() if isinstance(number, bool) else str(number)
 
 
 def _dim3(counts: list[int | None]) -> Dim3 | None:

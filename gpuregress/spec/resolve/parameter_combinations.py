@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from gpuregress.document.problems import Problems
 from gpuregress.spec import expressions
-from gpuregress.spec.expressions import ExpressionError, Number
+from gpuregress.spec.expressions import ExpressionError, Value
 from gpuregress.spec.load import JobFile
+from gpuregress.spec.resolve import parameter_values
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_CASES = 100_000
@@ -24,7 +25,7 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
         file: the job.
         problems: collects the errors; they may leave no case.
     """
-    values = _values(file, problems)
+    values = parameter_values.values(file, problems)
     if values is None:
         return ()
     count = math.prod(len(choices) for choices in values.values())
@@ -49,9 +50,9 @@ def scopes(file: JobFile, problems: Problems) -> tuple[Scope, ...]:
     return tuple(cases)
 
 
-def case_text(names: Mapping[str, Number]) -> str:
-    """Return `n=1000,tile=128`, which is also the name of the case's folder."""
-    return ",".join(f"{name}={value!r}" for name, value in names.items())
+def case_text(names: Mapping[str, Value]) -> str:
+    """Return `n=1000,real=float`, which is also the name of the case's folder."""
+    return ",".join(f"{name}={parameter_values.spelling(value)}" for name, value in names.items())
 
 
 def case_name(job: str, case: str) -> str:
@@ -59,28 +60,7 @@ def case_name(job: str, case: str) -> str:
     return f"{job}/{case}" if case else job
 
 
-def _values(file: JobFile, problems: Problems) -> dict[str, tuple[Number, ...]] | None:
-    """Evaluate the values of each parameter; None if one is invalid."""
-    result: dict[str, tuple[Number, ...]] = {}
-    before = len(problems)
-    for name, choices in file.job.parameters.items():
-        numbers: list[Number] = []
-        for position, choice in enumerate(choices):
-            key = ("parameters", name, position)
-            try:
-                number = expressions.evaluate(choice, {})
-            except ExpressionError as error:
-                problems.add(key, str(error))
-                continue
-            number = int(number) if isinstance(number, bool) else number
-            if number in numbers:
-                problems.add(key, f"duplicate value {number!r}")
-            numbers.append(number)
-        result[name] = tuple(numbers)
-    return None if len(problems) > before or file.is_broken("parameters") else result
-
-
-def _kept(file: JobFile, values: Mapping[str, tuple[Number, ...]], problems: Problems) -> Iterator[dict[str, Number]]:
+def _kept(file: JobFile, values: Mapping[str, tuple[Value, ...]], problems: Problems) -> Iterator[dict[str, Value]]:
     conditions = list(zip(file.positions("where"), file.job.where, strict=True))
     wrong: set[int] = set()
     for combination in itertools.product(*values.values()):

@@ -11,7 +11,7 @@ from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType, Part
 from gpuregress.spec.models.rules import CheckSpec, RuleSpec, SigmasSpec, SumSpec
-from gpuregress.spec.resolve import paths
+from gpuregress.spec.resolve import functions as user_functions
 from gpuregress.spec.resolve.scope import Scope
 
 
@@ -36,7 +36,7 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
         order=item.order,
         key=_columns(scope, item, element, key),
         statistics=_statistics(scope, item, key),
-        verify=paths.existing_function(scope.problems, (*key, "verify"), item.verify) if item.verify else None,
+        verify=user_functions.existing(scope, item.verify, (*key, "verify")) if item.verify else None,
     )
     others = [name for name in item.model_fields_set if name != "verify"]
     if item.verify and others:
@@ -139,7 +139,7 @@ def _check(
     if kind in ("equals", "permutation"):
         return _partner(scope, kind, setting, buffer, buffers, inner)
     if kind == "python":
-        return records.Check(kind, paths.existing_function(scope.problems, inner, setting))
+        return records.Check(kind, user_functions.existing(scope, setting, inner))
     if kind == "all_equal" and setting is not True:
         return _all_equal(scope, setting, dtypes.parse(buffer.dtype), inner)
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
@@ -209,5 +209,5 @@ def functions(scope: Scope, given: Mapping[str, str], *section: str) -> dict[str
         given: buffer → `module.py:function`, as the job has it.
         section: the key they stand under.
     """
-    resolved = {name: paths.existing_function(scope.problems, (*section, name), text) for name, text in given.items()}
+    resolved = {name: user_functions.existing(scope, text, (*section, name)) for name, text in given.items()}
     return {name: path for name, path in resolved.items() if path is not None}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuregress.document.problems import Problems
-from gpuregress.document.reader import Key
-from gpuregress.spec import expressions
-from gpuregress.spec.expressions import ExpressionError, Number
+from gpuregress.document.reader import Key, dotted
+from gpuregress.spec import expressions, templates
+from gpuregress.spec.expressions import ExpressionError, Number, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,18 +18,27 @@ class Scope:
     """The values of names in one case.
 
     Attributes:
-        names: parameter → number.
+        names: parameter → value.
         problems: collects the errors.
         case: `n=1000,tile=128`, for messages; "" where there are no parameters.
+        refusals: collects what is over a device's limits, where that is no error of the job; None: it is one.
     """
 
-    names: Mapping[str, Number]
+    names: Mapping[str, Value]
     problems: Problems
     case: str = ""
+    refusals: list[str] | None = None
 
     def with_step(self, step: int) -> Scope:
         """Return the scope of one step of a repeated launch."""
-        return Scope({**self.names, "step": step}, self.problems, self.case)
+        return dataclasses.replace(self, names={**self.names, "step": step})
+
+    def refuse(self, key: Key, message: str, *values: float | str) -> None:
+        """Report a number that is over every device's limit: an error, or the reason for a skip."""
+        if self.refusals is None:
+            self.error(key, message, *values)
+        else:
+            self.refusals.append(f"{dotted(key)}: {message}")
 
     def error(self, key: Key, message: str, *values: float | str) -> None:
         """Report an error.
@@ -38,7 +48,8 @@ class Scope:
             message: what is wrong.
             values: what it comes from; where one of them has a parameter in it, the message says in which case.
         """
-        names = {name for value in values if isinstance(value, str) for name in expressions.names_in(value)}
+        texts = [value for value in values if isinstance(value, str)]
+        names = {name for text in texts for name in (*expressions.names_in(text), *templates.names_in(text))}
         self.problems.add(key, f"{message} (in case {self.case})" if self.case and names & {*self.names} else message)
 
     def number(self, value: float | str, key: Key) -> Number | None:
@@ -47,6 +58,30 @@ class Scope:
             return expressions.evaluate(value, self.names)
         except ExpressionError as error:
             self.error(key, str(error), value)
+            return None
+
+    def value(self, value: float | str, key: Key) -> Value | None:
+        """Evaluate an expression, whose value may be text; None if it is invalid, which is reported."""
+        try:
+            return expressions.evaluate_any(value, self.names)
+        except ExpressionError as error:
+            self.error(key, str(error), value)
+            return None
+
+    def text(self, template: str, key: Key, *, strict: bool = False) -> str | None:
+        """Replace the expressions in braces of a template; None if one is invalid, which is reported.
+
+        Args:
+            template: as the job has it: `axpy<{real}>`.
+            key: its key.
+            strict: whether braces always hold an expression; else those without a parameter stay as they are.
+        """
+        if "{" not in template:
+            return template
+        try:
+            return templates.fill(template, self.names, strict=strict)
+        except ExpressionError as error:
+            self.error(key, str(error), template)
             return None
 
     def whole(self, value: float | str, key: Key, *, low: int, high: int | None = None, what: str) -> int | None:

@@ -14,7 +14,7 @@ from gpuregress.devices.cpu.builder.translation_unit import byte_size, where
 from gpuregress.devices.cpu.ptx.opcode_table import MemoryEffect, Wait, info
 from gpuregress.devices.cpu.ptx.targets import needed_target, number, supports
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
-from gpuregress.errors import CompileError
+from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.records import SM_90
 
 _MOST_TOLD = 5
@@ -28,13 +28,16 @@ def check(tree: Module) -> None:
 
     Raises:
         CompileError: the problems, as the assembler reports them: every kernel of the program is refused.
+        InfeasibleSource: all of them are sizes over the architecture's limits.
     """
-    problems = [*_newer(tree), *_sizes(tree)]
-    problems += [problem for function in tree.functions for problem in _instructions(tree.target, function)]
+    sizes = [*_sizes(tree)]
+    others = [*_newer(tree), *(problem for one in tree.functions for problem in _instructions(tree.target, one))]
+    problems = [*others, *sizes]
     if problems:
         more = [f"and {len(problems) - _MOST_TOLD} more"] if len(problems) > _MOST_TOLD else []
         head = f"the assembler refuses this program for {tree.target}:"
-        raise CompileError("\n".join((head, *problems[:_MOST_TOLD], *more)))
+        kind = CompileError if others else InfeasibleSource
+        raise kind("\n".join((head, *problems[:_MOST_TOLD], *more)))
 
 
 def _newer(tree: Module) -> Iterator[str]:

@@ -1,0 +1,44 @@
+"""Registers of a case's kernels, where the device does not count them and an assembler does.
+
+A GPU refuses a launch whose threads need more registers than a block has. The CPU device has no registers.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gpuregress import toolchain
+from gpuregress.devices import limits
+from gpuregress.devices.base import KernelInfo
+from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.records import Case, DeviceInfo, Program
+
+_ALWAYS_LAUNCHED = 256
+"""Threads that a block may have whatever registers they use: a thread has at most 255."""
+
+
+def check_registers(device: DeviceInfo, case: Case, program: Program) -> None:
+    """Refuse launches that a GPU refuses for their registers; without an assembler, nothing is checked.
+
+    Args:
+        device: that runs the case.
+        case: with `infeasible: skip`; others are not checked.
+        program: its compiled source.
+
+    Raises:
+        LaunchRefused: names the registers and the limit.
+        InfeasibleSource: the assembler refuses the kernels for their memory.
+    """
+    large = [launch for launch in case.launches if math.prod(launch.block) > _ALWAYS_LAUNCHED]
+    if not large or case.settings.infeasible is None or device.name != "cpu":
+        return
+    try:
+        used = toolchain.resources(toolchain.build_cubin(program))
+    except InfeasibleSource:
+        raise
+    except (CompileError, HarnessError):
+        return
+    for launch in large:
+        mangled = program.entries[launch.kernel].mangled
+        registers = used.get(mangled, {}).get("registers", 0)
+        limits.check_launch(device, KernelInfo(mangled, registers), launch.grid, launch.block, 0)
