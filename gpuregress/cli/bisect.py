@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpuregress.operations.bisect import Bisection, TestedCommit
 
 _MOST_FILES = 10
+_MOST_CASES = 8
 
 
 @click.command(
@@ -92,9 +93,12 @@ def _lines(done: Bisection) -> Iterator[str]:
     if len(done.changed) > _MOST_FILES:
         yield f"           and {len(done.changed) - _MOST_FILES} more"
     yield f"compared with the result of {done.good}:"
-    for verdict in done.verdicts:
+    for number, verdict in enumerate(done.verdicts[:_MOST_CASES]):
         yield terminal.case_line(verdict)
-        yield from (f"  {line}" for line in terminal.details(verdict))
+        if not number:
+            yield from (f"  {line}" for line in terminal.details(verdict))
+    if len(done.verdicts) > _MOST_CASES:
+        yield f"… and {len(done.verdicts) - _MOST_CASES} more cases, which --json tells"
     for note in done.notes:
         yield f"note: {note}"
 

@@ -174,11 +174,10 @@ class _Search:
             summary = self.runs.run(commit.hash, self.names)
         except CommitUnusable as error:
             raise UsageError(f"the good commit {commit} cannot be run: {error}") from None
-        wrong = next((one for one in summary.verdicts if one.status in (*_BAD, "error", "skip")), None)
-        if wrong is not None:
-            raise UsageError(
-                f"the good commit {commit} is not good: {wrong.status} {wrong.case}: {self.runs.readable(wrong.reason)}"
-            )
+        state, reason = _judged(summary.verdicts)
+        if state != "good":
+            raise UsageError(f"the good commit {commit} is not good: {self.runs.readable(reason)}")
+        self.names = tuple(one.case for one in summary.verdicts if one.status != "skip")
         self.accepted = _accept(summary)
         self._add(TestedCommit(commit, "good", "", time.perf_counter() - start, summary.verdicts))
 
@@ -247,11 +246,13 @@ class _Search:
 
 
 def _judged(verdicts: Sequence[Verdict]) -> tuple[State, str]:
-    """The state of a commit: bad if one case is; it cannot be judged if one did not run."""
-    for statuses, state in ((_BAD, "bad"), (("error", "skip"), "skip")):
-        for verdict in verdicts:
-            if verdict.status in statuses:
-                return "bad" if state == "bad" else "skip", f"{verdict.status} {verdict.case}: {verdict.reason}"
+    """The state of a commit: bad if one case is; it cannot be judged if one is an error, or all were skipped."""
+    bad = [one for one in verdicts if one.status in _BAD]
+    unknown = [one for one in verdicts if one.status == "error"]
+    if all(one.status == "skip" for one in verdicts):
+        unknown += verdicts
+    for one in (*bad, *unknown):
+        return "bad" if bad else "skip", f"{one.status} {one.case}: {one.reason}"
     return "good", ""
 
 

@@ -124,12 +124,8 @@ def _lacking(case: Case, before: Side, after: Side) -> Iterator[str]:
 
 def _compared(case: Case, before: Side, after: Side, *, raw: bool, width: int) -> Verdict | None:
     """The verdict on a case; None where one of the revisions has no dumps of it."""
-    failures = [(side.word, failure) for side in (before, after) if (failure := side.failure(case.name))]
-    if failures:
-        _, worst = failures[-1]
-        reason = "; ".join(f"{word}: {failure.status}: {failure.reason}" for word, failure in failures)
-        worst = dataclasses.replace(worst, reason=reason, buffers=(), changes=())
-        return dataclasses.replace(worst, revision=after.word, baseline_revision=before.word)
+    if before.failure(case.name) or after.failure(case.name):
+        return _failed(case, before, after)
     expected, actual = before.dumps(case.name), after.dumps(case.name)
     shared = [name for name in case.buffers if name in expected and name in actual]
     if not shared:
@@ -145,6 +141,25 @@ def _compared(case: Case, before: Side, after: Side, *, raw: bool, width: int) -
         for buffer in compared
     )
     return _verdict(case, buffers, before.word, after.word)
+
+
+def _failed(case: Case, before: Side, after: Side) -> Verdict | None:
+    """The verdict on a case of which a revision left no dumps: its failure, or the fault that the job expects.
+
+    None where it failed as expected and the other revision was not run.
+    """
+    failures = [(side.word, failure) for side in (before, after) if (failure := side.failure(case.name))]
+    real = [one for one in failures if one[1].status != "pass"]
+    _, worst = (real or failures)[-1]
+    texts = [f"{word}: {failure.status}: {failure.reason}" for word, failure in failures]
+    if not real and len(failures) == 1:
+        other = after if before.failure(case.name) else before
+        if not other.dumps(case.name):
+            return None
+        texts.append(f"{other.word}: it ran to its end")
+        worst = dataclasses.replace(worst, status="differ", exit_code=1, notes=())
+    worst = dataclasses.replace(worst, reason="; ".join(texts), buffers=(), changes=())
+    return dataclasses.replace(worst, revision=after.word, baseline_revision=before.word)
 
 
 def _buffer(

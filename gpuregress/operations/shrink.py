@@ -103,12 +103,12 @@ def shrink(project: Project, request: ShrinkRequest, listen: Callable[[str], Non
     if request.target is not None and request.target.exists():
         raise UsageError(f"{request.target} is already there and is left as it is; name another file with -o")
     case = _one_case(project, request.selector)
-    with StopSignal(), storage.scratch() as scratch:
+    with StopSignal() as stop, storage.scratch() as scratch:
         failed = _failure(project, case, request.options, scratch)
         listen(f"{case.name} fails: {failed.message}")
         here = JobFolder(project, Path(case.path), request.options, scratch / "runs")
         alone = simplifications.of_one_case(_document(Path(case.path)), case, f"{case.job}-shrunk")
-        with _started(project, case, failed, here, alone) as (trials, first):
+        with _started(_Start(project, case, failed, here, stop), alone) as (trials, first):
             _check_room(first, request.target)
             search = Reduction(trials, first, first.failure or failed, start + request.limit_s, listen)
             search.run()
@@ -143,35 +143,46 @@ def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -
     raise UsageError(f"{case.name} cannot be shrunk: {status}: {reason}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What a search starts from: the case and its failure, and where candidates are run."""
+
+    project: Project
+    case: Case
+    failed: Failure
+    here: JobFolder
+    stop: StopSignal
+
+
 @contextlib.contextmanager
-def _started(
-    project: Project, case: Case, failed: Failure, here: JobFolder, alone: Job
-) -> Iterator[tuple[Trials, Trial]]:
+def _started(start: _Start, alone: Job) -> Iterator[tuple[Trials, Trial]]:
     """Yield the trials that reproduce the failure, and the first of them.
 
     Raises:
         UsageError: none does.
     """
+    failed, here = start.failed, start.here
     own = failed.without_baseline()
     if own is not None:
-        trials = Trials(here, here.runs.parent)
+        trials = Trials(here, here.runs.parent, start.stop)
         (first,) = trials.run([alone])
         if own.is_same(first.failure):
             yield trials, dataclasses.replace(first, failure=dataclasses.replace(own, message=failed.message))
             return
-    with _trusted(project, case, here) as trusted:
+    with _trusted(start) as trusted:
         if trusted is None:
-            raise UsageError(_nothing_judges(case, failed))
-        trials = Trials(here, here.runs.parent, trusted)
+            raise UsageError(_nothing_judges(start.case, failed))
+        trials = Trials(here, here.runs.parent, start.stop, trusted)
         (first,) = trials.run([alone])
         if not failed.is_same(first.failure):
-            raise UsageError(_nothing_judges(case, failed))
+            raise UsageError(_nothing_judges(start.case, failed))
         yield trials, dataclasses.replace(first, failure=failed)
 
 
 @contextlib.contextmanager
-def _trusted(project: Project, case: Case, here: JobFolder) -> Iterator[JobFolder | None]:
+def _trusted(start: _Start) -> Iterator[JobFolder | None]:
     """Yield the project with the accepted source, from git; None where it cannot be had."""
+    project, case, here = start.project, start.case, start.here
     kind = "cuda" if here.options.device.startswith("cuda") else "cpu"
     accepted = AcceptedDumps(BaselineStore(project.baselines), kind).baseline(case)
     found = repository.find(project.root)

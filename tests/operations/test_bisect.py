@@ -11,6 +11,7 @@ from gpuregress.errors import NothingToDo, UsageError
 from gpuregress.operations import bisect
 from gpuregress.operations.bisect import Bisection
 from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.records import Status, Verdict
 from tests.operations.commits.git_projects import commit, everything, factors, faulting, git
 from tests.workshop import KERNEL, Workshop
 
@@ -97,6 +98,22 @@ def test_the_job_of_the_work_tree_on_request_and_where_an_end_lacks_the_case(fak
     fake_shop.write("configs/later.yaml", (fake_shop.root / "configs/scale.yaml").read_text())
     with pytest.raises(NothingToDo, match="no bad commit"):
         search(fake_shop, "HEAD~1", "HEAD", case="later")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "state", "reason"),
+    [
+        (("pass", "skip", "new"), "good", ""),
+        (("error", "pass", "differ"), "bad", "differ 2: why"),
+        (("timeout",), "bad", "timeout 0: why"),
+        (("pass", "error"), "skip", "error 1: why"),
+        (("skip", "skip"), "skip", "skip 0: why"),
+        ((), "good", ""),
+    ],
+)
+def test_the_state_of_a_commit(statuses: tuple[Status, ...], state: str, reason: str) -> None:
+    verdicts = [Verdict("job", str(number), status, "why") for number, status in enumerate(statuses)]
+    assert bisect._judged(verdicts) == (state, reason)
 
 
 def test_ends_that_are_not_what_they_should_be(fake_shop: Workshop, tmp_path: Path) -> None:

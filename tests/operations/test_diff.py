@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import plan
+from gpuregress import plan, project
 from gpuregress.errors import NothingToDo
 from gpuregress.operations import accept, diff
+from gpuregress.operations.commits.commit_runs import RunOptions
+from gpuregress.operations.diff import Differences
 from gpuregress.plan import Plan
 from tests import fakes
+from tests.operations.commits.git_projects import commit, everything, factors, faulting
 from tests.session.bench import Bench
+from tests.workshop import Workshop
 
 
 def test_two_files_are_compared_to_the_bit(tmp_path: Path) -> None:
@@ -33,3 +37,45 @@ def test_revisions_are_found_in_baselines_and_runs(bench: Bench, monkeypatch: py
     assert diff.compare_revisions(bench.project, "1.4", "baseline").exit_code == 0
     with pytest.raises(NothingToDo, match=r"dumps of both 1.4 and 9; there are dumps of: 1.4, 1.5"):
         diff.compare_revisions(bench.project, "1.4", "9")
+
+
+def test_two_commits_and_the_work_tree(fake_shop: Workshop) -> None:
+    factors(fake_shop, "2.0", "3.0")
+    before = everything(fake_shop.root)
+    differ = compared(fake_shop, "HEAD~1", "HEAD")
+    (verdict,) = differ.verdicts
+    assert (differ.exit_code, verdict.reason) == (1, "out: not the same in HEAD~1 and HEAD")
+    assert (verdict.buffers[0].dump, verdict.buffers[0].baseline) == ("", "")
+    assert compared(fake_shop, "HEAD", "worktree").exit_code == 0
+    assert everything(fake_shop.root) == before
+
+
+def test_an_unknown_word_runs_nothing(fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    factors(fake_shop, "2.0")
+    monkeypatch.setattr("gpuregress.session.session.run", None)
+    with pytest.raises(NothingToDo, match=r"dumps of both v1 and worktree; .*: none; git knows no commit 'v1'"):
+        compared(fake_shop, "v1", "worktree")
+
+
+def test_a_fault_on_one_side_on_both_and_as_expected(fake_shop: Workshop) -> None:
+    factors(fake_shop, "2.0")
+    faulting(fake_shop)
+    commit(fake_shop.root, "Fault")
+    fault = compared(fake_shop, "HEAD~1", "HEAD")
+    assert (fault.verdicts[0].status, fault.exit_code) == ("fault", 3)
+    assert fault.verdicts[0].reason.startswith("HEAD: fault: out-of-bounds")
+    assert compared(fake_shop, "HEAD", "worktree").verdicts[0].reason.count("fault: out-of-bounds") == 2
+    fake_shop.write(
+        "configs/scale.yaml", (fake_shop.root / "configs/scale.yaml").read_text() + "expect: {fault: out-of-bounds}\n"
+    )
+    commit(fake_shop.root, "Expect it")
+    assert compared(fake_shop, "HEAD", "worktree").exit_code == 0
+    ended = compared(fake_shop, "HEAD~2", "HEAD")
+    assert (ended.verdicts[0].status, ended.exit_code) == ("differ", 1)
+    assert ended.verdicts[0].reason.endswith("HEAD~2: it ran to its end")
+    with pytest.raises(NothingToDo):
+        compared(fake_shop, "baseline", "HEAD")
+
+
+def compared(shop: Workshop, before: str, after: str) -> Differences:
+    return diff.compare_revisions(project.find(shop.root), before, after, options=RunOptions("cpu"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpuregress import storage
 from gpuregress.errors import UsageError
+from gpuregress.interrupts import StopSignal
 from gpuregress.operations.commits import borrowed_job, commit_runs, kept_dumps, repository
 from gpuregress.operations.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
 from gpuregress.operations.commits.repository import Repository
@@ -99,22 +100,22 @@ def opened(request: SidesRequest, words: tuple[str, str]) -> Iterator[tuple[Side
         GpuregressError: the errors of `session.run`.
     """
     found = repository.find(request.project.root)
-    kept = [_kept(request, word, found) for word in words]
-    commits = [None if side else _commit(word, found) for word, side in zip(words, kept, strict=True)]
-    if found is None or not any(commits) or not request.names:
-        with storage.scratch() as scratch:
-            first, second = (
-                side or _uncommitted(request, word, scratch, found) for word, side in zip(words, kept, strict=True)
-            )
-            yield first, second
-        return
-    with commit_runs.opened(found, request.project, request.options) as runs, storage.scratch() as scratch:
-        ran = _run_commits(request, runs, found, dict(zip(words, commits, strict=True)))
-        first, second = (
-            side or ran.get(word) or _uncommitted(request, word, scratch, found)
-            for word, side in zip(words, kept, strict=True)
-        )
-        yield first, second
+    sides = {word: side for word in words if (side := _kept(request, word, found))}
+    commits = {word: commit for word in words if word not in sides and (commit := _commit(word, found))}
+    unknown = [word for word in words if word not in sides and word not in commits and word != WORK_TREE]
+    with StopSignal() as stop, storage.scratch() as scratch, contextlib.ExitStack() as held:
+        if unknown:  # nothing can be compared, so nothing is run
+            notes = {word: (f"git knows no commit {word!r}",) if found is not None else () for word in unknown}
+            sides = {word: sides.get(word) or Side(word, notes=notes.get(word, ())) for word in words}
+            yield sides[words[0]], sides[words[1]]
+            return
+        if found is not None and commits:
+            runs = held.enter_context(commit_runs.opened(found, request.project, request.options))
+            sides |= _run_commits(request, runs, found, commits, stop)
+        if WORK_TREE in words and WORK_TREE not in sides:
+            stop.check()
+            sides[WORK_TREE] = _run_work_tree(request, scratch)
+        yield sides[words[0]], sides[words[1]]
 
 
 def _kept(request: SidesRequest, word: str, found: Repository | None) -> Side | None:
@@ -141,21 +142,18 @@ def _commit(word: str, found: Repository | None) -> str | None:
     return found.resolve(word) if found is not None and word != WORK_TREE else None
 
 
-def _uncommitted(request: SidesRequest, word: str, scratch: Path, found: Repository | None) -> Side:
-    """The work tree as it is; for another word the side without any dumps."""
-    if word != WORK_TREE:
-        return Side(word, notes=() if found is None else (f"git knows no commit {word!r}",))
+def _run_work_tree(request: SidesRequest, scratch: Path) -> Side:
+    """Run the work tree as it is."""
     where = dataclasses.replace(request.project, runs=scratch / "runs")
     summary = request.options.run(where, request.names)
-    return Side(word, verdicts={one.case: one for one in summary.verdicts}, is_kept=False)
+    return Side(WORK_TREE, verdicts={one.case: one for one in summary.verdicts}, is_kept=False)
 
 
 def _run_commits(
-    request: SidesRequest, runs: CommitRuns, found: Repository, commits: Mapping[str, str | None]
+    request: SidesRequest, runs: CommitRuns, found: Repository, hashes: Mapping[str, str], stop: StopSignal
 ) -> dict[str, Side]:
     """Run the commits; a case that one of them lacks is run with the job of the work tree in all of them."""
     jobs = {case.job for case in request.cases}
-    hashes = {word: commit for word, commit in commits.items() if commit is not None}
     lacking: dict[str, str] = dict.fromkeys(request.names, "") if request.this_job else {}
     for word, commit in hashes.items() if not request.this_job else ():
         there = runs.case_names(commit, jobs)
@@ -168,6 +166,7 @@ def _run_commits(
     ):
         runs.borrowed = files
         for word, commit in hashes.items() if names else ():
+            stop.check()
             verdicts[word] |= _run(runs, word, commit, names)
     notes = {word: (*_lacking_notes(word, lacking), *runs.notes) for word in hashes}
     return {word: Side(word, verdicts=verdicts[word], is_kept=False, notes=notes[word]) for word in hashes}

@@ -84,20 +84,13 @@ def numbers(job: Job, case: Case) -> tuple[JobNumber, ...]:
 
 
 def _constants(job: Job) -> set[int]:
-    """Integers above 1 in shapes and blocks."""
-    texts = [buffer.get("shape") for buffer in _mappings(job.get("buffers"))]
-    texts += [launch.get("block") for launch in _list(job.get("launches")) if isinstance(launch, dict)]
-    return {number for text in texts for number in _integers(text) if number > 1}
-
-
-def _integers(value: Any) -> Iterator[int]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _integers(item)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        yield value
-    elif isinstance(value, str):
-        yield from (int(text) for text in _INTEGER.findall(value))
+    """Extents above 1 of shapes and blocks; a number beside a parameter (`3 * n`) is a coefficient, and stays."""
+    extents: list[Any] = []
+    for buffer in _mappings(job.get("buffers")):
+        extents += _list(buffer.get("shape"))
+    for launch in _list(job.get("launches")):
+        extents += _list(launch.get("block")) if isinstance(launch, dict) else []
+    return {one for one in extents if isinstance(one, int) and not isinstance(one, bool) and one > 1}
 
 
 def _places(job: Job) -> Iterator[tuple[dict[str, Any], str]]:

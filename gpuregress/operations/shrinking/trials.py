@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from gpuregress.document import yaml_writer
 from gpuregress.errors import Interrupted, JobErrors
+from gpuregress.interrupts import StopSignal
 from gpuregress.operations import accept
 from gpuregress.operations.commits import kept_dumps
 from gpuregress.operations.commits.commit_runs import RunOptions
@@ -102,11 +103,12 @@ class Trials:
     Args:
         here: the project in the work tree.
         scratch: a temporary folder.
+        stop: set when the user asks to stop between two runs.
         trusted: where the accepted revision is checked out, if its results decide; else the job itself must.
     """
 
-    def __init__(self, here: JobFolder, scratch: Path, trusted: JobFolder | None = None) -> None:
-        self._here, self._trusted, self._scratch = here, trusted, scratch
+    def __init__(self, here: JobFolder, scratch: Path, stop: StopSignal, trusted: JobFolder | None = None) -> None:
+        self._here, self._trusted, self._scratch, self._stop = here, trusted, scratch, stop
         self.count = 0
         """Candidates that were run so far."""
 
@@ -117,6 +119,7 @@ class Trials:
             Interrupted: the user asked to stop.
             GpuregressError: the errors of `session.run`.
         """
+        self._stop.check()
         named = [{**job, "job": f"{job['job']}-{number}"} for number, job in enumerate(jobs)]
         planned = [self._here.plan(job) for job in named]
         cases = [case for case in planned if case is not None]

@@ -35,7 +35,6 @@ def test_the_numbers_of_a_job() -> None:
     assert numbers(JOB, case) == (
         JobNumber("n", 1000, is_parameter=True),
         JobNumber("scale", 2.5, is_parameter=True),
-        JobNumber("10240", 10240, is_parameter=False),
         JobNumber("1024", 1024, is_parameter=False),
         JobNumber("128", 128, is_parameter=False),
     )

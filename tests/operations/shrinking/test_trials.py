@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuregress import project
 from gpuregress.document import reader
+from gpuregress.interrupts import StopSignal
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.shrinking.trials import JobFolder, Trials
 from tests.operations.commits.git_projects import everything
@@ -15,7 +16,7 @@ def trials(shop: Workshop, scratch: Path) -> tuple[Trials, dict[str, Any]]:
     path = shop.root / "configs/scale.yaml"
     text = path.read_text() + "checks: {out: [{range: [0, 100]}]}\n"
     folder = JobFolder(project.find(shop.root), path, RunOptions("cpu"), scratch / "runs")
-    return Trials(folder, scratch), {"job": "t", **reader.parse(text.encode(), path).data}
+    return Trials(folder, scratch, StopSignal()), {"job": "t", **reader.parse(text.encode(), path).data}
 
 
 def test_candidates_run_together_and_a_wrong_one_ends_no_other(fake_shop: Workshop, tmp_path_factory: Any) -> None:
@@ -54,7 +55,7 @@ def test_results_of_a_trusted_project_decide(fake_shop: Workshop, tmp_path_facto
         JobFolder(one, one.configs / "scale.yaml", options, scratch / name)
         for name, one in (("here", here), ("trusted", project.find(other.root)))
     ]
-    runner = Trials(folders[0], scratch, folders[1])
+    runner = Trials(folders[0], scratch, StopSignal(), folders[1])
     (same,) = runner.run([job])
     assert same.failure is None
     (fake_shop.root / "configs/x.bin").write_bytes(bytes(400))
