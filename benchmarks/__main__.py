@@ -19,6 +19,7 @@ BENCHMARKS = (
     "cores",
     "compiling",
     "variants",
+    "space",
     "numba_simulator",
     "dumps",
     "compare",

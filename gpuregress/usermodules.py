@@ -82,6 +82,11 @@ def load(path: str) -> UserFunction:
     return UserFunction(namespace, function)
 
 
+def files(path: str) -> dict[str, tuple[int, int]]:
+    """The files of the modules that code in the folder of `/abs/file.py:function` imported, each with its stamp."""
+    return _namespace(str(Path(path.rpartition(":")[0]).resolve().parent)).files
+
+
 def describe_error(wrong: BaseException, file: str = "") -> str:
     """An exception of the user's code in one line, with the last line of their file that it passed.
 
@@ -117,6 +122,11 @@ class _Namespace:
         self._context = contextvars.copy_context()
         self._filters = list(warnings.filters)
 
+    @property
+    def files(self) -> dict[str, tuple[int, int]]:
+        """File of a module → its stamp when it was imported."""
+        return dict(self._stamps)
+
     def run(self, code: Callable[[], R]) -> R:
         """Calls code of the folder among its modules, under its own warning filters and context variables.
 
@@ -141,7 +151,7 @@ class _Namespace:
 
         Where a file was edited since it was imported, all of the folder's are imported anew.
         """
-        if any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
+        if any(stamp(path) != before for path, before in self._stamps.items()):
             for known in (self._modules, self._files, self._stamps):
                 known.clear()
         if file not in self._files:
@@ -186,14 +196,14 @@ class _Namespace:
                 continue
             self._modules[name] = module
             if path := getattr(module, "__file__", None):
-                self._stamps.setdefault(path, _stamp(path))
+                self._stamps.setdefault(path, stamp(path))
             if name in before:
                 sys.modules[name] = before[name]
             else:
                 del sys.modules[name]
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def stamp(path: str) -> tuple[int, int]:
     """Return the modification time in nanoseconds and the size of a file."""
     try:
         status = Path(path).stat()

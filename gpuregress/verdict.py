@@ -89,9 +89,10 @@ def failed(case: Case, error: GpuregressError) -> Verdict:
     """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
     first, *rest = str(error).splitlines() or [""]
     if isinstance(error, KernelTimeout):
-        return Verdict(case.job, case.name, "timeout", first, case.revision, exit_code=3)
+        return Verdict(case.job, case.name, "timeout", first, case.revision, exit_code=3, parameters=case.parameters)
     code = 3 if isinstance(error, CompileError | UserCodeError) else 4
-    return Verdict(case.job, case.name, "error", first, case.revision, notes=tuple(rest), exit_code=code)
+    made = Verdict(case.job, case.name, "error", first, case.revision, notes=tuple(rest), exit_code=code)
+    return dataclasses.replace(made, parameters=case.parameters)
 
 
 def broken(
@@ -106,12 +107,14 @@ def broken(
         exit_code: of the verdict.
     """
     name, revision = (case.name, case.revision) if case is not None else (job, "")
-    return Verdict(job, name, "error", _first_line(errors[0]), revision, notes=tuple(errors[1:]), exit_code=exit_code)
+    parameters = case.parameters if case is not None else {}
+    made = Verdict(job, name, "error", _first_line(errors[0]), revision, notes=tuple(errors[1:]), exit_code=exit_code)
+    return dataclasses.replace(made, parameters=parameters)
 
 
 def skipped(case: Case, reason: str) -> Verdict:
     """The verdict on a case that was not run."""
-    return Verdict(case.job, case.name, "skip", reason, case.revision)
+    return Verdict(case.job, case.name, "skip", reason, case.revision, parameters=case.parameters)
 
 
 def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outcome | None = None) -> Verdict:
@@ -126,12 +129,14 @@ def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outc
     first, *more = reason.splitlines() or [""]
     text = f"infeasible: {' '.join((first, *more[:1])) if first.endswith(':') else first}"
     if baseline is None:
-        return Verdict(case.job, case.name, "skip", text, case.revision, outcome=outcome, infeasible=True)
+        made = Verdict(case.job, case.name, "skip", text, case.revision, outcome=outcome, infeasible=True)
+        return dataclasses.replace(made, parameters=case.parameters)
     advice = f"it ran when {baseline.revision} was accepted; delete its folder {case.name} in baselines/ to skip it"
     label, code = baseline.revision, EXIT_CODES["error"]
-    return Verdict(
+    made = Verdict(
         case.job, case.name, "error", text, case.revision, label, notes=(advice,), exit_code=code, outcome=outcome
     )
+    return dataclasses.replace(made, parameters=case.parameters)
 
 
 def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], absent: int) -> Verdict:
@@ -410,6 +415,7 @@ def _verdict(
         _exit_code(status, outcome),
         outcome,
         _against(buffers),
+        parameters=case.parameters,
     )
 
 

@@ -61,20 +61,10 @@ def _kernel(
     key: Key = ("reference", name, "launches")
     before = scope.problems.reported
     written = launches.of_reference(file, scope, buffers, name)
-    if scope.problems.reported == before and name in buffers and not any(_takes(one, name) for one in written):
+    if scope.problems.reported == before and name in buffers and not any(name in one.buffers for one in written):
         scope.error(key, f"no launch takes {name}, so it could not be its reference")
     source = sources.of_reference(file, facts, scope, written, buffers, name) if facts is not None else None
     return records.ReferenceKernel(source, written) if source is not None else None
-
-
-def _takes(launch: records.Launch, name: str) -> bool:
-    pending = list(launch.args)
-    while pending:
-        argument = pending.pop()
-        if argument.kind == "buffer" and argument.buffer == name:
-            return True
-        pending += argument.fields
-    return any(name in pair for pair in launch.swap)
 
 
 def _rules(file: JobFile, scope: Scope, buffers: Mapping[str, records.Buffer]) -> dict[str, records.Rule]:

@@ -63,6 +63,10 @@ from gpuregress.records.outcomes import FAULT_KINDS as FAULT_KINDS
 from gpuregress.records.outcomes import Fault as Fault
 from gpuregress.records.outcomes import LaunchTime as LaunchTime
 from gpuregress.records.outcomes import Outcome as Outcome
+from gpuregress.records.parameter_spaces import FailureGroup as FailureGroup
+from gpuregress.records.parameter_spaces import ParameterCondition as ParameterCondition
+from gpuregress.records.parameter_spaces import ParameterGrid as ParameterGrid
+from gpuregress.records.parameter_spaces import ParameterSpace as ParameterSpace
 from gpuregress.records.programs import CardFacts as CardFacts
 from gpuregress.records.programs import DeviceInfo as DeviceInfo
 from gpuregress.records.programs import Entry as Entry
@@ -74,14 +78,14 @@ from gpuregress.records.rules import Sigmas as Sigmas
 from gpuregress.records.rules import StatisticLimits as StatisticLimits
 from gpuregress.records.serialization import from_json as from_json
 from gpuregress.records.serialization import to_json as to_json
+from gpuregress.records.statuses import STATUSES as STATUSES
+from gpuregress.records.statuses import Status as Status
 from gpuregress.records.tasks import Task as Task
-from gpuregress.records.verdicts import STATUSES as STATUSES
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict
 from gpuregress.records.verdicts import Comparison as Comparison
 from gpuregress.records.verdicts import Finding as Finding
 from gpuregress.records.verdicts import Missing as Missing
 from gpuregress.records.verdicts import RunSummary as RunSummary
 from gpuregress.records.verdicts import State as State
-from gpuregress.records.verdicts import Status as Status
 from gpuregress.records.verdicts import Verdict as Verdict
 from gpuregress.records.verdicts import side_text as side_text

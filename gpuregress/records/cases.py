@@ -144,6 +144,16 @@ class Launch:
         """Its threads."""
         return LaunchShape(self.grid, self.block, self.shared)
 
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The buffers that it takes or exchanges."""
+        pending, names = list(self.args), dict[str, None]()
+        while pending:
+            argument = pending.pop()
+            names |= {argument.buffer: None} if argument.kind == "buffer" else {}
+            pending += argument.fields
+        return (*names, *(name for pair in self.swap for name in pair))
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

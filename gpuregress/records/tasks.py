@@ -22,6 +22,7 @@ class Task:
         known: buffer → digest of raw bytes → an existing dump file that holds them.
         device_label: the device as people call it, `cuda:3`.
         references: buffer → the compiled source of the kernels that are its reference.
+        shared: the folder of what the workers of this run share while it goes on, absolute; "": they share nothing.
     """
 
     case: Case
@@ -32,3 +33,4 @@ class Task:
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     device_label: str = field(default="", metadata={"key": "place"})
     references: Mapping[str, Program] = field(default_factory=dict)
+    shared: str = ""

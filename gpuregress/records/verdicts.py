@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.records.outcomes import Outcome
+from gpuregress.records.parameter_spaces import ParameterSpace
+from gpuregress.records.statuses import Status
 
-Status = Literal["pass", "differ", "new", "fault", "timeout", "error", "skip"]
 State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
-STATUSES: tuple[Status, ...] = ("pass", "differ", "new", "fault", "timeout", "error", "skip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class Verdict:
         against: of `baseline`, `reference`, `verify`, `agree`: what it was compared with.
         outcome: the result on the worker, None if the case did not run.
         infeasible: whether it was skipped because the compiler or the device refuses it.
+        parameters: the case's, name → value; none of a broken job.
     """
 
     job: str
@@ -122,6 +124,7 @@ class Verdict:
     outcome: Outcome | None = None
     against: tuple[str, ...] = ()
     infeasible: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ class RunSummary:
         is_kept: its results are on the disk, where `accept` finds them.
         unfinished: planned cases without a verdict, in the order of the plan.
         cut: where it was cut short, in words: `in launch 17 on cpu, reduce/n=8: sum<<<…>>>(…)`.
+        spaces: the verdicts over the parameters of each job.
     """
 
     run: str
@@ -172,6 +176,7 @@ class RunSummary:
     missing: tuple[Missing, ...] = ()
     unfinished: tuple[str, ...] = ()
     cut: str = ""
+    spaces: tuple[ParameterSpace, ...] = ()
 
     @property
     def interrupted(self) -> bool:

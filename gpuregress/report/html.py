@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import STATUSES, RunSummary
-from gpuregress.report import error_map_svg, json_report
+from gpuregress.report import error_map_svg, json_report, parameter_grid_html
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d2129; --soft: #5a6472; --line: #dde1e7; --card: #f6f7f9; --page: #fff;
@@ -54,10 +54,9 @@ def page(document: dict[str, Any]) -> str:
         for status in STATUSES
     )
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    body = "\n".join(_body(document))
+    style, body = f"{_STYLE}{parameter_grid_html.STYLE}{colours}", "\n".join(_body(document))
     return (
-        f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}{colours}</style></head>\n'
-        f"<body>\n{body}\n</body></html>\n"
+        f'<!doctype html>\n<html lang="en"><head>{head}<style>{style}</style></head>\n<body>\n{body}\n</body></html>\n'
     )
 
 
@@ -66,16 +65,12 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
     yield from _summary(document)
     failed = [entry for entry in cases if entry["verdict"] in _FAILED]
     missing = [line for one in document.get("missing", ()) for line in one["lines"]]
+    spaces = document.get("parameter_spaces", ())
     if failed or missing:
         yield "<h2>What is wrong</h2>"
         yield from _list("Missing", missing)
-        for entry in failed[:_MOST_OPEN]:
-            yield from _case(entry)
-        if failed[_MOST_OPEN:]:
-            yield f"<details><summary>{len(failed) - _MOST_OPEN} more</summary>"
-            for entry in failed[_MOST_OPEN:]:
-                yield from _case(entry)
-            yield "</details>"
+        yield from _failed(failed, spaces)
+    yield from _grids(spaces)
     fresh = [entry for entry in cases if entry["verdict"] == "new"]
     if fresh:
         yield "<h2>New: nothing to compare with yet</h2>"
@@ -83,6 +78,44 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
     yield from _folded_notes([note for note in document["notes"] if note not in missing])
     yield "<h2>Every case</h2>"
     yield from _every(cases)
+
+
+def _failed(failed: Sequence[dict[str, Any]], spaces: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Groups of many failures, the simplest case of each open; then the other failures, the first ones open."""
+    entries, grouped = {entry["case"]: entry for entry in failed}, set[str]()
+    for space in spaces:
+        for group in space["failures"]:
+            cases = [entries[case] for case in group["cases"] if case in entries]
+            grouped |= {entry["case"] for entry in cases}
+            fault = f" ({group['fault']})" if group["fault"] else ""
+            way = f"{len(cases)} cases, {group['status']}{fault}"
+            yield f"<p><b>{escape(space['job'])}</b>, {escape(way)}: <b>{escape(group['text'])}</b></p>"
+            most = 1 if group["alternatives"] or not group["compared"] else _MOST_OPEN
+            yield from _opened(cases, most, "more like it, by the size of their parameters")
+    yield from _opened([entry for entry in failed if entry["case"] not in grouped], _MOST_OPEN, "more")
+
+
+def _opened(cases: Sequence[dict[str, Any]], most: int, what: str) -> Iterator[str]:
+    """Cases in full, those after the first few folded."""
+    for entry in cases[:most]:
+        yield from _case(entry)
+    if cases[most:]:
+        yield f"<details><summary>{len(cases) - most} {what}</summary>"
+        for entry in cases[most:]:
+            yield from _case(entry)
+        yield "</details>"
+
+
+def _grids(spaces: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The verdicts of each job over two parameters; folded where all is well."""
+    shown = [space for space in spaces if space["grid"] is not None]
+    if shown:
+        yield "<h2>Parameters</h2>"
+    for space in shown:
+        has_failed = any(cell.get(status) for row in space["grid"]["rows"] for cell in row for status in _FAILED)
+        yield f"<details{' open' if has_failed else ''}><summary><code>{escape(space['job'])}</code></summary>"
+        yield from parameter_grid_html.table(space["grid"])
+        yield "</details>"
 
 
 def _summary(document: dict[str, Any]) -> Iterator[str]:

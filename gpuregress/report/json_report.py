@@ -27,6 +27,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "unfinished": list(summary.unfinished),
         "notes": [*terminal.missing_lines(summary), *summary.notes, *summary.remarks],
         "missing": to_json(summary.missing),
+        "parameter_spaces": to_json(summary.spaces),
         "cases": [case_document(verdict) for verdict in summary.verdicts],
     }
 
@@ -42,6 +43,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
     return {
         "job": verdict.job,
         "case": verdict.case,
+        "parameters": dict(verdict.parameters),
         "verdict": verdict.status,
         "reason": verdict.reason,
         "seconds": verdict.seconds,

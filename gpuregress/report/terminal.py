@@ -69,6 +69,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
         yield ""
         yield from table(("case", "buffer", "differing", "worst", "looks like"), shown_rows)
         yield from (f"… and {count} more of {job}" for job, count in more.items())
+    yield from shared_values(summary)
     yield from _blocks(summary, root, verbose=verbose)
     yield ""
     yield from missing_lines(summary)
@@ -87,10 +88,13 @@ def full(summary: RunSummary, *, root: Path) -> str:
 def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
     """The details of each case under its name, unless its line has them already.
 
-    Not verbose: the first few, one of each job before a second of any, and none of new cases.
+    Not verbose: the first few, one of each job before a second of any, and none of new cases. Of failures that are
+    summarized, the simplest one.
     """
     quiet = () if verbose else ("pass", "skip", "new")
-    blocks = [(verdict, details(verdict, root)) for verdict in summary.verdicts if verdict.status not in quiet]
+    alike = () if verbose else alike_cases(summary)
+    shown_cases = [one for one in summary.verdicts if one.status not in quiet and one.case not in alike]
+    blocks = [(verdict, details(verdict, root)) for verdict in shown_cases]
     blocks = [(verdict, lines) for verdict, lines in blocks if lines and lines != [verdict.reason]]
     most = len(blocks) if verbose else _MOST_DETAILED
     picked, more = _by_job([(one.job, (one, lines)) for one, lines in blocks], most)
@@ -98,10 +102,28 @@ def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
         yield ""
         yield f"{verdict.status} {verdict.case}"
         yield from (f"  {line}" for line in lines)
+    more = Counter(more) + Counter(_job_of(case) for case in alike)
     if more:
         yield ""
         of = ", ".join(f"{count} of {job}" for job, count in more.items())
         yield f"… and {sum(more.values())} more ({of}), all in full in {shown(summary.folder, root)}/{FULL_TEXT}"
+
+
+def shared_values(summary: RunSummary) -> Iterator[str]:
+    """`conv: every failing case has tile_x = 4 and block_x > 32`, a line for each group of many failures."""
+    groups = [(space.job, group) for space in summary.spaces for group in space.failures]
+    of = Counter(job for job, _ in groups)
+    for job, group in groups:
+        way = f", {group.status}{group.fault and f' ({group.fault})'}" if of[job] > 1 else ""
+        yield ""
+        yield one_line(f"{job}{way}: {group.text}")
+        yield one_line(f"  {len(group.cases)} cases; the one with the smallest parameters is {group.cases[0]}")
+
+
+def alike_cases(summary: RunSummary) -> frozenset[str]:
+    """The cases of groups of many failures that are alike, but for the simplest case of each."""
+    groups = (group for space in summary.spaces for group in space.failures if group.is_alike)
+    return frozenset(case for group in groups for case in group.cases[1:])
 
 
 def _by_job(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry], dict[str, int]]:
@@ -128,6 +150,7 @@ def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
     failed.sort(key=lambda verdict: (verdict.status == "new", -verdict.exit_code))
     lines += [(verdict.job, case_line(verdict)) for verdict in failed]
     picked, more = _by_job(lines, _MOST_FAILURES)
+    yield from (line for line in shared_values(summary) if line)
     yield from picked
     if more:
         yield f"… and {sum(more.values())} more failures of {_few(list(more))} (all in {where})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
-from gpuregress.dump import digest, paths, writer
+from gpuregress.dump import contents, digest, paths, writer
+from gpuregress.dump.contents import DumpContents
+from gpuregress.dump.header import Header
 from gpuregress.records import Case, Dump
 from gpuregress.runner.buffer_reader import BufferReader
 
@@ -25,18 +27,25 @@ class DumpFolder:
     Attributes:
         case: whose buffers.
         folder: the dumps of the run.
+        contents: what the run has dumped, which is linked instead of written again; None: it is not known.
     """
 
     case: Case
     folder: Path
+    contents: DumpContents | None = None
 
     def within(self, name: str) -> DumpFolder:
         """Return a folder inside this one, for dumps of the same case."""
-        return DumpFolder(self.case, self.folder / name)
+        return replace(self, folder=self.folder / name)
 
     def beside(self, name: str) -> DumpFolder:
         """Return a folder beside this one, for dumps of the same case."""
-        return DumpFolder(self.case, self.folder.parent / name)
+        return replace(self, folder=self.folder.parent / name)
+
+    def adopt(self, dump: Dump) -> Dump | None:
+        """Make another case's dump this case's, too: a link, else a copy; None where its file was changed."""
+        wanted = replace(dump, path=str(self._path(dump.buffer)))
+        return wanted if contents.linked(Path(dump.path), wanted) or contents.copied(Path(dump.path), wanted) else None
 
     def write(self, name: str, array: Array, known: Mapping[str, str], element: ElementType | None = None) -> Dump:
         """Dump a whole buffer.
@@ -47,23 +56,36 @@ class DumpFolder:
             known: digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
             element: what the array holds; None: what the buffer does.
         """
-        buffer = self.case.buffers[name]
+        buffer, path = self.case.buffers[name], self._path(name)
         element = element or dtypes.parse(buffer.dtype)
-        return writer.write(self._path(name), array, element, buffer.shape, known=_files(known), durable=False)
+        header = Header(element, buffer.shape)
+        if self.contents is not None:
+            linked = self.contents.link(path, digest.of_array(array, element), header)
+            if linked is not None:
+                return linked
+        return self._added(writer.write(path, array, element, buffer.shape, known=_files(known), durable=False), header)
 
     def stream(self, readout: BufferReader, known: Mapping[str, str]) -> Dump:
         """Dump a buffer piece by piece: formatting and reading overlap, and the host never holds all of it."""
         buffer, element = readout.buffer, readout.element
-        path = self._path(buffer.name)
-        if known:
+        path, header = self._path(buffer.name), Header(element, buffer.shape)
+        if known or self.contents is not None:
             raw = digest_of(readout)
+            linked = self.contents.link(path, raw, header) if self.contents is not None else None
+            if linked is not None:
+                return linked
             copied = writer.copy_known(path, raw, element, buffer.shape, _files(known), durable=False)
             if copied is not None:
-                return copied
+                return self._added(copied, header)
         with writer.DumpWriter(path, element, buffer.shape, durable=False) as dump:
             for piece in readout.pieces():
                 dump.add(piece)
-            return dump.finish()
+            return self._added(dump.finish(), header)
+
+    def _added(self, dump: Dump, header: Header) -> Dump:
+        if self.contents is not None:
+            self.contents.add(dump, header)
+        return dump
 
     def _path(self, buffer: str) -> Path:
         return paths.dump_path(self.folder, self.case.name, buffer, self.case.revision)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gpuregress import dtypes, inputs, storage
 from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
 from gpuregress.dump import digest, reader
+from gpuregress.dump.contents import DumpContents
 from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import (
@@ -57,7 +58,8 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
     """
     began, log = time.perf_counter(), LaunchLog(Path(task.log))
     launcher = Launcher(device, task, log, entering)
-    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps)))
+    contents = DumpContents(Path(task.shared) / "contents") if task.shared else None
+    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents))
     outcome = Outcome(task.case.name, "done")
     error = ""
     try:
@@ -303,7 +305,7 @@ class _CaseRun:
     def _write_references(self, filled: Mapping[str, Array]) -> None:
         references = ReferenceDumps(self.launcher, self.dumps, self.dumped)
         try:
-            references.write(filled)
+            references.write(filled, self.inputs)
         finally:
             self.observed = replace(
                 self.observed,

@@ -42,21 +42,24 @@ class ReferenceResult:
     wide: Array | None = None
 
 
-def compute(function: str, case: Case, buffer: str, inputs: Mapping[str, Array]) -> ReferenceResult:
+def compute(
+    function: str, case: Case, buffer: str, inputs: Mapping[str, Array], given: Case | None = None
+) -> ReferenceResult:
     """Call the function for a buffer's reference.
 
     Args:
         function: `/abs/module.py:name`.
-        case: handed to the function.
+        case: the case.
         buffer: whose reference it is.
         inputs: filled buffer → array.
+        given: handed to the function; None: the case itself.
 
     Raises:
         ReferenceFailed: see there.
     """
     call = _load(function)
     try:
-        result = call({name: _given(array, case.buffers[name].dtype) for name, array in inputs.items()}, case)
+        result = call({name: _given(array, case.buffers[name].dtype) for name, array in inputs.items()}, given or case)
     except Exception as error:
         raise ReferenceFailed(f"{_shown(function)} raised {_said(error, function)}") from error
     return _shaped(result, case, buffer, function)

@@ -1,20 +1,26 @@
-"""Computation of a case's references, by Python functions or trusted kernels, and their dumps."""
+"""Computation of a case's references, by Python functions or trusted kernels, and their dumps.
+
+Cases of one run share what is the same for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
+from gpuregress import dtypes, usermodules
 from gpuregress.errors import KernelFault
-from gpuregress.records import Dump, ReferenceKernel
-from gpuregress.runner import python_reference
+from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
+from gpuregress.runner import python_reference, shared_references, watched_case
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
 from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.shared_references import SharedReferences, SharedResult
 
 Array = npt.NDArray[np.generic]
 
@@ -41,37 +47,75 @@ class ReferenceDumps:
     errors: dict[str, str] = field(default_factory=dict)
     sticky: bool = False
 
-    def write(self, filled: Mapping[str, Array]) -> None:
-        """Compute and dump every reference.
+    def write(self, filled: Mapping[str, Array], digests: Mapping[str, str]) -> None:
+        """Compute and dump every reference, or take what another case of the run computed.
 
         Args:
             filled: filled buffer → its contents.
+            digests: filled buffer → the digest of its bytes.
         """
         case = self.launcher.case
         for name, function in case.reference.items():
-            self.launcher.entering("computing")
-            try:
-                reference = python_reference.compute(function, case, name, filled)
-            except python_reference.ReferenceFailed as error:
-                self.errors[name] = str(error)
-                continue
-            self.launcher.entering("saving")
-            self._dump(name, reference.array)
-            if reference.wide is not None:
-                element = dtypes.widened(dtypes.parse(case.buffers[name].dtype))
-                folder = self.folder.beside("references").within("unrounded")
-                self.unrounded[name] = folder.write(name, reference.wide, {}, element)
+            key = shared_references.function_key(function, case.buffers[name], case.buffers, digests)
+            self._take(key, partial(self._call, name, function, filled))
         for group in _shared(case.reference_kernels):
-            try:
-                for name, array in self._run_kernels(group, filled).items():
-                    self._dump(name, array)
-            except KernelFault as fault:
-                self.errors |= dict.fromkeys(group, f"the reference's own kernel failed with {fault.kind}: {fault}")
-                self.sticky = fault.sticky
-                if fault.sticky:
-                    return
+            self._take(self._kernels_key(group, digests), partial(self._launch, group, filled))
+            if self.sticky:
+                return
 
-    def _run_kernels(self, names: Sequence[str], filled: Mapping[str, Array]) -> dict[str, Array]:
+    def _take(self, key: str, compute: Callable[[], SharedResult]) -> None:
+        """Take over a result; one of another case gets this case's names."""
+        shared, result = self.launcher.task.shared, None
+        if shared:
+            store = SharedReferences(Path(shared) / "references", lambda: self.launcher.entering("preparing"))
+            result, is_own = store.once(key, self.launcher.case, compute)
+            result = result if is_own else self._named(result)
+        if result is None:
+            result = compute()
+        self.rounded |= result.rounded
+        self.unrounded |= result.unrounded
+        self.errors |= result.errors
+
+    def _named(self, result: SharedResult) -> SharedResult | None:
+        """Another case's result under this case's names; None where a dump of it was changed or cannot be linked."""
+        self.launcher.entering("saving")
+        folder = self.folder.beside("references")
+        rounded = {name: folder.adopt(dump) for name, dump in result.rounded.items()}
+        unrounded = {name: folder.within("unrounded").adopt(dump) for name, dump in result.unrounded.items()}
+        if None in (*rounded.values(), *unrounded.values()):
+            return None
+        return SharedResult(
+            {name: dump for name, dump in rounded.items() if dump},
+            {name: dump for name, dump in unrounded.items() if dump},
+            result.errors,
+        )
+
+    def _call(self, name: str, function: str, filled: Mapping[str, Array]) -> SharedResult:
+        """The reference of a user function, with the facts of the case that it looked at."""
+        case, seen = self.launcher.case, set[str]()
+        self.launcher.entering("computing")
+        try:
+            reference = python_reference.compute(function, case, name, filled, watched_case.watched(case, seen.add))
+        except python_reference.ReferenceFailed as error:
+            return SharedResult(errors={name: str(error)}, is_final=False)
+        self.launcher.entering("saving")
+        rounded, unrounded = {name: self._dump(name, reference.array)}, {}
+        if reference.wide is not None:
+            element = dtypes.widened(dtypes.parse(case.buffers[name].dtype))
+            folder = self.folder.beside("references").within("unrounded")
+            unrounded[name] = folder.write(name, reference.wide, {}, element)
+        return SharedResult(rounded, unrounded, seen=tuple(sorted(seen)), files=usermodules.files(function))
+
+    def _launch(self, names: Sequence[str], filled: Mapping[str, Array]) -> SharedResult:
+        """The references that trusted kernels compute; a fault is final, unless it lost the device."""
+        try:
+            return SharedResult({name: self._dump(name, array) for name, array in self._run(names, filled).items()})
+        except KernelFault as fault:
+            self.sticky = fault.sticky
+            message = f"the reference's own kernel failed with {fault.kind}: {fault}"
+            return SharedResult(errors=dict.fromkeys(names, message), is_final=not fault.sticky)
+
+    def _run(self, names: Sequence[str], filled: Mapping[str, Array]) -> dict[str, Array]:
         launcher = self.launcher
         kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
         launcher.device.free_all()
@@ -82,9 +126,24 @@ class ReferenceDumps:
         launcher.entering("saving")
         return {name: BufferReader(memory[name], launcher.case.buffers[name]).array() for name in names}
 
-    def _dump(self, name: str, array: Array) -> None:
+    def _kernels_key(self, names: Sequence[str], digests: Mapping[str, str]) -> str:
+        launcher = self.launcher
+        kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
+        buffers = _reachable(kernel, launcher.case)
+        inputs = {buffer.name: digests[buffer.name] for buffer in buffers if buffer.name in digests}
+        return shared_references.kernels_key(names, program, kernel.launches, buffers, inputs, launcher.device.info)
+
+    def _dump(self, name: str, array: Array) -> Dump:
         known = {dump.digest: dump.path for dump in self.results if dump.buffer == name}
-        self.rounded[name] = self.folder.beside("references").write(name, array, known)
+        return self.folder.beside("references").write(name, array, known)
+
+
+def _reachable(kernel: ReferenceKernel, case: Case) -> list[Buffer]:
+    """The buffers that the launches of a reference take, and the variables of its source."""
+    names = {name for launch in kernel.launches for name in launch.buffers}
+    return [
+        buffer for name, buffer in case.buffers.items() if name in names or (buffer.symbol in kernel.source.symbols)
+    ]
 
 
 def _shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from gpuregress.storage.atomic_writes import Bytes, atomic, copy_file, write_atomic, write_beside
 from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
+from gpuregress.storage.hard_links import link_file
 from gpuregress.storage.locks import lock
 from gpuregress.storage.os_errors import disk_errors, explain
 from gpuregress.storage.paths import dump_name, refuse_links, safe_join, split_name
@@ -19,6 +20,7 @@ __all__ = [
     "disk_errors",
     "dump_name",
     "explain",
+    "link_file",
     "lock",
     "read_bytes",
     "read_json",

@@ -14,7 +14,7 @@ _SYNCS_AT_ONCE = 8
 
 
 def sync_tree(folder: Path) -> None:
-    """Flush a folder and all in it to disk, in parallel.
+    """Flush a folder and all in it to disk, in parallel; a file of several names once.
 
     Args:
         folder: must survive a power cut. A file that is removed meanwhile is skipped.
@@ -22,9 +22,15 @@ def sync_tree(folder: Path) -> None:
     Raises:
         StorageError: the disk fails, or is full after all.
     """
+    files: dict[tuple[int, int], Path] = {}
     with disk_errors(folder):
         tree = [(Path(parent), names) for parent, _, names in os.walk(folder)]
-    sync_all((parent / name for parent, names in tree for name in names), (parent for parent, _ in tree))
+        for parent, names in tree:
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    status = (parent / name).lstat()
+                    files[status.st_dev, status.st_ino] = parent / name
+    sync_all(files.values(), (parent for parent, _ in tree))
 
 
 def sync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:

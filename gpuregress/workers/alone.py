@@ -38,7 +38,7 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     case = dataclasses.replace(
         task.case, settings=settings, repeat=1, reference={}, reference_kernels={}, reference_rules={}
     )
-    plain = dataclasses.replace(task, case=case, known={}, references={})
+    plain = dataclasses.replace(task, case=case, known={}, references={}, shared="")
     storage.write_atomic(path, json.dumps(to_json(plain)).encode())
 
 

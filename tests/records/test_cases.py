@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.records import Buffer, CaseSettings, Fill, NoOptions, Rule, TimingLoop
+from gpuregress.records import Argument, Buffer, CaseSettings, Fill, Launch, NoOptions, Rule, TimingLoop
 from tests import fakes
 
 
@@ -33,3 +33,10 @@ def test_log_numbers_of_a_case() -> None:
     assert fakes.case("double", repeat=3).launch_numbers == 3
     settings = CaseSettings(timing=TimingLoop(2, 5), poison="twice")
     assert fakes.case("double", "double", settings=settings).launch_numbers == 2 * (1 + 1 + 7)
+
+
+def test_the_buffers_of_a_launch_are_those_it_takes_and_exchanges() -> None:
+    nested = Argument("struct", fields=(Argument("scalar", dtype="int32"), Argument("buffer", buffer="x")))
+    launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, (nested, Argument("buffer", buffer="y")), swap=(("a", "b"),))
+    assert set(launch.buffers) == {"x", "y", "a", "b"}
+    assert Launch("k", (1, 1, 1), (1, 1, 1), 0, (Argument("null"),)).buffers == ()

@@ -22,6 +22,8 @@ def test_the_json_document_is_the_contracts() -> None:
     (buffer,) = document["cases"][1]["buffers"]
     assert (buffer["differing"], buffer["of"], buffer["worst"]["index"]) == (3, 8, 5)
     assert document["cases"][3]["fault"]["kind"] == "trap"
+    assert document["cases"][0]["parameters"] == {}
+    assert document["parameter_spaces"] == []
 
 
 def test_json_has_no_nan_that_other_readers_refuse() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.escapes import one_line
-from gpuregress.records import BufferVerdict, RunSummary
+from gpuregress.judging import parameter_spaces
+from gpuregress.records import BufferVerdict, RunSummary, Verdict
 from gpuregress.report import terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 
@@ -97,3 +98,41 @@ def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
     for (left, right), line in zip(rows, lines[1:], strict=True):
         width = max(len("first"), *(len(row[0]) for row in rows))
         assert line == f"{left:<{width}}  {right:<{max(6, *(len(row[1]) for row in rows))}}".rstrip()
+
+
+def space(failing: dict[str, Any], *, count: int = 4) -> RunSummary:
+    """A run of a job `conv` whose cases with the largest tile fail, and of one case of `reduce` that differs."""
+
+    def case(tile: int, block: int) -> Verdict:
+        changes = failing if tile == 8 else {"status": "pass"}
+        made = verdict("differ", job="conv", case=f"conv/tile={tile},block={block}")
+        return dataclasses.replace(made, parameters={"tile": tile, "block": block}, **changes)
+
+    verdicts = [case(tile, block) for tile in (2, 4, 8) for block in range(count)]
+    other = verdict("differ", buffers=(BufferVerdict("sum", "differ", comparisons=(DIFFERENT,)),))
+    every = (*verdicts, other)
+    return dataclasses.replace(summary(), verdicts=every, spaces=parameter_spaces.summarize(every))
+
+
+DIFFERS = {"buffers": (BufferVerdict("sum", "differ", comparisons=(DIFFERENT,)),)}
+
+
+def test_of_many_failures_the_simplest_is_shown_in_full_after_the_values_that_they_share() -> None:
+    text = closing(space(DIFFERS))
+    assert "\nconv: every failing case has tile = 8\n  4 cases; the one with the smallest" in text
+    assert "\ndiffer conv/tile=8,block=0\n" in text
+    assert "\ndiffer conv/tile=8,block=1\n" not in text
+    assert "\ndiffer reduce/differ\n" in text
+    assert "… and 3 more (3 of conv), all in full in runs/20261120T020000Z-3f2a/report.txt" in text
+    assert sum(line.startswith("conv/tile=8") for line in text.splitlines()) == 4  # a line each, in the table
+
+
+def test_all_is_shown_in_full_to_who_asks_and_where_there_are_few() -> None:
+    assert closing(space(DIFFERS), verbose=True).count("\ndiffer conv/") == 4
+    assert closing(space(DIFFERS, count=3)).count("\ndiffer conv/") == 3
+    assert "every failing case" not in closing(space(DIFFERS, count=3))
+
+
+def test_a_mail_begins_with_the_values_that_failures_share() -> None:
+    lines = list(terminal.one_screen(space(DIFFERS), root=ROOT))
+    assert lines[1] == "conv: every failing case has tile = 8"

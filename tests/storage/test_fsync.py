@@ -35,3 +35,13 @@ def test_a_disk_that_fails_while_a_tree_is_synced_is_said(tmp_path: Path, monkey
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(StorageError, match="input/output error"):
         storage.sync_tree(tmp_path)
+
+
+def test_a_file_of_several_names_is_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    assert storage.link_file(tmp_path / "a", tmp_path / "deep" / "b")
+    inodes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: inodes.append(os.fstat(descriptor).st_ino))
+    storage.sync_tree(tmp_path)
+    assert inodes.count((tmp_path / "a").stat().st_ino) == 1
+    assert len(inodes) == 3

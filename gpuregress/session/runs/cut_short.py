@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpuregress import storage
 from gpuregress.errors import BaselineError, StorageError
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
@@ -95,6 +96,7 @@ def close_all(project: Project) -> Iterator[str]:
             if not journal.close_cut_short(read, results.end_of(summary, text)):
                 continue
             yield f"{_line(summary, read.process)}; `gpuregress log {folder.name}` and `report {folder.name}` tell more"
+            storage.remove_tree(folder / run_folders.SHARED)
             results.write_reports(folder, summary, text, project.root)
             yield from history_entry.record(project, summary, read.start.kind)
         except StorageError as error:

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from gpuregress import storage
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
 from gpuregress.records import RunSummary, Verdict
@@ -109,6 +110,8 @@ class Recording:
         """Write the results; where the disk refuses, the summary says so and keeps its verdicts."""
         from gpuregress.session.runs import cut_short, history_entry  # noqa: PLC0415 - see `add`
 
+        with contextlib.suppress(StorageError):  # some bytes that are of no use
+            storage.remove_tree(self.folder / run_folders.SHARED)
         closed = tuple(cut_short.close_all(self.project))
         summary = dataclasses.replace(summary, notes=(*closed, *self.notes, *summary.notes))
         is_kept = False

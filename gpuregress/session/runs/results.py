@@ -12,6 +12,7 @@ from typing import Any
 
 from gpuregress import launch_log, storage
 from gpuregress.errors import StorageError
+from gpuregress.judging import parameter_spaces
 from gpuregress.judging.accepted import made_of
 from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
 from gpuregress.report import json_report, terminal
@@ -168,6 +169,7 @@ def summary_of(read: Journal) -> RunSummary:
         state=read.state,
         exit_code=StorageError.exit_code,
         unfinished=read.unfinished,
+        spaces=parameter_spaces.summarize(verdicts),
     )
     if end is not None:
         return dataclasses.replace(

@@ -94,12 +94,14 @@ def _needed(runs: Sequence[Path]) -> int:
 
 
 def _size(folder: Path) -> int:
-    total = 0
+    """Count the bytes of a run; a file of several names counts once."""
+    sizes: dict[tuple[int, int], int] = {}
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):  # a run that goes on moves its files
-                total += os.lstat(Path(parent, name)).st_size
-    return total
+                status = os.lstat(Path(parent, name))
+                sizes[status.st_dev, status.st_ino] = status.st_size
+    return sum(sizes.values())
 
 
 def _oldest_first(runs: Path) -> list[Path]:

@@ -17,6 +17,8 @@ from gpuregress.session.runs import journal
 RESULTS = "results.json"
 LAUNCH_LOG = "launch.log"
 LATEST = "latest"
+SHARED = ".shared"
+"""In the folder of a run that goes on: what its workers share."""
 ACCEPTING = ".accept.lock"
 """Held in the folder of runs while baselines are written: there it is never committed."""
 _IGNORE = ".gitignore"

@@ -10,6 +10,7 @@ from pathlib import Path
 from gpuregress import plan, verdict
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import Interrupted
+from gpuregress.judging import parameter_spaces
 from gpuregress.records import RunSummary, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.run_context import RunContext
@@ -53,6 +54,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks))),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),
+        spaces=parameter_spaces.summarize(ordered),
     )
 
 

@@ -56,4 +56,5 @@ class TaskFactory:
         with contextlib.suppress(GpuregressError):  # a damaged baseline is reported when the case is judged
             known = self._accepted.known(case)
         log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
-        return Task(case, built.program, log, self._first_launch[case.name], dumps, known, references=built.references)
+        first, shared = self._first_launch[case.name], str(self._folder / run_folders.SHARED)
+        return Task(case, built.program, log, first, dumps, known, references=built.references, shared=shared)

@@ -43,6 +43,7 @@ def test_a_run_that_goes_on_is_waited_for(project: Project) -> None:
 def test_a_run_that_was_cut_short_is_closed_once_and_never_the_default(project: Project) -> None:
     folder, writer = begun(project)
     writer.close()
+    (folder / run_folders.SHARED / "contents").mkdir(parents=True)
     line = f"run {folder.name} was cut short (killed, or its disk or machine failed) in launch 7 on cpu, j/b: k<<<>>>()"
     assert cut_short.describe(folder) == f"{line}; 1 of 2 cases had their verdicts"
     with pytest.raises(BaselineError, match=f"--run {folder.name} takes those"):
@@ -51,5 +52,6 @@ def test_a_run_that_was_cut_short_is_closed_once_and_never_the_default(project: 
     (told,) = cut_short.close_all(project)
     assert told.startswith(line)
     assert (folder / run_folders.RESULTS).is_file()
+    assert not (folder / run_folders.SHARED).exists()
     assert not list(cut_short.close_all(project))
     assert [text.startswith(line) for text in cut_short.describe_all(project.runs)] == [True]

@@ -155,3 +155,12 @@ def test_a_small_disk_is_not_short_for_being_small(tmp_path: Path, disk: Callabl
     runs_of(tmp_path, {"a": "new"}, {"a": "new"})
     disk(20, 15)
     assert retention.make_room(project(tmp_path, 30)) == ()
+
+
+def test_a_dump_of_several_names_counts_once(tmp_path: Path, disk: Callable[[int, int], None]) -> None:
+    names = runs_of(tmp_path, {"a": "new"}, {"a": "new"})
+    (tmp_path / names[1] / "dumps/out.1").write_bytes(bytes(8 * MEGABYTE))
+    for number in range(4):
+        os.link(tmp_path / names[1] / "dumps/out.1", tmp_path / names[1] / f"dumps/out{number}.1")
+    disk(100, 40)  # 20 are free
+    assert retention.make_room(project(tmp_path, 30)) == ()

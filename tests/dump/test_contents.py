@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuregress import dtypes
+from gpuregress.dump import contents, reader, writer
+from gpuregress.dump.contents import DumpContents
+from gpuregress.dump.header import Header
+from gpuregress.records import Dump
+
+FLOAT = dtypes.parse("float32")
+HEADER = Header(FLOAT, (8,))
+X = np.arange(8, dtype=np.float32)
+
+
+def written(path: Path) -> Dump:
+    return writer.write(path, X, FLOAT, (8,), durable=False)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> DumpContents:
+    return DumpContents(tmp_path / "contents")
+
+
+def test_a_dump_of_the_same_content_is_another_name_of_the_file(index: DumpContents, tmp_path: Path) -> None:
+    first = written(tmp_path / "a" / "out.1")
+    index.add(first, HEADER)
+    second = index.link(tmp_path / "b" / "sum.2", first.digest, HEADER)
+    assert second is not None
+    assert Path(second.path).samefile(first.path)
+    assert second == Dump("sum", str(tmp_path / "b" / "sum.2"), "float32", (8,), first.digest, first.text_digest)
+    assert reader.read(Path(second.path)).array.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("header", [Header(FLOAT, (4, 2)), Header(dtypes.parse("int32"), (8,))])
+def test_another_type_or_shape_of_the_same_bytes_is_another_content(
+    index: DumpContents, tmp_path: Path, header: Header
+) -> None:
+    first = written(tmp_path / "a" / "out.1")
+    index.add(first, HEADER)
+    assert index.link(tmp_path / "b" / "out.1", first.digest, header) is None
+    assert index.link(tmp_path / "b" / "out.1", "0" * 32, HEADER) is None
+
+
+@pytest.mark.parametrize("change", ["edited", "removed"])
+def test_a_file_that_was_changed_meanwhile_is_not_linked(index: DumpContents, tmp_path: Path, change: str) -> None:
+    first = written(tmp_path / "a" / "out.1")
+    index.add(first, HEADER)
+    if change == "edited":
+        Path(first.path).write_text("# gpuregress 1 float32 [8]\n1\n")
+    else:
+        Path(first.path).unlink()
+    assert index.link(tmp_path / "b" / "out.1", first.digest, HEADER) is None
+    assert not (tmp_path / "b" / "out.1").exists()
+
+
+def test_a_later_entry_replaces_the_first(index: DumpContents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it must be where the first file has all the names that it can have."""
+    first = written(tmp_path / "a" / "out.1")
+    index.add(first, HEADER)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", lambda *_a, **_k: (_ for _ in ()).throw(OSError("too many")))
+        assert index.link(tmp_path / "b" / "out.1", first.digest, HEADER) is None
+    second = written(tmp_path / "b" / "out.1")
+    index.add(second, HEADER)
+    third = index.link(tmp_path / "c" / "out.1", first.digest, HEADER)
+    assert third is not None
+    assert Path(third.path).samefile(second.path)
+
+
+def test_without_links_there_are_no_entries(
+    index: DumpContents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = written(tmp_path / "a" / "out.1")
+    monkeypatch.setattr(os, "symlink", lambda *_a, **_k: (_ for _ in ()).throw(PermissionError("no links here")))
+    index.add(first, HEADER)
+    assert index.link(tmp_path / "b" / "out.1", first.digest, HEADER) is None
+
+
+def test_a_copy_where_a_link_cannot_be(tmp_path: Path) -> None:
+    first = written(tmp_path / "a" / "out.1")
+    wanted = Dump("out", str(tmp_path / "b" / "out.1"), "float32", (8,), first.digest, first.text_digest)
+    assert contents.copied(Path(first.path), wanted)
+    assert not Path(wanted.path).samefile(first.path)
+    Path(first.path).write_text("edited")
+    assert not contents.copied(Path(first.path), wanted)
+    assert not Path(wanted.path).exists()

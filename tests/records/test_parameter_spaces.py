@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpuregress.records import FailureGroup, ParameterCondition
+
+GROUP = FailureGroup("differ", "", ("a", "b"), (), 0, 0, 8, "no parameter values tell")
+
+
+def test_one_case_stands_for_all_that_share_values_or_have_nothing_to_be_compared_with() -> None:
+    assert not GROUP.is_alike
+    assert replace(GROUP, alternatives=((ParameterCondition("n", (1,), "n = 1"),),)).is_alike
+    assert replace(GROUP, compared=0).is_alike
