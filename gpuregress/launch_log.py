@@ -3,7 +3,7 @@ r"""Launch log: one event a line, on disk before the launch that it describes.
     # gpuregress log 1
     # device: cpu, virtual sm_90 on x86_64
     begin 17 2026-11-20T02:00:00.123Z cuda:0 reduce/n=1000,tile=128 block_sum<float><<<(8,1,1),(128,1,1),512>>>\
-    (sum=<32>, x=<4000>, n=1000) seed=42
+    (sum=<32>, x=<4000>, n=1000) constant=<1024> seed=42
     end 17 0.012 ms
     fault 18 out-of-bounds: …
 
@@ -30,7 +30,7 @@ from gpuregress.storage import disk_errors, read_bytes, sync_folder
 
 VERSION = 1
 
-_BEGIN = re.compile(r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*) seed=(-?[0-9]{1,40})")
+_BEGIN = re.compile(r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*?)(?: constant=<([0-9]{1,18})>)? seed=(-?[0-9]{1,40})")
 _END = re.compile(r"end ([0-9]{1,18}) ([0-9]{1,18}(?:\.[0-9]{1,9})?|inf|nan) ms")
 _FAULT = re.compile(r"fault ([0-9]{1,18}) (.*)")
 _HEADER = re.compile(r"# ([^:]*): (.*)")
@@ -48,6 +48,7 @@ class LaunchBegin:
         case: its name.
         call: the result of `render`.
         seed: the job's.
+        constant: bytes of the `__constant__` variables of the kernel's module.
     """
 
     number: int
@@ -56,6 +57,12 @@ class LaunchBegin:
     case: str
     call: str
     seed: int
+    constant: int = 0
+
+    @property
+    def text(self) -> str:
+        """The call, its constant memory and its seed, as the log has them."""
+        return f"{self.call}{f' constant=<{self.constant}>' if self.constant else ''} seed={self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +145,7 @@ class LaunchLog:
         lines = [f"# gpuregress log {VERSION}", *(f"# {_escape(key, ':')}: {_escape(facts[key])}" for key in facts)]
         self._append("\n".join(lines))
 
-    def begin(self, number: int, device: str, case: str, call: str, seed: int) -> None:
+    def begin(self, number: int, device: str, case: str, call: str, seed: int, constant: int = 0) -> None:
         """Write that a launch comes next.
 
         Args:
@@ -147,10 +154,12 @@ class LaunchLog:
             case: its name.
             call: the result of `render`.
             seed: the job's.
+            constant: bytes of constant memory; left out where there are none.
         """
         now = datetime.now(UTC)
         time = f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z"
-        self._append(f"begin {number} {time} {_escape(device, ' ')} {_escape(case, ' ')} {_escape(call)} seed={seed}")
+        of = LaunchBegin(number, time, _escape(device, " "), _escape(case, " "), _escape(call), seed, constant)
+        self._append(f"begin {number} {time} {of.device} {of.case} {of.text}")
 
     def end(self, number: int, elapsed_ms: float) -> None:
         """Write that a launch ended, and its time on the device."""
@@ -221,8 +230,9 @@ def _dim3(size: tuple[int, int, int]) -> str:
 
 def _parse(line: str) -> Event | None:
     if match := _BEGIN.fullmatch(line):
-        number, time, device, case, call, seed = match.groups()
-        return LaunchBegin(int(number), time, _unescape(device), _unescape(case), _unescape(call), int(seed))
+        number, time, device, case, call, constant, seed = match.groups()
+        texts = _unescape(device), _unescape(case), _unescape(call)
+        return LaunchBegin(int(number), time, *texts, int(seed), int(constant or 0))
     if match := _END.fullmatch(line):
         return LaunchEnd(int(match[1]), float(match[2]))
     if match := _FAULT.fullmatch(line):

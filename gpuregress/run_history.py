@@ -12,9 +12,9 @@ from typing import Any, Literal, Self
 from gpuregress.errors import StorageError
 from gpuregress.escapes import visible
 from gpuregress.records import RunSummary
-from gpuregress.storage import disk_errors
+from gpuregress.storage import digest_text, disk_errors
 
-VERSION = 1
+VERSION = 2
 BUSY_S = 2.0
 """The time that a writer waits for another one."""
 
@@ -23,13 +23,18 @@ Kind = Literal["run", "nightly"]
 _TABLES = """
 CREATE TABLE runs (
     run TEXT PRIMARY KEY, kind TEXT NOT NULL, started TEXT NOT NULL, device TEXT NOT NULL,
-    seconds REAL NOT NULL, exit_code INTEGER NOT NULL, interrupted INTEGER NOT NULL
+    seconds REAL NOT NULL, exit_code INTEGER NOT NULL, interrupted INTEGER NOT NULL, seal TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE TABLE results (
     run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, case_name TEXT NOT NULL, verdict TEXT NOT NULL,
-    reason TEXT NOT NULL, revision TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (run, case_name)
+    reason TEXT NOT NULL, revision TEXT NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (run, case_name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX results_by_case ON results (case_name, run);
+"""
+_FROM_VERSION_1 = """
+ALTER TABLE runs ADD COLUMN seal TEXT NOT NULL DEFAULT '';
+ALTER TABLE results ADD COLUMN seal TEXT NOT NULL DEFAULT '';
 """
 
 
@@ -115,6 +120,10 @@ class History:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._database.close()
 
     def add(self, summary: RunSummary, kind: Kind = "run") -> None:
@@ -125,15 +134,16 @@ class History:
         """
         with self._transaction() as database:
             database.execute("DELETE FROM runs WHERE run = ?", (summary.run,))
-            figures = summary.seconds, summary.exit_code, summary.interrupted
+            figures = float(summary.seconds), summary.exit_code, int(summary.interrupted)
             row = summary.run, kind, summary.started, visible(summary.device), *figures
-            database.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            count = len({visible(v.case) for v in summary.verdicts})
+            database.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, _seal((*row, count))))
+            rows = [
+                (summary.run, visible(v.case), v.status, visible(v.reason), v.revision, float(v.seconds))
+                for v in summary.verdicts
+            ]
             database.executemany(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (summary.run, visible(v.case), v.status, visible(v.reason), v.revision, v.seconds)
-                    for v in summary.verdicts
-                ],
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?)", [(*row, _seal(row)) for row in rows]
             )
 
     def results(self, last: int) -> tuple[PastResult, ...]:
@@ -143,14 +153,17 @@ class History:
             last: the number of results of each.
         """
         rows = self._query(
-            """SELECT run, kind, started, device, case_name, verdict, reason, revision, took FROM (
-                 SELECT *, results.seconds AS took,
+            """SELECT run, kind, started, device, case_name, verdict, reason, revision, took, mark FROM (
+                 SELECT *, results.seconds AS took, results.seal AS mark,
                    row_number() OVER (PARTITION BY case_name ORDER BY started DESC, runs.rowid DESC) AS recency
                  FROM results JOIN runs USING (run)
                ) WHERE recency <= ? ORDER BY case_name, recency""",
             (last,),
         )
-        return tuple(PastResult(*row) for row in rows)
+        self._check_runs()
+        for row in rows:
+            self._check((row[0], *row[4:9]), row[9])
+        return tuple(PastResult(*row[:9]) for row in rows)
 
     def runs(self, last: int = 10) -> tuple[PastRun, ...]:
         """The last runs, the newest first.
@@ -163,7 +176,27 @@ class History:
                ORDER BY started DESC, rowid DESC LIMIT ?""",
             (last,),
         )
+        self._check_runs()
         return tuple(PastRun(*(*row[:6], bool(row[6]), self._counts(row[0]))) for row in rows)
+
+    def _check_runs(self) -> None:
+        """Refuse a history in which a run was changed, or has lost a result or itself."""
+        rows = self._query(
+            """SELECT run, kind, started, device, seconds, exit_code, interrupted,
+                 (SELECT count(*) FROM results WHERE results.run = runs.run), seal FROM runs"""
+        )
+        for row in rows:
+            self._check(row[:8], row[8])
+        for (run,) in self._query("SELECT run FROM results WHERE run NOT IN (SELECT run FROM runs) LIMIT 1"):
+            self._check((run,), "of a run that is gone")
+
+    def _check(self, row: Sequence[Any], seal: str) -> None:
+        """Refuse a row that was changed since it was written."""
+        if not _is_sealed(row, seal):
+            raise StorageError(
+                f"{self.path}: edited or damaged, in its record of run {row[0]}; move it away to begin a new history "
+                "(the runs themselves are not affected)"
+            )
 
     def _counts(self, run: str) -> dict[str, int]:
         return dict(self._query("SELECT verdict, count(*) FROM results WHERE run = ? GROUP BY verdict", (run,)))
@@ -208,9 +241,23 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
             contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=BUSY_S, uri=True)) as database,
         ):
             for run in runs:
-                rows = database.execute("SELECT case_name, verdict FROM results WHERE run = ?", (run,)).fetchall()
-                statuses |= {run: dict(rows)} if rows else {}
+                rows = database.execute(_OF_RUN, (run,)).fetchall()
+                if rows and all(_is_sealed(row[:6], row[6]) for row in rows):
+                    statuses[run] = {row[1]: row[2] for row in rows}
     return statuses
+
+
+_OF_RUN = "SELECT run, case_name, verdict, reason, revision, seconds, seal FROM results WHERE run = ?"
+
+
+def _seal(row: Sequence[Any]) -> str:
+    """A digest of a row, for SQLite has none."""
+    return digest_text(repr(tuple(row)).encode())
+
+
+def _is_sealed(row: Sequence[Any], seal: str) -> bool:
+    """Whether a row is as it was written; rows of version 1 have no seal."""
+    return seal in ("", _seal(row))
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -233,7 +280,7 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     if version == 0 and tables:
         raise StorageError(f"{path} is a database of something else; move it away")
-    if version == 0:
+    if version < VERSION:
         _make_tables(database)
     if database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise sqlite3.DatabaseError("damaged")
@@ -242,8 +289,9 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
 def _make_tables(database: sqlite3.Connection) -> None:
     database.execute("BEGIN IMMEDIATE")  # another process may be doing the same
     with database:
-        if database.execute("PRAGMA user_version").fetchone()[0] == 0:
-            for statement in filter(str.strip, _TABLES.split(";")):
+        before = database.execute("PRAGMA user_version").fetchone()[0]
+        if before < VERSION:
+            for statement in filter(str.strip, (_FROM_VERSION_1 if before else _TABLES).split(";")):
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {VERSION}")
 

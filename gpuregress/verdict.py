@@ -64,7 +64,8 @@ def decide(
         status: Status = "timeout" if outcome.state == "timeout" else "fault"
         return _verdict(case, outcome, status, _fault_line(outcome), baseline=baseline)
     buffers = _buffers(case, outcome, baseline, comparisons)
-    changed = changes(baseline.made_of, made_of) if baseline and made_of else ()
+    renamed = _renamed(baseline)
+    changed = (*renamed, *changes(baseline.made_of, made_of)) if baseline and made_of else renamed
     status, reason = _of_buffers(buffers, has_baseline=baseline is not None)
     is_explained = status == "differ" and _is_of_old_results(buffers)
     if is_explained and baseline and made_of and _changed_inputs(baseline.made_of, made_of):
@@ -80,7 +81,7 @@ def decide(
         reason,
         baseline=baseline,
         buffers=buffers,
-        changes=tuple(resources) if status == "pass" else changed,
+        changes=(*renamed, *resources) if status == "pass" else changed,
         notes=(*_notes(baseline), *over),
     )
 
@@ -333,6 +334,14 @@ def _notes(baseline: Baseline | None) -> tuple[str, ...]:
     if baseline is None or not baseline.arch:
         return ()
     return (f"compared with the baseline for {baseline.arch}, which comes before the common one",)
+
+
+def _renamed(baseline: Baseline | None) -> tuple[str, ...]:
+    """A line on a baseline that was accepted for another case: its folder was moved, or exchanged with another."""
+    accepted_as = baseline.history[-1].case if baseline is not None and baseline.history else ""
+    if baseline is None or accepted_as in ("", baseline.case):
+        return ()
+    return (f"case {accepted_as} → {baseline.case} (the folder of the baseline was moved or exchanged)",)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -43,6 +44,18 @@ def test_other_arguments() -> None:
     buffers = {"m": Buffer("m", "{id:int8,v:double2}", (2, 3))}
     text = launch_log.render(Launch("k", (1, 2, 3), (4, 5, 6), 0, args), buffers)
     assert text == "k<<<(1,2,3),(4,5,6),0>>>(null, {m=<192>, 0.5}, 3)"
+
+
+def test_constant_memory_stands_before_the_seed(path: Path) -> None:
+    log = LaunchLog(path)
+    log.begin(1, "cpu", "c", CALL, 42, 1024)
+    log.begin(2, "cpu", "c", CALL, 42)
+    log.close()
+    first, second = path.read_text().splitlines()
+    assert first.endswith(f" {CALL} constant=<1024> seed=42")
+    assert second.endswith(f" {CALL} seed=42")
+    found = [event for event in launch_log.read(path).events if isinstance(event, LaunchBegin)]
+    assert [(event.call, event.constant, event.seed) for event in found] == [(CALL, 1024, 42), (CALL, 0, 42)]
 
 
 def test_the_lines_are_the_contracts(path: Path) -> None:
@@ -141,7 +154,16 @@ def test_zeros_as_a_power_cut_leaves_them(path: Path) -> None:
 texts = st.text(max_size=20)
 LINES = settings(max_examples=40)  # each is a flush to disk
 events = st.one_of(
-    st.builds(LaunchBegin, st.integers(0, 2**40), st.just(""), texts, texts, texts, st.integers(-(2**63), 2**64)),
+    st.builds(
+        LaunchBegin,
+        st.integers(0, 2**40),
+        st.just(""),
+        texts,
+        texts,
+        texts,
+        st.integers(-(2**63), 2**64),
+        st.integers(0, 2**40),
+    ),
     st.builds(LaunchEnd, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),
     st.builds(LaunchFault, st.integers(0, 2**40), texts),
 )
@@ -156,7 +178,7 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
         log.write_header(head)
         for event in written:
             if isinstance(event, LaunchBegin):
-                log.begin(event.number, event.device, event.case, event.call, event.seed)
+                log.begin(event.number, event.device, event.case, event.call, event.seed, event.constant)
             elif isinstance(event, LaunchEnd):
                 log.end(event.number, event.elapsed_ms)
             else:
@@ -166,10 +188,7 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
         assert len(path.read_text().splitlines()) == 1 + len(head) + len(written)
     assert actual.header == head
     assert actual.unreadable == ()
-    untimed = [
-        LaunchBegin(e.number, "", e.device, e.case, e.call, e.seed) if isinstance(e, LaunchBegin) else e
-        for e in actual.events
-    ]
+    untimed = [dataclasses.replace(e, time="") if isinstance(e, LaunchBegin) else e for e in actual.events]
     assert untimed == written
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,28 @@ def test_several_processes_write_at_once(path: Path) -> None:
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
     with History(path) as history:
         assert len(history.results(last=100)) == 60
+
+
+@pytest.mark.parametrize("change", ["UPDATE results SET verdict = 'pass'", "UPDATE runs SET exit_code = 0"])
+def test_a_changed_row_is_refused(path: Path, change: str) -> None:
+    with History(path) as history:
+        history.add(summary("R1", {"a": "differ"}))
+    assert history_room.verdicts(path, ["R1"]) == {"R1": {"a": "differ"}}
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(change.replace("exit_code = 0", "exit_code = 9"))
+    with History(path) as history, pytest.raises(StorageError, match=r"history\.sqlite: edited or damaged.* of run R1"):
+        history.results(last=1) if "results" in change else history.runs()
+    assert history_room.verdicts(path, ["R1"]) == ({} if "results" in change else {"R1": {"a": "differ"}})
+
+
+def test_a_history_of_version_1_goes_on(path: Path) -> None:
+    with History(path) as history:
+        history.add(summary("R1", {"a": "differ"}))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("ALTER TABLE runs DROP COLUMN seal")
+        database.execute("ALTER TABLE results DROP COLUMN seal")
+        database.execute("PRAGMA user_version = 1")
+    with History(path) as history:
+        history.add(summary("R2", {"a": "pass"}))
+        assert [(one.run, one.verdict) for one in history.results(last=2)] == [("R2", "pass"), ("R1", "differ")]
+        assert [one.run for one in history.runs()] == ["R2", "R1"]

@@ -63,8 +63,9 @@ def render(document: Manifest) -> bytes:
 
     data = to_json(document)
     for event in data["history"]:
-        if not event["unwritten_ok"]:
-            del event["unwritten_ok"]  # seldom needed, and not known to earlier readers
+        for key in ("unwritten_ok", "case"):
+            if not event[key]:
+                del event[key]  # seldom needed, or not known to earlier versions
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     body = _HEAD + yaml.dump(data, Dumper=dumper, default_flow_style=False, width=1 << 20)
     return f"{body}whole: {digest_text(body.encode())}\n".encode()

@@ -105,7 +105,7 @@ class AcceptBatch:
         old = document_if_whole(folder)
         entries = {buffer: manifest_entry(dump, case.revision) for buffer, dump in dumps.items()}
         when = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok)
+        event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok, case.name)
         history = (*(old.history if old else ()), event)
         first = first_dumps(old, entries, drift, anew)
         document = Manifest(VERSION, case.revision, facts, entries, first, history)

@@ -31,15 +31,20 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
     The log is on disk before each launch happens, so after any crash, kill or power cut its last begin without an end
     names the launch to blame.
     """
-    from gpuregress.session.runs import cut_short, journal, run_folders
+    from gpuregress.errors import StorageError
+    from gpuregress.session.runs import cut_short, journal, results, run_folders
 
     project = context.find_project(ctx)
     folder = run_folders.find(project.runs, run)
     read, description = journal.read(folder), cut_short.describe(folder)
     log = _log(folder, read.state)
+    is_edited = read.end is not None and read.end.log not in ("", results.log_digest(folder))
+    code = StorageError.exit_code if is_edited else 0
+    if is_edited:
+        console.say(f"{folder / run_folders.LAUNCH_LOG}: edited or cut short after the run had ended", err=True)
     if as_json:
         context.print_json({"state": read.state, "said": description, **_document(folder.name, log)})
-        return 0
+        return code
     if not blame:
         for key, value in log.header.items():
             console.say(one_line(f"# {key}: {value}"))
@@ -55,7 +60,7 @@ def command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bool) 
         console.say("every launch came back")
     if description:
         console.say(description)
-    return 0
+    return code
 
 
 def _log(folder: Path, state: State) -> Log:
@@ -73,7 +78,7 @@ def _line(event: Event) -> str:
     from gpuregress.launch_log import LaunchBegin, LaunchEnd
 
     if isinstance(event, LaunchBegin):
-        return f"begin {event.number} {event.time} {event.device} {event.case} {event.call} seed={event.seed}"
+        return f"begin {event.number} {event.time} {event.device} {event.case} {event.text}"
     if isinstance(event, LaunchEnd):
         return f"end {event.number} {event.elapsed_ms:.3f} ms"
     return f"fault {event.number} {event.text}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +24,20 @@ from gpuregress.decimals import word
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import UsageError
 from gpuregress.ordinals import Array, Mask
-from gpuregress.records import Check, Comparison, Element, ExpectedSum, Rule, to_json
+from gpuregress.records import (
+    Check,
+    CheckSetting,
+    Comparison,
+    Element,
+    ElementCount,
+    ExpectedSum,
+    KnownRows,
+    Rule,
+    to_json,
+)
+
+_MOST_ROWS = 8
+"""Rows, and values of a row, that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +101,7 @@ def run(
     """
     subject = CheckedBuffer(np.asarray(array).reshape(-1), element_type, shape or np.shape(array), inputs or {}, case)
     result = _result(subject, check)
-    rule = check.name if check.setting is None else f"{check.name}: {to_json(check.setting)}"
+    rule = check.name if check.setting is None else f"{check.name}: {_shown(check.setting)}"
     count = 0 if result.broken is None else int(np.count_nonzero(result.broken))
     return Comparison(
         buffer,
@@ -111,6 +125,17 @@ def _result(subject: CheckedBuffer, check: Check) -> CheckResult:
         if len(subject.array)
         else CheckResult("there is no element to check")
     )
+
+
+def _shown(setting: CheckSetting) -> str:
+    """A setting in words: `exactly 273`, `0: 0.0, 1: [1.0, 2.0]`."""
+    if isinstance(setting, ElementCount):
+        return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in to_json(setting).items())
+    if isinstance(setting, KnownRows):
+        shown = [f"{row}: {_values_text(values)}" for row, values in setting.rows.items()]
+        more = f" and {len(shown) - _MOST_ROWS} more" if len(shown) > _MOST_ROWS else ""
+        return ", ".join(shown[:_MOST_ROWS]) + more
+    return str(to_json(setting))
 
 
 def _first(subject: CheckedBuffer, broken: Mask | None) -> tuple[Element, ...]:
@@ -140,15 +165,22 @@ def _finite(subject: CheckedBuffer, _setting: object) -> CheckResult:
     return _share(_any_part(subject, lambda column, scalar: ~ordinals.is_finite(column, scalar)), "are NaN or infinite")
 
 
-def _nonzero(subject: CheckedBuffer, setting: int | None) -> CheckResult:
-    """At least `setting` elements have a part that is a number other than 0."""
-    wanted = 1 if setting is None else setting
+def _nonzero(subject: CheckedBuffer, setting: ElementCount | int | None) -> CheckResult:
+    """The number of elements with a part that is a number other than 0 is within its bounds."""
+    bounds = setting if isinstance(setting, ElementCount) else ElementCount(at_least=1 if setting is None else setting)
     count = int(np.count_nonzero(_any_part(subject, _is_not_zero)))
-    return (
-        CheckResult()
-        if count >= wanted
-        else CheckResult(f"{count} of {len(subject.array)} are not 0, at least {wanted} must be")
-    )
+    for name, limit in to_json(bounds).items():
+        if not _COUNTS[name](count, limit):
+            wanted = f"{name.replace('_', ' ')} {limit} must be"
+            return CheckResult(f"{count} of {len(subject.array)} are not 0, {wanted}")
+    return CheckResult()
+
+
+_COUNTS: dict[str, Callable[[int, int], bool]] = {
+    "exactly": operator.eq,
+    "at_least": operator.ge,
+    "at_most": operator.le,
+}
 
 
 def _is_not_zero(column: Array, scalar: Scalar) -> Mask:
@@ -235,15 +267,15 @@ def _unique(subject: CheckedBuffer, _setting: object) -> CheckResult:
 
 def _all_equal(subject: CheckedBuffer, setting: float | None) -> CheckResult:
     if setting is not None:
-        off = _any_part(subject, lambda column, scalar: _is_not(column, scalar, setting))
+        off = _any_part(subject, lambda column, scalar: _is_not(column, scalar, [setting]))
         return _share(off, f"are not {setting!r}")
     hashes = _hashes(subject)
     return _not_a_number(subject) or _share(hashes != hashes[:1], "are not the first element's value")
 
 
-def _is_not(column: Array, scalar: Scalar, value: Any) -> Mask:
-    """Mask of elements other than a value, which is rounded as a fill's is; NaN equals NaN, -0 equals 0."""
-    wanted = dtypes.to_float(conversion.stored(np.array([value]), scalar), scalar)[0]
+def _is_not(column: Array, scalar: Scalar, values: Sequence[Any]) -> Mask:
+    """Mask of elements other than their value, which is rounded as a fill's is; NaN equals NaN, -0 equals 0."""
+    wanted = dtypes.to_float(conversion.stored(np.array(values), scalar), scalar)
     numbers = dtypes.to_float(column, scalar)
     return np.asarray((numbers != wanted) & ~(ordinals.is_nan(column, scalar) & (wanted != wanted)))  # noqa: PLR0124
 
@@ -306,6 +338,31 @@ def _against_input(subject: CheckedBuffer, name: str, rule: Rule) -> CheckResult
     )
 
 
+def _rows(subject: CheckedBuffer, setting: KnownRows) -> CheckResult:
+    """The rows along the first axis that are known: row → its values, or one for all elements of the row."""
+    width, parts = len(subject.array) // subject.shape[0], list(subject.element_type.part_columns(subject.array))
+    broken, problem = np.zeros(len(subject.array), np.bool_), ""
+    for text, values in setting.rows.items():
+        start = int(text) * width
+        row = slice(start, start + width)
+        for at, (part, column) in enumerate(parts):
+            broken[row] |= _is_not(column[row], part.scalar, values if len(values) == 1 else values[at :: len(parts)])
+        if not problem and broken[row].any():
+            problem = f"row {text} is {_row_text(subject, start, width)}, not {_values_text(values)}"
+    result = _share(broken, "are not what their rows must be")
+    return dataclasses.replace(result, message=f"{problem}; {result.message}") if problem else result
+
+
+def _row_text(subject: CheckedBuffer, start: int, width: int) -> str:
+    return _values_text([_element(subject, start + at).actual for at in range(min(width, _MOST_ROWS + 1))])
+
+
+def _values_text(values: Sequence[Any]) -> str:
+    """`0.0`, or `[0.0, 1.0]`; the first few where there are many."""
+    shown = [str(value) for value in values[:_MOST_ROWS]]
+    return shown[0] if len(values) == 1 else f"[{', '.join(shown)}{', …' if len(values) > _MOST_ROWS else ''}]"
+
+
 def _python(subject: CheckedBuffer, setting: str) -> CheckResult:
     """The user's f(array, case) → bool or (bool, message)."""
     try:
@@ -328,5 +385,6 @@ CHECKS: dict[str, Callable[[CheckedBuffer, Any], CheckResult]] = {
     "all_equal": _all_equal,
     "permutation": _permutation,
     "equals": _equals,
+    "rows": _rows,
     "python": _python,
 }

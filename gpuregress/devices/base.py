@@ -30,7 +30,7 @@ class KernelInfo:
         registers: a thread's registers, 0 where the device does not count them.
         shared: static shared memory, bytes.
         local: local memory of a thread, bytes.
-        constant: constant memory, bytes.
+        constant: the `__constant__` variables of its module, bytes.
         spill: bytes spilt to local memory.
         max_threads: the largest block this kernel can be launched with.
         cluster: blocks of a cluster along x, y, z, where the kernel has one (`__cluster_dims__`).

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import dtypes
+from gpuregress.dump import integrity
 from gpuregress.records import Case, Check, Comparison, Dump
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def check(case: Case, actual: Dump, wanted: Check) -> Comparison:
     from gpuregress.compare import checks  # noqa: PLC0415 - loads numpy, which many runs do without
     from gpuregress.dump import reader  # noqa: PLC0415 - as above
 
+    integrity.verify(actual)
     array, element = reader.read(Path(actual.path)).array, dtypes.parse(actual.dtype)
     return checks.run(wanted, array, element, _Inputs(case), buffer=actual.buffer, shape=actual.shape, case=case)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gpuregress import compare, dtypes
 from gpuregress.compare import ComparisonRequest
+from gpuregress.dump import integrity
 from gpuregress.records import Case, Comparison, Dump, Rule
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class BufferPair:
         request = self.request
         wide = dtypes.widened(request.element_type)
         if self.against == "reference" and self.expected.dtype == wide.name != self.actual.dtype:
+            self._verify()
             return self._compare_unrounded(request)
         refused = compare.mismatch(request, dtypes.parse(self.expected.dtype), self.expected.shape)
         if refused is not None:
@@ -85,8 +87,10 @@ class BufferPair:
         if self.is_identical:
             if not compare.needs_array_when_identical(request.rule, request.element_type):
                 return compare.identical(request)
+            integrity.verify(self.actual)
             array = self.loaded(self.actual).array
             return compare.compare(request, array, array)
+        self._verify()
         if compare.is_in_order(request.rule):
             return self._compare_in_order(request, observers)
         from gpuregress.dump import line_diff  # noqa: PLC0415 - loads numpy, and most pairs have the same digest
@@ -98,6 +102,12 @@ class BufferPair:
                 for observer in observers:
                     observer.add(pairs, None)
         return compared
+
+    def _verify(self) -> None:
+        """Refuse dumps that were changed since they were written; a baseline's were verified when it was loaded."""
+        integrity.verify(self.actual)
+        if self.against not in ("baseline", "first"):
+            integrity.verify(self.expected)
 
     def _compare_unrounded(self, request: ComparisonRequest) -> Comparison:
         from gpuregress.compare import float64_reference  # noqa: PLC0415 - loads numpy, and few pairs need it

@@ -6,10 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 
 from gpuregress import compare
-from gpuregress.judging import buffer_checks, drift_and_determinism, user_code
+from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user_code
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.user_code import UserCodeProcess
-from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Rule
+from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,14 @@ class CaseComparisons:
         comparisons: list[Comparison] = []
         baseline = self.accepted.dumps.get(actual.buffer) if self.accepted is not None else None
         if self.accepted is not None and baseline is not None:
-            comparisons.append(self._compare(BufferPair(self.case, "baseline", baseline, actual)))
+            rule = seeds.rule_of(self.case, actual.buffer)
+            comparisons.append(self._compare(BufferPair(self.case, "baseline", baseline, actual, rule)))
             comparisons += drift_and_determinism.drift(self.case, actual, self.accepted)
             comparisons += drift_and_determinism.determinism_of(self.case, actual, self.accepted, self.outcome)
         comparisons += self._with_reference(actual, baseline, comparisons[0] if comparisons else None)
         comparisons += self._checks(actual)
         comparisons += self._with_repeats(actual)
+        comparisons += seeds.comparisons(self.case, self.outcome, actual, baseline, self._check)
         return comparisons
 
     def _compare(self, pair: BufferPair) -> Comparison:
@@ -100,12 +102,12 @@ class CaseComparisons:
         return dataclasses.replace(compared, findings=diagnosed.findings, figures=figures)
 
     def _checks(self, actual: Dump) -> list[Comparison]:
-        return [
-            self.user.check(wanted, self.case, actual)
-            if self.user is not None and user_code.needs(self.case, wanted)
-            else buffer_checks.check(self.case, actual, wanted)
-            for wanted in self.case.checks.get(actual.buffer, ())
-        ]
+        return [self._check(wanted, self.case, actual) for wanted in self.case.checks.get(actual.buffer, ())]
+
+    def _check(self, wanted: Check, case: Case, actual: Dump) -> Comparison:
+        if self.user is not None and user_code.needs(case, wanted):
+            return self.user.check(wanted, case, actual)
+        return buffer_checks.check(case, actual, wanted)
 
     def _with_repeats(self, first: Dump) -> list[Comparison]:
         """One comparison for all further runs: of the first one that differs from run 1, else of all."""
@@ -115,7 +117,7 @@ class CaseComparisons:
         observed, runs = self.outcome.observations, len(digests) + 1
         paths = observed.repeat_dumps.get(first.buffer, {})
         for number, path in sorted((int(number), path) for number, path in paths.items()):
-            actual = dataclasses.replace(first, path=path, digest=digests[number - 2])
+            actual = dataclasses.replace(first, path=path, digest=digests[number - 2], text_digest="")
             compared = self._compare(BufferPair(self.case, "repeat", first, actual))
             if not compared.same:
                 order = f" ({observed.orders[number - 1]})" if number <= len(observed.orders) else ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from gpuregress import verdict
 from gpuregress.errors import GpuregressError, HarnessError, Interrupted
 from gpuregress.judging import overwritten_inputs, write_coverage
+from gpuregress.judging import variants as variant_runs
 from gpuregress.judging.accepted import AcceptedDumps, made_of
 from gpuregress.judging.case_comparisons import CaseComparisons
 from gpuregress.judging.user_code import UserCodeProcess
@@ -38,8 +39,12 @@ class Judge:
             comparisons = CaseComparisons(case, outcome, accepted, self.user).by_buffer() if is_done else {}
             for name, overwritten in overwritten_inputs.comparisons(case, program, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
+            variants = variant_runs.verdicts(case, outcome, self.user)
+            for failure in variant_runs.failures(case, outcome, variants):
+                comparisons.setdefault(failure.buffer, []).append(failure)
             provenance = made_of(case, outcome, program)
             decided = verdict.decide(case, outcome, accepted, comparisons, made_of=provenance)
+            decided = dataclasses.replace(decided, variants=variants) if variants else decided
         except Interrupted:
             raise
         except GpuregressError as error:

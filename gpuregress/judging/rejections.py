@@ -112,4 +112,4 @@ def _write(runs: Path, change: Callable[[tuple[Rejection, ...]], tuple[Rejection
         runs.mkdir(parents=True, exist_ok=True)
     with storage.lock(runs / LOCK, timeout=LOCK_WAIT_S):
         kept = _Rejections(1, change(load(runs)))
-        storage.write_atomic(runs / FILE, json.dumps(to_json(kept), indent=1).encode())
+        storage.write_atomic(runs / FILE, json.dumps(storage.seal(to_json(kept)), indent=1).encode())

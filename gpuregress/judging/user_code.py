@@ -100,6 +100,9 @@ class UserCodeProcess:
             answer, alive = self._wait(process, limit_s)
         except OSError:
             answer, alive = None, False
+        except HarnessError as error:
+            self._end()
+            return dataclasses.replace(failed, message=f"{name}: {error}")
         if answer is not None:
             if answer.get("last"):
                 self._end()

@@ -54,10 +54,11 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     for case in plan.make(project, selectors).cases:
         if case.settings.refused is not None:
             continue
-        source = dataclasses.replace(case.source, arch=arch) if arch else case.source
-        key = source_key(source)
-        distinct[key] = source
-        skipping |= {key} if case.settings.infeasible else set()
+        for one in (case.source, *(case.variants.sources.values() if case.variants else ())):
+            source = dataclasses.replace(one, arch=arch) if arch else one
+            key = source_key(source)
+            distinct[key] = source
+            skipping |= {key} if case.settings.infeasible else set()
     results = sources.compile_sources(list(distinct.values()), cubins=cubins)
     errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
     failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]

@@ -89,8 +89,8 @@ def _used(job: JobSpec) -> Iterator[str]:
             yield from pair
     for checks in job.checks.values():
         yield from (name for item in checks for name in (item.equals, item.permutation) if name)
-    if job.status:
-        yield job.status
+    if job.status_buffer:
+        yield job.status_buffer
 
 
 def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:

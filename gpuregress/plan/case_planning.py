@@ -11,10 +11,12 @@ from pathlib import Path
 
 from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import Problems, show
+from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
-from gpuregress.plan import agreement, buffer_usage, comparison_rules, job_names, sources, status_buffer
+from gpuregress.plan import agreement, buffer_usage, comparison_rules, job_names, seeds, sources, status_buffer
 from gpuregress.plan.references import case_references
+from gpuregress.plan.seeds import CaseInputs
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
 from gpuregress.revision import Labels
@@ -22,7 +24,7 @@ from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.resolve import buffers as spec_buffers
 from gpuregress.spec.resolve import launches as spec_launches
-from gpuregress.spec.resolve import parameter_combinations, rules
+from gpuregress.spec.resolve import parameter_combinations, rules, variants
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_REPEATS = 10_000
@@ -129,15 +131,8 @@ class _JobPlan:
             scope = dataclasses.replace(scope, refusals=[])
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         memory = self.job.limits.memory or self.project.settings.memory
-        buffers = spec_buffers.buffers(
-            self.file,
-            scope,
-            memory=memory or default_memory(),
-            seed_for=lambda buffer: inputs.seed_for(seed, buffer),
-            fill_problem=_fill_problem,
-        )
-        self._prepare_status(scope, buffers)
-        launches = spec_launches.launches(self.file, scope, buffers)
+        planned = self._inputs(scope, seed)
+        buffers, launches = planned.buffers, planned.launches
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         verify = rules.functions(scope, self.job.verify, "verify")
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
@@ -150,13 +145,18 @@ class _JobPlan:
             for buffer, items in self.job.checks.items()
             if buffer in buffers
         }
+        repeat_key: Key = ("repeat", "runs") if "seeds" in self.job.repeat.model_fields_set else ("repeat",)
         repeat = self.overrides.repeat or scope.whole(
-            self.job.repeat, ("repeat",), low=1, high=MAX_REPEATS, what="runs"
+            self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
         )
+        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number))
         if facts is None:
             return None
         source = sources.source(self.file, facts, scope, launches, buffers)
         if len(self.problems) or source is None:
+            return None
+        source, built_variants = variants.combinations(self.file, scope, source)
+        if len(self.problems):
             return None
         settings = dataclasses.replace(self._settings(scope, source), refused=refused)
         return Case(
@@ -173,7 +173,8 @@ class _JobPlan:
             dump=dump,
             compare=compare,
             checks=checks,
-            status=self.job.status,
+            status=self.job.status_buffer,
+            status_codes={str(code): name for code, name in (self.job.status.codes if self.job.status else {}).items()},
             reference=references.functions,
             reference_kernels=references.kernels,
             reference_rules=references.rules,
@@ -187,11 +188,26 @@ class _JobPlan:
             settings=settings,
             expect_kernel=expect_kernel,
             expect_launch=expect_launch,
+            variants=built_variants,
+            seeds=further,
         )
+
+    def _inputs(self, scope: Scope, seed: int) -> CaseInputs:
+        """Plan the buffers and launches of a case under a seed."""
+        memory = self.job.limits.memory or self.project.settings.memory
+        buffers = spec_buffers.buffers(
+            self.file,
+            scope,
+            memory=memory or default_memory(),
+            seed_for=lambda buffer: inputs.seed_for(seed, buffer),
+            fill_problem=_fill_problem,
+        )
+        self._prepare_status(scope, buffers)
+        return CaseInputs(buffers, spec_launches.launches(self.file, scope, buffers))
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
         """Require integers in the status buffer, and zero it before the launch."""
-        buffer = buffers.get(self.job.status or "")
+        buffer = buffers.get(self.job.status_buffer or "")
         if buffer is not None and buffer.fill is None:
             buffers[buffer.name] = dataclasses.replace(buffer, fill=records.Fill("zeros", records.NoOptions(), 0))
         if buffer is not None and not all(
@@ -199,13 +215,18 @@ class _JobPlan:
         ):
             scope.problems.add(("status",), f"{buffer.name} is {buffer.dtype}: a status buffer holds integers")
 
+    def _named_arch(self, source: records.Source) -> str | None:
+        """The architecture that the job names for the case itself; None: a GPU's own is compiled for."""
+        is_named = "arch" in self.job.compile.model_fields_set or (self.job.variants and self.job.variants.arch)
+        return source.arch if is_named else None
+
     def _settings(self, scope: Scope, source: records.Source) -> CaseSettings:
         def whole(section: str, name: str, value: float | str | None, low: int = 0) -> int | None:
             return None if value is None else scope.whole(value, (section, name), low=low, what="")
 
         timing, resources = self.job.timing, self.job.resources
         return CaseSettings(
-            arch=source.arch if "arch" in self.job.compile.model_fields_set else None,
+            arch=self._named_arch(source),
             inputs=self.job.inputs,
             infeasible="skip" if self.job.infeasible == "skip" else None,
             agree=tuple(self.job.agree or ()),

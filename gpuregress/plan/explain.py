@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuregress.document import units
-from gpuregress.records import Argument, Buffer, Case, Launch, Rule, to_json
+from gpuregress.plan import seeds
+from gpuregress.records import Argument, Buffer, Case, CheckSetting, KnownRows, Launch, Rule, to_json
 
 
 def explain(case: Case) -> tuple[str, ...]:
@@ -46,6 +47,11 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"tags      {', '.join(case.tags)}"
     if case.repeat > 1:
         yield f"repeat    {case.repeat} runs, compared with each other"
+    if case.seeds:
+        yield f"repeat    {seeds.describe(case)}"
+    if case.variants:
+        agree = ", which must agree" if case.variants.must_agree else ""
+        yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"
     for name, setting in to_json(case.settings).items():
         yield f"{name:<9} {_options(setting)}"
 
@@ -55,7 +61,7 @@ def _judgement(case: Case) -> Iterator[str]:
         yield f"compare   {name}: {_rule(rule)}"
     for name, checks in case.checks.items():
         shown = ", ".join(
-            item.name if item.setting is None else f"{item.name} {_options(to_json(item.setting))}" for item in checks
+            item.name if item.setting is None else f"{item.name} {_setting(item.setting)}" for item in checks
         )
         yield f"check     {name}: {shown}"
     for name in dict.fromkeys((*case.reference, *case.reference_kernels)):
@@ -64,7 +70,8 @@ def _judgement(case: Case) -> Iterator[str]:
         for launch in case.reference_kernels[name].launches if name in case.reference_kernels else ():
             yield f"            {_launch(launch, case.buffers)}"
     if case.status:
-        yield f"status    {case.status}: all zero, or the case fails"
+        named = ", ".join(f"{code}: {name}" for code, name in case.status_codes.items())
+        yield f"status    {case.status}: all zero, or the case fails{f' ({named})' if named else ''}"
     if case.expect_fault:
         of = f" of {case.expect_kernel}" if case.expect_kernel else ""
         at = f" in launch {case.expect_launch + 1}" if case.expect_launch is not None else ""
@@ -134,6 +141,10 @@ def _rule(rule: Rule) -> str:
 
 def _memory(count: int) -> str:
     return f"{units.size_text(count)} of device memory" if count else "as much memory as the device has"
+
+
+def _setting(setting: CheckSetting) -> str:
+    return _options(to_json(setting.rows if isinstance(setting, KnownRows) else setting))
 
 
 def _options(setting: Any) -> str:

@@ -23,16 +23,16 @@ def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFi
         source: the source, None where it is not there.
         problems: collects the errors.
     """
-    job = file.job
-    if job.status is None or job.status in job.buffers or file.is_broken("buffers", "source") or source is None:
+    job, name = file.job, file.job.status_buffer
+    if name is None or name in job.buffers or file.is_broken("buffers", "source") or source is None:
         return file
-    buffer = _variable(source, job.status)
+    buffer = _variable(source, name)
     if buffer is None:
         known = [*job.buffers, *_variables(source)]
-        message = f"unknown buffer or __device__ variable {job.status!r}{suggestion(job.status, known)}"
-        problems.add(("status",), message)
+        message = f"unknown buffer or __device__ variable {name!r}{suggestion(name, known)}"
+        problems.add(("status", "buffer") if isinstance(file.document.data["status"], dict) else ("status",), message)
         return file
-    buffers = {**job.buffers, job.status: buffer}
+    buffers = {**job.buffers, name: buffer}
     return dataclasses.replace(file, model=job.model_copy(update={"buffers": buffers}))
 
 

@@ -24,9 +24,11 @@ from gpuregress.records.cases import Outliers as Outliers
 from gpuregress.records.cases import ReferenceKernel as ReferenceKernel
 from gpuregress.records.cases import ResourceLimits as ResourceLimits
 from gpuregress.records.cases import Rule as Rule
+from gpuregress.records.cases import Seeded as Seeded
 from gpuregress.records.cases import Source as Source
 from gpuregress.records.cases import Texture as Texture
 from gpuregress.records.cases import TimingLoop as TimingLoop
+from gpuregress.records.cases import Variants as Variants
 from gpuregress.records.dumps import Dump as Dump
 from gpuregress.records.figures import AnyOrderFigures as AnyOrderFigures
 from gpuregress.records.figures import Element as Element
@@ -51,14 +53,17 @@ from gpuregress.records.fills import Progression as Progression
 from gpuregress.records.fills import PythonFunction as PythonFunction
 from gpuregress.records.fills import Values as Values
 from gpuregress.records.observations import Determinism as Determinism
+from gpuregress.records.observations import InstructionChange as InstructionChange
 from gpuregress.records.observations import Observations as Observations
 from gpuregress.records.observations import OverwrittenInput as OverwrittenInput
 from gpuregress.records.observations import PoisonComparison as PoisonComparison
 from gpuregress.records.observations import PoisonDependence as PoisonDependence
 from gpuregress.records.observations import SanitizerFinding as SanitizerFinding
 from gpuregress.records.observations import SanitizerResult as SanitizerResult
+from gpuregress.records.observations import SeedRun as SeedRun
 from gpuregress.records.observations import Timing as Timing
 from gpuregress.records.observations import UnwrittenElements as UnwrittenElements
+from gpuregress.records.observations import VariantRun as VariantRun
 from gpuregress.records.outcomes import FAULT_KINDS as FAULT_KINDS
 from gpuregress.records.outcomes import Fault as Fault
 from gpuregress.records.outcomes import LaunchTime as LaunchTime
@@ -73,7 +78,9 @@ from gpuregress.records.programs import Entry as Entry
 from gpuregress.records.programs import Parameter as Parameter
 from gpuregress.records.programs import Program as Program
 from gpuregress.records.rules import CheckSetting as CheckSetting
+from gpuregress.records.rules import ElementCount as ElementCount
 from gpuregress.records.rules import ExpectedSum as ExpectedSum
+from gpuregress.records.rules import KnownRows as KnownRows
 from gpuregress.records.rules import Sigmas as Sigmas
 from gpuregress.records.rules import StatisticLimits as StatisticLimits
 from gpuregress.records.serialization import from_json as from_json
@@ -87,5 +94,6 @@ from gpuregress.records.verdicts import Finding as Finding
 from gpuregress.records.verdicts import Missing as Missing
 from gpuregress.records.verdicts import RunSummary as RunSummary
 from gpuregress.records.verdicts import State as State
+from gpuregress.records.verdicts import VariantVerdict as VariantVerdict
 from gpuregress.records.verdicts import Verdict as Verdict
 from gpuregress.records.verdicts import side_text as side_text

@@ -50,6 +50,7 @@ class Acceptance:
     """One `accept`: of what revision and source digest, when (ISO 8601, UTC), by whom, why, from which run.
 
     `unwritten_ok` is the reason given for accepting a buffer of which nothing was written, "" where none was needed.
+    `case` is the name of the case at that time, "" in baselines of an earlier gpuregress.
     """
 
     revision: str
@@ -59,6 +60,7 @@ class Acceptance:
     why: str = ""
     run: str = ""
     unwritten_ok: str = ""
+    case: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gpuregress import dtypes
@@ -295,6 +295,36 @@ class ReferenceKernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Seeded:
+    """What another seed changes in a case.
+
+    Attributes:
+        seed: in place of the job's.
+        fills: buffer → its fill, for those that it changes.
+        launches: with other arguments; empty where they are the case's own.
+    """
+
+    seed: int
+    fills: Mapping[str, Fill]
+    launches: tuple[Launch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Other combinations of compiler settings in which a case is built and run.
+
+    Attributes:
+        first: the combination of the case itself, `fmad=on,fast_math=off`.
+        sources: the settings that differ from it, `fast_math=on` → the source with them.
+        must_agree: whether a result that breaks its buffer's rule fails the case.
+    """
+
+    first: str
+    sources: Mapping[str, Source]
+    must_agree: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A job with one choice of its parameters: all that a worker needs, as plain numbers and strings.
 
@@ -323,6 +353,9 @@ class Case:
         expect_fault: the fault that makes the case pass.
         expect_kernel: the kernel that it must be in; "": any.
         expect_launch: the entry of the job's `launches` that it must be in, from 0; None: any.
+        status_codes: code in decimal → the job's name for it.
+        variants: other builds of it, which are compared with its own.
+        seeds: further seeds with which it is run.
         settings: optional settings.
     """
 
@@ -351,6 +384,9 @@ class Case:
     reference_rules: Mapping[str, Rule] = field(default_factory=dict)
     expect_kernel: str = ""
     expect_launch: int | None = None
+    status_codes: Mapping[str, str] = field(default_factory=dict)
+    variants: Variants | None = None
+    seeds: tuple[Seeded, ...] = ()
 
     @property
     def initial_buffers(self) -> dict[str, Buffer]:
@@ -360,6 +396,15 @@ class Case:
             for first, second in launch.swap:
                 names[first], names[second] = names[second], names[first]
         return {name: self.buffers[before] for name, before in names.items()}
+
+    def with_seed(self, seeded: Seeded) -> Case:
+        """Return the case as it is run with another seed, once."""
+        buffers = {
+            name: replace(buffer, fill=seeded.fills[name]) if name in seeded.fills else buffer
+            for name, buffer in self.buffers.items()
+        }
+        launches = seeded.launches or self.launches
+        return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
 
     @property
     def agreement_group(self) -> tuple[str, ...] | None:
@@ -375,4 +420,5 @@ class Case:
         timing = self.settings.timing
         runs = self.repeat + (self.settings.poison == "twice")
         runs += timing.warmup + timing.samples if timing else 0
+        runs += (len(self.variants.sources) if self.variants else 0) + len(self.seeds)
         return len(self.launches) * runs + sum(len(kernel.launches) for kernel in self.reference_kernels.values())

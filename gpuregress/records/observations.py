@@ -143,6 +143,59 @@ class SanitizerResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SeedRun:
+    """The run of a case with another seed.
+
+    Attributes:
+        seed: in place of the job's.
+        fault: why the kernels failed, "" if they did not.
+        dumps: buffer → its dump.
+    """
+
+    seed: int
+    fault: str = ""
+    dumps: Mapping[str, Dump] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionChange:
+    """A source line whose floating-point instructions differ between two builds.
+
+    Attributes:
+        file: its name.
+        line: counted from 1.
+        before: instructions that only the first build has, `fma.rn.f32` or `4 fma.rn.f32`.
+        after: those that only the other one has.
+    """
+
+    file: str
+    line: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRun(Sparse):
+    """The run of a case as another combination of its `variants` compiles it.
+
+    Attributes:
+        name: the settings in which it differs from the first combination: `fmad=off,arch=sm_80`.
+        same_as: the combination that has the same PTX, so that this one was not run; "" where it was.
+        fault: why the kernels failed, "" if they did not.
+        problem: why it could not be run, "" if it could.
+        dumps: buffer → its dump where its bytes are not the first combination's.
+        instructions: source lines whose floating-point instructions are others.
+    """
+
+    name: str
+    same_as: str = ""
+    fault: str = ""
+    problem: str = ""
+    dumps: Mapping[str, Dump] = field(default_factory=dict)
+    instructions: tuple[InstructionChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Observations(Sparse):
     """Observations of one case. The keys of all mappings but `counters` are buffer names.
 
@@ -163,6 +216,8 @@ class Observations(Sparse):
         unrounded_references: the same in float64, where rounding changed a value.
         reference_errors: why there is no reference.
         sanitizer: of `--sanitize`.
+        variants: of `variants:`, without the first combination.
+        seeds: of `repeat: {seeds: …}`, without the job's own seed.
         sticky: whether the device's context is lost.
         error: class name of the error for state `error`.
         details: further lines of that error.
@@ -185,6 +240,8 @@ class Observations(Sparse):
     unrounded_references: Mapping[str, Dump] = field(default_factory=dict)
     reference_errors: Mapping[str, str] = field(default_factory=dict)
     sanitizer: SanitizerResult | None = None
+    variants: tuple[VariantRun, ...] = ()
+    seeds: tuple[SeedRun, ...] = ()
     sticky: bool = False
     error: str = ""
     details: tuple[str, ...] = ()

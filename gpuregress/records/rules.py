@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuregress.records.fills import Number
@@ -46,5 +47,21 @@ class ExpectedSum:
     atol: float = 0.0
 
 
-CheckSetting = ExpectedSum | tuple[Number, Number] | Number | str | None
+@dataclass(frozen=True, slots=True)
+class ElementCount(Sparse):
+    """Setting of the check `nonzero`: bounds of a number of elements; None: not given."""
+
+    exactly: int | None = None
+    at_least: int | None = None
+    at_most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """Setting of the check `rows`: number of a row → the values of all its parts, or one for all of them."""
+
+    rows: Mapping[str, tuple[Number, ...]]
+
+
+CheckSetting = ExpectedSum | KnownRows | ElementCount | tuple[Number, Number] | Number | str | None
 """The setting of a check; a pair is the `range` of low and high."""

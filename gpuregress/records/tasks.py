@@ -23,6 +23,7 @@ class Task:
         device_label: the device as people call it, `cuda:3`.
         references: buffer → the compiled source of the kernels that are its reference.
         shared: the folder of what the workers of this run share while it goes on, absolute; "": they share nothing.
+        variants: name of a variant → its compiled source.
     """
 
     case: Case
@@ -34,3 +35,4 @@ class Task:
     device_label: str = field(default="", metadata={"key": "place"})
     references: Mapping[str, Program] = field(default_factory=dict)
     shared: str = ""
+    variants: Mapping[str, Program] = field(default_factory=dict)

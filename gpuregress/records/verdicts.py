@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
+from gpuregress.records.observations import InstructionChange
 from gpuregress.records.outcomes import Outcome
 from gpuregress.records.parameter_spaces import ParameterSpace
 from gpuregress.records.statuses import Status
@@ -36,8 +37,8 @@ class Comparison:
 
     Attributes:
         buffer: its name.
-        against: `baseline`, `reference`, `check`, `verify`, `repeat`, `agree` (other cases of the run) or `first` (the
-            first accepted baseline).
+        against: `baseline`, `reference`, `check`, `verify`, `repeat`, `variant`, `seeds`, `agree` (other cases of the
+            run) or `first` (the first accepted baseline).
         rule: the rule in words, with its formula.
         same: the verdict under the rule.
         identical: every bit the same, in order.
@@ -89,6 +90,27 @@ class BufferVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantVerdict:
+    """The comparison of a case with itself, compiled with other settings.
+
+    Attributes:
+        name: the settings that differ from the first combination, `fast_math=on`.
+        first: the first combination, `fmad=on,fast_math=off`.
+        same_as: the combination that has the same program, "" for none.
+        message: why it faulted or could not be run, "" if it did.
+        buffers: the buffers whose bits changed, compared bit by bit; `same` tells whether they keep their rule.
+        instructions: source lines whose floating-point instructions differ.
+    """
+
+    name: str
+    first: str
+    same_as: str = ""
+    message: str = ""
+    buffers: tuple[Comparison, ...] = ()
+    instructions: tuple[InstructionChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """A case's verdict.
 
@@ -108,6 +130,7 @@ class Verdict:
         outcome: the result on the worker, None if the case did not run.
         infeasible: whether it was skipped because the compiler or the device refuses it.
         parameters: the case's, name → value; none of a broken job.
+        variants: how its other builds compare with it.
     """
 
     job: str
@@ -125,6 +148,7 @@ class Verdict:
     against: tuple[str, ...] = ()
     infeasible: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[VariantVerdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

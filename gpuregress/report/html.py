@@ -76,6 +76,7 @@ def _body(document: dict[str, Any]) -> Iterator[str]:
         yield "<h2>New: nothing to compare with yet</h2>"
         yield from _new(fresh)
     yield from _folded_notes([note for note in document["notes"] if note not in missing])
+    yield from _variants(cases)
     yield "<h2>Every case</h2>"
     yield from _every(cases)
 
@@ -239,6 +240,40 @@ def _new(cases: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f'<tr><td><code>{escape(job)}</code></td><td class="num">{len(group)}</td>'
         yield f"<td>{escape(', '.join(names))}</td></tr>"
     yield "</table>"
+
+
+def _variants(cases: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The other builds of each case: changed buffers, and source lines whose instructions differ."""
+    varied = [entry for entry in cases if entry.get("variants")]
+    if not varied:
+        return
+    yield "<h2>Variants: the same case, compiled with other settings</h2>"
+    for entry in varied[:_MOST_OPEN]:
+        first = escape(entry["variants"][0]["first"])
+        yield f'<h3><code>{escape(entry["case"])}</code> <span class="soft">compared with {first}</span></h3>'
+        head = '<th>variant</th><th>buffer</th><th class="num">changed</th><th class="num">ulp</th><th></th>'
+        yield f'<div class="scroll"><table class="wide"><tr>{head}</tr>'
+        for variant in entry["variants"]:
+            yield from _variant(variant)
+        yield "</table></div>"
+    if varied[_MOST_OPEN:]:
+        yield f'<p class="soft">{len(varied) - _MOST_OPEN} more are in results.json</p>'
+
+
+def _variant(variant: dict[str, Any]) -> Iterator[str]:
+    name = f"<td><code>{escape(variant['variant'])}</code></td>"
+    for one in variant["buffers"]:
+        broken = "" if one["same"] else "not equal under its rule"
+        yield f'<tr>{name}<td>{escape(one["name"])}</td><td class="num">{one["changed"]} of {one["of"]}</td>'
+        yield f'<td class="num">{_number(one["max_ulp"])}</td><td>{broken}</td></tr>'
+    if not variant["buffers"]:
+        same = f"the same program as {variant['same_as']}" if variant["same_as"] else "no bit changes"
+        text = escape(variant["message"] or same)
+        yield f'<tr>{name}<td colspan="4">{text}</td></tr>'
+    for change in variant["instructions"]:
+        before, after = (escape(", ".join(change[side])) or "—" for side in ("before", "after"))
+        where = escape(f"{change['file']}:{change['line']}")
+        yield f'<tr><td></td><td class="mono" colspan="4">{where}: {before} → {after}</td></tr>'
 
 
 def _every(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuregress.escapes import json_text
-from gpuregress.records import BufferVerdict, Outcome, RunSummary, Verdict, to_json
+from gpuregress.records import BufferVerdict, Outcome, RunSummary, VariantVerdict, Verdict, to_json
 from gpuregress.report import terminal
 
 VERSION = 1
@@ -60,6 +60,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "device": outcome.device.name if outcome is not None and outcome.device is not None else "",
         "output": outcome.output if outcome is not None else "",
         **({"infeasible": True} if verdict.infeasible else {}),
+        **({"variants": [_variant(one) for one in verdict.variants]} if verdict.variants else {}),
         **_measured(outcome),
     }
 
@@ -90,6 +91,27 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
         "orders": seen.orders,
     }
     return measured | {key: to_json(value) for key, value in published.items() if value}
+
+
+def _variant(variant: VariantVerdict) -> dict[str, Any]:
+    return {
+        "variant": variant.name,
+        "first": variant.first,
+        "same_as": variant.same_as,
+        "message": variant.message,
+        "buffers": [
+            {
+                "name": one.buffer,
+                "changed": one.changed,
+                "of": one.of,
+                "same": one.same,
+                **{key: to_json(one.figures).get(key) for key in ("max_ulp", "max_abs", "max_rel")},
+                "worst": to_json(one.worst),
+            }
+            for one in variant.buffers
+        ],
+        "instructions": to_json(variant.instructions),
+    }
 
 
 def _buffer(buffer: BufferVerdict) -> dict[str, Any]:

@@ -173,6 +173,8 @@ class _CaseRun:
             self.device.free_all()
             self._run(filled, self._compare_poisons, poison=COMPLEMENT)
         self._write_references(filled)
+        self._run_seeds(filled)
+        self._run_variants(filled)
 
     def _run(
         self,
@@ -193,7 +195,7 @@ class _CaseRun:
         for launch, report in self.launcher.run(self.case.launches, self.program, module, memory):
             self._record(launch, report)
         if self.case.status is not None:
-            check_status(memory[self.case.status], self.case.buffers[self.case.status])
+            check_status(memory[self.case.status], self.case.buffers[self.case.status], self.case.status_codes)
         self.is_first = False
         self._read(memory, take)
         self._compare_inputs(prepared, filled)
@@ -301,6 +303,28 @@ class _CaseRun:
                 "spill": info.spill,
                 **module.occupancy(mangled, launch.block, launch.shared),
             }
+
+    def _run_seeds(self, filled: Mapping[str, Array]) -> None:
+        if not self.case.seeds or self.observed.sticky:
+            return
+        from gpuregress.runner.seeds import SeedRuns  # noqa: PLC0415 - few cases have any
+
+        seeds = SeedRuns(self.launcher, self.dumps, self._fill)
+        try:
+            seeds.run(filled)
+        finally:
+            self.observed = replace(self.observed, seeds=tuple(seeds.runs), sticky=seeds.sticky)
+
+    def _run_variants(self, filled: Mapping[str, Array]) -> None:
+        if self.case.variants is None:
+            return
+        from gpuregress.runner.variants import VariantRuns  # noqa: PLC0415 - few cases have any
+
+        variants = VariantRuns(self.launcher, self.dumps, self.dumped, sticky=self.observed.sticky)
+        try:
+            variants.run(filled)
+        finally:
+            self.observed = replace(self.observed, variants=tuple(variants.runs), sticky=variants.sticky)
 
     def _write_references(self, filled: Mapping[str, Array]) -> None:
         references = ReferenceDumps(self.launcher, self.dumps, self.dumped)

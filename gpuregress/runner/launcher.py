@@ -41,6 +41,7 @@ class Launcher:
         entering: is told the phase that begins.
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
+        seed: of the run under way; None: the case's own.
         handles: address of a buffer → the texture or surface object that kernels are given in its place.
     """
 
@@ -50,6 +51,7 @@ class Launcher:
     entering: Callable[[str], None]
     current: int | None = None
     position: int | None = None
+    seed: int | None = None
     handles: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -119,7 +121,9 @@ class Launcher:
         arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
         call = launch_log.render(launch, self.case.buffers)
         self.current = self.task.first_launch if self.current is None else self.current + 1
-        self.log.begin(self.current, self.device_label, self.case.name, call, self.case.seed)
+        constant = module.kernel(entry.mangled).constant
+        seed = self.case.seed if self.seed is None else self.seed
+        self.log.begin(self.current, self.device_label, self.case.name, call, seed, constant)
         try:
             report = self.device.launch(module, entry.mangled, launch.shape, arguments)
         except GpuregressError as error:

@@ -110,7 +110,7 @@ def record_night(project: Project, night: LastNight) -> None:
         StorageError: no space, no permission.
     """
     names = {"run": night.run, "cases": sorted(night.cases)}
-    storage.write_atomic(project.runs / FILE, json.dumps(names, indent=1).encode())
+    storage.write_atomic(project.runs / FILE, json.dumps(storage.seal(names), indent=1).encode())
 
 
 def forget(project: Project, present: Sequence[str]) -> tuple[str, ...]:

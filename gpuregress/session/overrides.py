@@ -48,4 +48,8 @@ def _applied(case: Case, poison: str | None, sanitize: str | None, arch: str) ->
         name: dataclasses.replace(kernel, source=dataclasses.replace(kernel.source, arch=arch))
         for name, kernel in case.reference_kernels.items()
     }
-    return dataclasses.replace(case, source=dataclasses.replace(case.source, arch=arch), reference_kernels=kernels)
+    source, variants = dataclasses.replace(case.source, arch=arch), case.variants
+    if variants is not None:
+        sources = {name: dataclasses.replace(one, arch=arch) for name, one in variants.sources.items()}
+        variants = dataclasses.replace(variants, sources=sources)
+    return dataclasses.replace(case, source=source, reference_kernels=kernels, variants=variants)

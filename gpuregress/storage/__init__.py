@@ -6,12 +6,22 @@ from gpuregress.storage.hard_links import link_file
 from gpuregress.storage.locks import lock
 from gpuregress.storage.os_errors import disk_errors, explain
 from gpuregress.storage.paths import dump_name, refuse_links, safe_join, split_name
-from gpuregress.storage.reading import damaged, digest_file, digest_text, read_bytes, read_json, read_record
+from gpuregress.storage.reading import (
+    RunningDigest,
+    damaged,
+    digest_file,
+    digest_text,
+    read_bytes,
+    read_json,
+    read_record,
+    seal,
+)
 from gpuregress.storage.temporaries import TEMPORARY_PREFIX, remove_tree, scratch, sweep_tree
 
 __all__ = [
     "TEMPORARY_PREFIX",
     "Bytes",
+    "RunningDigest",
     "atomic",
     "copy_file",
     "damaged",
@@ -29,6 +39,7 @@ __all__ = [
     "remove_tree",
     "safe_join",
     "scratch",
+    "seal",
     "split_name",
     "sweep_tree",
     "sync_all",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,8 @@ from gpuregress.storage.os_errors import disk_errors
 
 R = TypeVar("R")
 _PIECE = 1 << 20
+_SEAL = "whole"
+"""The key of the digest of all other values."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -44,7 +47,7 @@ def read_json(path: Path, advice: str) -> Any:
 
 
 def read_record(path: Path, kind: type[R], advice: str) -> R:
-    """Read a record that was written as JSON.
+    """Read a record that was written as JSON, with or without a seal.
 
     Args:
         path: the file.
@@ -57,9 +60,28 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
     from gpuregress.records import from_json  # noqa: PLC0415 - the first worker of a run starts without the records
 
     try:
-        return from_json(kind, read_json(path, advice))
-    except TypeError:
+        return from_json(kind, _unsealed(read_json(path, advice)))
+    except (TypeError, ValueError):
         raise damaged(path, advice) from None
+
+
+def seal(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON document of ours with a digest of all its values; `read_record` refuses one that was changed."""
+    return {**document, _SEAL: _digest(document)}
+
+
+def _unsealed(document: Any) -> Any:
+    """Return a document without its seal; one of an earlier gpuregress has none."""
+    if not isinstance(document, dict) or _SEAL not in document:
+        return document
+    plain = {key: value for key, value in document.items() if key != _SEAL}
+    if document[_SEAL] != _digest(plain):
+        raise ValueError("the seal is that of another document")
+    return plain
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return digest_text(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
 
 
 def damaged(path: Path, advice: str) -> StorageError:
@@ -81,6 +103,23 @@ def digest_file(path: Path) -> str:
         while size := file.readinto(piece):
             digest.update(piece[:size])
     return digest.hexdigest()
+
+
+class RunningDigest:
+    """The xxh3-128 of bytes that come in pieces."""
+
+    def __init__(self) -> None:
+        import xxhash  # noqa: PLC0415 - see digest_file
+
+        self._state = xxhash.xxh3_128()
+
+    def update(self, data: bytes) -> None:
+        """Add the next bytes."""
+        self._state.update(data)
+
+    def hexdigest(self) -> str:
+        """The digest of all bytes so far, hexadecimal."""
+        return self._state.hexdigest()
 
 
 def digest_text(data: bytes) -> str:

@@ -2,7 +2,8 @@
 
 A kernel's printf and a library's warnings go to the worker's captured stdout and stderr, never into this channel.
 Each request carries a random number, and each answer the number of its request. Messages with another number are
-dropped. A process that the worker forks has no channel.
+dropped. A process that the worker forks has no channel. Each line ends with a CRC-32 of what is before it, so that a
+damaged answer is an error and is never taken, nor waited for.
 
 Parent to worker:
 
@@ -25,9 +26,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
+import zlib
 from collections.abc import Mapping
 from typing import Any
+
+from gpuregress.errors import HarnessError
 
 Message = dict[str, Any]
 
@@ -66,7 +71,7 @@ class Channel:
 
         if not self._serves:
             self._request = os.urandom(8).hex()
-        line = json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode()
+        line = _sealed(json.dumps({**to_json(message), "request": self._request}, separators=(",", ":")).encode())
         self._socket.settimeout(timeout_s)
         try:
             self._socket.sendall(b"\n" + line + b"\n")  # whatever half a line somebody else wrote before ends here
@@ -74,14 +79,22 @@ class Channel:
             self._socket.settimeout(None)
 
     def receive(self) -> Message | None:
-        """Wait for one line; None if the other end closed."""
+        """Wait for one line; None if the other end closed.
+
+        Raises:
+            HarnessError: the line was damaged.
+        """
         while (line := self._take_line()) is None:
             if not self._read():
                 return None
         return line
 
     def available(self) -> tuple[list[Message], bool]:
-        """Return the lines that have arrived, and whether the other end is still open, without waiting."""
+        """Return the lines that have arrived, and whether the other end is still open, without waiting.
+
+        Raises:
+            HarnessError: a line was damaged.
+        """
         self._socket.setblocking(False)
         alive = True
         with contextlib.suppress(BlockingIOError):
@@ -113,7 +126,13 @@ class Channel:
             message = _message(line)
             if message is not None and self._is_meant(message):
                 return message
+            if message is None and self._is_damaged(line):
+                raise HarnessError("a message between gpuregress and its worker was damaged; run the case again")
         return None
+
+    def _is_damaged(self, line: bytes) -> bool:
+        """Whether a line that is no message was one; noise of the user's code does not know the request's number."""
+        return b'"request":"' in line if self._serves else bool(self._request) and self._request.encode() in line
 
     def _is_meant(self, message: Message) -> bool:
         request = message.pop("request", None)
@@ -127,10 +146,22 @@ _UNASKED = ("ready", "refused")
 """Messages of a worker before its first request."""
 
 
+_SEAL = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
+
+
+def _sealed(line: bytes) -> bytes:
+    return line[:-1] + b',"check":"%08x"}' % zlib.crc32(line)
+
+
 def _message(line: bytes) -> Message | None:
-    """Decode a line; None for other text, which a user function may write into any descriptor."""
+    """Decode a line; None for other text, which a user function may write into any descriptor, and a damaged line."""
+    seal = _SEAL.search(line)
+    body = line if seal is None else line[: seal.start()] + b"}"
     try:
-        message = json.loads(line)
+        message = json.loads(body)
     except ValueError:
         return None
-    return message if isinstance(message, dict) else None
+    if not isinstance(message, dict):
+        return None
+    is_whole = zlib.crc32(body) == int(seal[1], 16) if seal is not None else not message.get("request")
+    return message if is_whole else None

@@ -197,7 +197,12 @@ class CompilerPool:
         return one
 
     def _on_message(self, one: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
-        messages, alive = one.channel.available()
+        try:
+            messages, alive = one.channel.available()
+        except HarnessError as error:
+            key = one.key or ""
+            self._end(one)
+            return [(key, error)]
         results = [(one.key or "", _result(message)) for message in messages]
         if results:
             one.key = None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
-from gpuregress.errors import GpuregressError, StorageError
+from gpuregress.errors import GpuregressError, HarnessError, StorageError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
 from gpuregress.workers import exit_cause
@@ -224,7 +224,11 @@ class WorkerPool:
         worker = state.worker
         if worker is None:
             return
-        messages, alive = worker.messages()
+        try:
+            messages, alive = worker.messages()
+        except HarnessError as error:
+            yield from self._on_damage(state, worker, error)
+            return
         for message in messages:
             outcome = self._on_message(state, worker, message)
             if outcome is not None:
@@ -248,7 +252,7 @@ class WorkerPool:
     def _finish(self, state: _SlotState, worker: Worker, outcome: Outcome, now: float) -> Outcome:
         worker.task = None
         worker.watch.enter(Phase.IDLE, now)
-        if outcome.state != "done":
+        if outcome.state != "done" or outcome.observations.sticky:
             self._dismiss(state, worker)
         return outcome
 
@@ -260,6 +264,13 @@ class WorkerPool:
         state.worker, state.suspect = None, True
         if not worker.end(grace_s=0.2):
             state.lost = _lost(worker)
+
+    def _on_damage(self, state: _SlotState, worker: Worker, error: HarnessError) -> Iterator[Outcome]:
+        """Handle a damaged message: what the worker says of its case cannot be known."""
+        task = worker.task
+        self._dismiss(state, worker)
+        if task is not None:
+            yield _refused(task, str(error), error="HarnessError")
 
     def _on_exit(self, state: _SlotState, worker: Worker) -> Iterator[Outcome]:
         """Handle a closed channel: the worker refused to start, crashed, or was killed at its limit."""

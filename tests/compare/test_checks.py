@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress import dtypes
 from gpuregress.compare import checks
-from gpuregress.records import Check, ExpectedSum
+from gpuregress.records import Check, ElementCount, ExpectedSum, KnownRows
 from tests.compare.rooms import array
 
 INPUTS = {"x": array("float32", [3, 1, 2]), "long": array("float32", [1, 2, 3, 4])}
@@ -31,6 +31,13 @@ def result(name: str, setting: Any, values: Any, dtype: str = "float32") -> Any:
         ("nonzero", 2, "float32", [1, INF, NAN], [1, NAN, -0.0], 0),
         ("nonzero", None, "bfloat16", [1, NAN], [NAN, NAN], 0),
         ("nonzero", None, "bfloat16", [0, 1], [0, -0.0], 0),
+        ("nonzero", ElementCount(exactly=2), "int32", [0, 1, 2], [1, 2, 3], 0),
+        ("nonzero", ElementCount(at_least=1, at_most=2), "float32", [0, 1, 2], [1, 2, 3], 0),
+        ("nonzero", ElementCount(at_least=1, at_most=2), "float32", [0, 0, 1], [0, NAN, 0], 0),
+        ("rows", KnownRows({"0": (0.0,), "2": (100.0,)}), "float32", [-0.0, 7, 100], [0, 7, 99], 1),
+        ("rows", KnownRows({"1": (0.1,)}), "float32", [5, 0.1], [5, 0.2], 1),
+        ("rows", KnownRows({"0": (NAN,)}), "float16", [NAN, 1], [1, NAN], 1),
+        ("rows", KnownRows({"0": (1, 2), "1": (3,)}), "float2", [(1, 2), (3, 3)], [(1, 3), (3, 4)], 2),
         ("range", (-1, 1), "float32", [-1, 0, 1], [-1.1, NAN, 0], 2),
         ("range", (0, 100), "bfloat16", [0, 100], [101], 1),
         ("range", (0, 2**53), "int64", [2**53], [2**53 + 1, -1], 2),
@@ -80,6 +87,17 @@ def test_messages_give_counts() -> None:
     assert result("nonzero", 2, [1, 0]).message == "nonzero: 1 of 2 are not 0, at least 2 must be"
     assert result("permutation", "x", [1, 2, 9]).message == "permutation: 1 values are not in x, 1 of its are missing"
     assert result("finite", None, [1, NAN]).first[0].actual == "nan"
+    exact = result("nonzero", ElementCount(exactly=273), [1, 0])
+    assert (exact.message, exact.rule) == ("nonzero: 1 of 2 are not 0, exactly 273 must be", "nonzero: exactly 273")
+
+
+def test_rows_of_several_elements_are_along_the_first_axis() -> None:
+    table, kind = np.array([[1, 2, 3], [4, 5, 6]], np.int32), dtypes.parse("int32")
+    assert checks.run(Check("rows", KnownRows({"0": (1, 2, 3), "1": (4, 5, 6)})), table, kind).same
+    failed = checks.run(Check("rows", KnownRows({"1": (4, 5, 7), "0": (1,)})), table, kind)
+    assert failed.message == "rows: row 1 is [4, 5, 6], not [4, 5, 7]; 3 of 6 are not what their rows must be"
+    assert [element.index for element in failed.first] == [1, 2, 5]
+    assert failed.rule == "rows: 1: [4, 5, 7], 0: 1"
 
 
 def test_inputs_that_are_not_there_or_do_not_fit() -> None:

@@ -36,6 +36,15 @@ def test_a_code_is_shown_in_hexadecimal_too(value: np.generic, dtype: str, shown
     assert (caught.value.kind, str(caught.value)) == ("status", f"errors[0] = {shown}")
 
 
+def test_a_code_is_shown_with_its_name() -> None:
+    memory = fakes.FakeMemory("errors", 12, 1 << 32)
+    memory.write(np.frombuffer(np.array([0, 3, 9], np.int32).tobytes(), np.uint8))
+    with pytest.raises(KernelFault) as caught:
+        check_status(memory, Buffer("errors", "int32", (3,)), {"0": "ok", "3": "table full"})
+    assert str(caught.value) == "errors[1] = 3 (0x3): table full and 1 more of 3 are not zero"
+    assert caught.value.details == ("errors[1] = 3 (0x3): table full", "errors[2] = 9 (0x9)")
+
+
 def test_the_first_codes_are_listed() -> None:
     with pytest.raises(KernelFault) as caught:
         check(np.arange(30, dtype=np.int32), "int32")

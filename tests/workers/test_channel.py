@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuregress.errors import HarnessError
 from gpuregress.records import Task, from_json
 from gpuregress.workers.channel import Channel
 from tests import fakes
@@ -115,3 +116,29 @@ def test_a_forked_process_has_no_channel() -> None:
     assert parent.available() == ([], True)
     for end in (parent, child):
         end.close()
+
+
+@pytest.mark.parametrize("at", [3, 20, -12, -4])
+def test_a_damaged_answer_is_an_error_and_not_waited_for(at: int) -> None:
+    ours, theirs = socket.socketpair()
+    parent, child = Channel(ours), Channel(theirs, serves=True)
+    parent.send({"do": "run"})
+    assert child.receive() == {"do": "run"}
+    child.send({"say": "outcome", "value": 12345})
+    line = bytearray(ours.recv(1 << 16).strip(b"\n"))
+    line[at] ^= 1
+    theirs.sendall(bytes(line) + b"\n")
+    with pytest.raises(HarnessError, match="was damaged"):
+        parent.available()
+    for end in (parent, child):
+        end.close()
+
+
+def test_a_damaged_request_is_an_error_of_its_reader() -> None:
+    ours, theirs = socket.socketpair()
+    child = Channel(theirs, serves=True)
+    ours.sendall(b'{"do": "run", "request":"00", "check":"00000000"}\n')
+    with pytest.raises(HarnessError, match="was damaged"):
+        child.receive()
+    ours.close()
+    child.close()

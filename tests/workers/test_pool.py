@@ -19,6 +19,7 @@ from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task
 from gpuregress.workers import watchdog
+from gpuregress.workers.channel import Channel
 from gpuregress.workers.pool import CaseStarted, WorkerPool
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 from tests import fakes
@@ -355,3 +356,20 @@ def test_a_case_whose_device_does_not_open_goes_to_another_one(tmp_path: Path) -
         ended = [event for event in made.run(tasks(tmp_path, cases)) if isinstance(event, Outcome)]
     assert sorted(outcome.case for outcome in ended) == [case.name for case in cases]
     assert {outcome.state for outcome in ended} == {"done"}
+
+
+def test_a_damaged_message_is_an_error_of_its_case_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, damaged = Channel._read, list[int]()
+
+    def read(channel: Channel) -> bool:
+        is_open = plain(channel)
+        at = channel._pending.find(b'"state":"done"')
+        if at >= 0 and not damaged:
+            damaged.append(at)
+            channel._pending[at + 10] ^= 1
+        return is_open
+
+    monkeypatch.setattr(Channel, "_read", read)
+    found = outcomes(tmp_path, fakes.case("double"), fakes.case("twice"))
+    assert (found["fake/double"].state, found["fake/twice"].state) == ("error", "done")
+    assert found["fake/double"].message.startswith("a message between gpuregress and its worker was damaged")

@@ -75,6 +75,7 @@ class CpuModule(base.DeviceModule):
             name,
             shared=facts.static_shared,
             local=facts.local_bytes,
+            constant=self.module_facts.constant_bytes,
             max_threads=facts.max_threads,
             cluster=facts.cluster,
             block=facts.required_block,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress import toolchain
@@ -22,10 +22,11 @@ from gpuregress.workers.compiler_pool import CompilerPool
 
 @dataclass(frozen=True, slots=True)
 class CasePrograms:
-    """The programs of one case: its own, and buffer → that of its gold standard."""
+    """The programs of one case: its own, buffer → that of its gold standard, and name of a variant → its own."""
 
     program: Program
     references: Mapping[str, Program]
+    variants: Mapping[str, Program] = field(default_factory=dict)
 
 
 Built = CasePrograms | GpuregressError
@@ -100,7 +101,11 @@ class ProgramBuilder:
         programs = [result for result in results if isinstance(result, Program)]
         if len(programs) < len(results):
             return None
-        return CasePrograms(programs[0], dict(zip(case.reference_kernels, programs[1:], strict=True)))
+        own, *others = programs
+        count = len(case.reference_kernels)
+        references = dict(zip(case.reference_kernels, others[:count], strict=True))
+        variants = dict(zip(case.variants.sources if case.variants else (), others[count:], strict=True))
+        return CasePrograms(own, references, variants)
 
 
 @contextlib.contextmanager
@@ -130,8 +135,9 @@ def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source]
 
 
 def sources_of(case: Case) -> tuple[Source, ...]:
-    """The case's own source, then those of its gold standards."""
-    return (case.source, *(kernel.source for kernel in case.reference_kernels.values()))
+    """The case's own source, then those of its gold standards and of its variants."""
+    varied = case.variants.sources.values() if case.variants else ()
+    return (case.source, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
 
 
 def source_key(source: Source) -> str:

@@ -77,7 +77,13 @@ def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, 
 def _open(project: Project) -> History:
     if not (project.runs / FILE).exists():
         raise NothingToDo(f"no run in {project.runs} has ended yet")
-    return History(project.runs / FILE)
+    if not (project.runs / FILE).stat().st_size:
+        raise StorageError(f"{project.runs / FILE}: edited or cut short: it is empty; remove it to begin a new history")
+    history = History(project.runs / FILE)
+    if history.note:  # what was asked for is in the damaged file
+        history.close()
+        raise StorageError(history.note)
+    return history
 
 
 def _matches(case: str, selector: str) -> bool:

@@ -5,10 +5,11 @@
     {"end": JournalEnd}             the last line: the run is over
 
 Each line is a JSON object of one key; its value is a record as `records.to_json` writes it (NaN and infinities as
-Python's json does). A line is one write in append mode: a kill takes at most the line that was being written, a power
-cut may take the last ones. The process of a run holds a lock (flock) on the file from before the file has its name, and
-the system frees it when that process ends. So a journal without an end that nobody holds is that of a run which was cut
-short.
+Python's json does), closed by `digest`, the xxh3-128 of the line before it. In the last line `before` is the xxh3-128
+of all earlier lines. Journals of an earlier gpuregress have neither. A line is one write in append mode: a kill takes
+at most the line that was being written, a power cut may take the last ones. The process of a run holds a lock (flock)
+on the file from before the file has its name, and the system frees it when that process ends. So a journal without an
+end that nobody holds is that of a run which was cut short.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import socket
 import time
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ from gpuregress.errors import StorageError
 from gpuregress.records import Case, MadeOf, Missing, State, Verdict, from_json, to_json
 
 FILE = "verdicts.jsonl"
+RESULTS = "results.json"
 VERSION = 1
 _AGAIN = "run the cases again"
 _SILENT_S = 24 * 3600.0
@@ -99,6 +102,7 @@ class JournalEnd:
         cut: where it was cut short, in words.
         remarks: the run's.
         missing: cases that are gone and count as failures.
+        log: xxh3-128 of the launch log, "" where there is none.
     """
 
     state: State
@@ -109,6 +113,7 @@ class JournalEnd:
     cut: str = ""
     remarks: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
+    log: str = ""
 
 
 JournalRecord = JournalStart | JournalEntry | JournalEnd
@@ -179,6 +184,7 @@ class JournalWriter:
     def __init__(self, folder: Path, start: JournalStart) -> None:
         self._path = folder / FILE
         self._unwritten = bytearray()
+        self._digest = storage.RunningDigest()
         with storage.disk_errors(self._path):
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
         try:
@@ -219,10 +225,12 @@ class JournalWriter:
         Raises:
             StorageError: no space.
         """
-        self._append("end", end)
+        self._append("end", end, self._digest.hexdigest())
 
-    def _append(self, key: str, record: JournalRecord) -> None:
-        self._unwritten += _line(key, record)
+    def _append(self, key: str, record: JournalRecord, before: str = "") -> None:
+        line = _line(key, record, before)
+        self._digest.update(line)
+        self._unwritten += line
         with storage.disk_errors(self._path):
             while self._unwritten:
                 written = os.write(self._descriptor, self._unwritten)
@@ -240,11 +248,14 @@ def read(folder: Path) -> Journal:
         raise StorageError(f"{folder} has no {FILE}: an earlier gpuregress made it, or it was removed; {_AGAIN}")
     if not path.is_file():
         raise storage.damaged(path, _AGAIN)
-    records = [_parse(line) for line in storage.read_bytes(path).split(b"\n") if line]
+    data = storage.read_bytes(path)
+    records = [_parse(line) for line in data.split(b"\n") if line]
     start = records[0] if records else None
     end = next((record for record in reversed(records) if isinstance(record, JournalEnd)), None)
     is_over = end is not None and end.state != "cut short"
-    if not isinstance(start, JournalStart) or start.version != VERSION or (is_over and None in records):
+    is_readable = isinstance(start, JournalStart) and start.version == VERSION and not (is_over and None in records)
+    is_changed = _is_changed(data) if end is not None else (folder / RESULTS).exists()  # they come after the end
+    if not isinstance(start, JournalStart) or not is_readable or is_changed:
         raise storage.damaged(path, _AGAIN)
     return Journal(path, start, tuple(record for record in records if isinstance(record, JournalEntry)), end)
 
@@ -281,9 +292,10 @@ def close_cut_short(journal: Journal, end: JournalEnd) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX)
         if end_of(journal.path.parent) is not None:
             return False
-        file.seek(-1, os.SEEK_END)
-        torn = b"" if file.read() == b"\n" else b"\n"
-        file.write(torn + _line("end", end))
+        file.seek(0)
+        data = file.read()
+        torn = b"" if data.endswith(b"\n") else b"\n"
+        file.write(torn + _line("end", end, storage.digest_text(data + torn)))
     return True
 
 
@@ -295,12 +307,31 @@ def process() -> Process:
     return Process(os.getpid(), socket.gethostname(), boot)
 
 
-def _line(key: str, record: JournalRecord) -> bytes:
-    return json.dumps({key: to_json(record)}, separators=(",", ":")).encode() + b"\n"
+def _line(key: str, record: JournalRecord, before: str = "") -> bytes:
+    """A sealed line; `before`: digest of all earlier lines, for the last one."""
+    body = json.dumps({key: to_json(record)}, separators=(",", ":"))[:-2]
+    if before:
+        body += f',"before":"{before}"'
+    return f'{body},"digest":"{storage.digest_text(body.encode())}"}}}}\n'.encode()
+
+
+_SEAL = re.compile(rb'(?:,"before":"([0-9a-f]{32})")?,"digest":"([0-9a-f]{32})"\}\}$')
+
+
+def _is_changed(data: bytes) -> bool:
+    """Whether the lines before the end of a run are other ones than when it was written."""
+    start = data.rfind(b"\n", 0, len(data) - 1) + 1
+    seal = _SEAL.search(data[start:].rstrip(b"\n"))
+    return seal is not None and seal[1] is not None and storage.digest_text(data[:start]).encode() != seal[1]
 
 
 def _parse(line: bytes) -> JournalRecord | None:
-    """The record of a line; None for a line that holds none."""
+    """The record of a line; None for a line that holds none, or was changed."""
+    seal = _SEAL.search(line)
+    if seal is not None:
+        if storage.digest_text(line[: seal.start(2) - len(b',"digest":"')]).encode() != seal[2]:
+            return None
+        line = line[: seal.start()] + b"}}"
     try:
         ((key, value),) = json.loads(line).items()
         return from_json(_KINDS[key], value)

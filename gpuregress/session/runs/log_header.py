@@ -31,12 +31,25 @@ def facts(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Pr
     }
     if devices.kind == "cuda":
         header |= _cards(devices.slots)
+    return header | _seeds(cases)
+
+
+def _seeds(cases: Sequence[Case]) -> dict[str, str]:
+    """Every seed: `seed of JOB` and `seed of JOB.BUFFER`, by case where the cases of a job have different ones."""
+    seeds: dict[str, set[int]] = {}
     for case in cases:
-        header[f"seed of {case.job}"] = str(case.seed)
+        seeds.setdefault(case.job, set()).add(case.seed)
+    lines = {}
+    for case in cases:
+        name = case.job if len(seeds[case.job]) == 1 else case.name
+        lines[f"seed of {name}"] = str(case.seed)
         for buffer in case.buffers.values():
             if buffer.fill is not None:
-                header[f"seed of {case.job}.{buffer.name}"] = str(buffer.fill.seed)
-    return header
+                lines[f"seed of {name}.{buffer.name}"] = str(buffer.fill.seed)
+        for seeded in case.seeds:
+            for filled, fill in seeded.fills.items():
+                lines[f"seed of {name}.{filled} under {seeded.seed}"] = str(fill.seed)
+    return lines
 
 
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, str]:

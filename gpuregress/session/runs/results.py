@@ -86,7 +86,14 @@ def end_of(summary: RunSummary, text: bytes) -> JournalEnd:
         summary.cut,
         summary.remarks,
         summary.missing,
+        log_digest(Path(summary.folder)),
     )
+
+
+def log_digest(folder: Path) -> str:
+    """The xxh3-128 of a run's launch log, "" where there is none."""
+    path = folder / run_folders.LAUNCH_LOG
+    return storage.digest_file(path) if path.is_file() else ""
 
 
 def write_reports(folder: Path, summary: RunSummary, text: bytes, root: Path) -> None:

@@ -14,7 +14,7 @@ from gpuregress import storage
 from gpuregress.errors import NothingToDo, StorageError, UsageError
 from gpuregress.session.runs import journal
 
-RESULTS = "results.json"
+RESULTS = journal.RESULTS
 LAUNCH_LOG = "launch.log"
 LATEST = "latest"
 SHARED = ".shared"

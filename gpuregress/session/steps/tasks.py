@@ -57,4 +57,7 @@ class TaskFactory:
             known = self._accepted.known(case)
         log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
         first, shared = self._first_launch[case.name], str(self._folder / run_folders.SHARED)
-        return Task(case, built.program, log, first, dumps, known, references=built.references, shared=shared)
+        programs, others = built.references, built.variants
+        return Task(
+            case, built.program, log, first, dumps, known, references=programs, shared=shared, variants=others
+        )

@@ -33,6 +33,7 @@ expect: {fault: out-of-bounds}
 inputs: unchanged
 timing: {samples: 100}
 resources: {registers: 64}
+variants: {fmad: [on, off]}
 """,
     "Compile": """
 compile:
@@ -145,9 +146,23 @@ compare:
 compare:
   x: {statistics: {mean: {sigmas: 5}}}
 """,
+    "Repeat": """
+repeat: {seeds: 20, runs: 2}
+""",
+    "Status": """
+status: {buffer: errors, codes: {0: ok, 3: table full, 0x23: bad index}}
+""",
+    "Variants": """
+variants: {fmad: [on, off], fast_math: [off, on], arch: [sm_80, sm_90], differences: fail}
+""",
+    "Count": """
+checks:
+  x: [{nonzero: {exactly: 273}}]
+  y: [{nonzero: {at_least: 1, at_most: n - 1}}]
+""",
     "Check": """
 checks:
-  a: [finite, {nonzero: 8}, {range: [-1, 1]}]
+  a: [finite, {nonzero: 8}, {range: [-1, 1]}, {rows: {0: 0.0, -1: n}}]
   b: [{sum: 100}, unique, {sorted: descending}]
   c: [{monotone: increasing}, {all_equal: 0}]
   d: [{equals: x}, {permutation: x}, {python: checks.py:is_heap}]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from gpuregress import project
+from gpuregress.document.yaml_parser import parse_yaml
 from gpuregress.spec.documentation.examples import EXAMPLES, SETTINGS_EXAMPLE
 from gpuregress.spec.documentation.json_schema import job_schema
 
 _TABLE = ("| key | type | default | meaning | example |", "|---|---|---|---|---|")
 _LONGEST_EXAMPLE = 60
+_QUOTED = re.compile(r"'(on|off|-?\d+|0x[0-9a-f]+)'")
+"""What PyYAML quotes for readers of YAML 1.1, and needs no quotes here."""
 _HEAD = """\
 # Reference: every key of a job
 
@@ -76,7 +80,7 @@ def _section(name: str, model: dict[str, Any]) -> str:
     lines += ["", *_TABLE]
     for key, item in mapping["properties"].items():
         default = "**required**" if key in required else _default(item.get("default"))
-        example = _example(yaml.safe_load(EXAMPLES[name]), key)
+        example = _example(parse_yaml(EXAMPLES[name].encode()).data, key)
         lines.append(f"| `{key}` | {_takes(item)} | {default} | {_meaning(item)} | {example} |")
     return "\n".join([*lines, "", "```yaml", EXAMPLES[name].strip(), "```", ""])
 
@@ -102,6 +106,7 @@ def _example(example: Any, key: str) -> str:
     for node in waiting:
         if isinstance(node, dict) and key in node:
             value = yaml.safe_dump({key: node[key]}, default_flow_style=True, sort_keys=False, width=math.inf)
+            value = _QUOTED.sub(r"\1", value)
             return f"`{value.strip()[1:-1]}`".replace("|", "\\|") if len(value) <= _LONGEST_EXAMPLE else "below"
         waiting += list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else ()
     return f"`{key}`"

@@ -54,6 +54,9 @@ def _arch(text: str) -> str:
     return text
 
 
+Arch = Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)]
+
+
 class MacrosSpec(Spec):
     """Macros: `all` parameters, a list of parameters and mappings, or a mapping from macros to their values."""
 
@@ -104,6 +107,4 @@ class CompileSpec(Spec):
     contract: Literal["pinned", "native"] = Field(
         "pinned", description="pinned: ptxas never fuses a*b+c; native: it may"
     )
-    arch: Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)] = Field(
-        "sm_90", description="the architecture to compile for"
-    )
+    arch: Arch = Field("sm_90", description="the architecture to compile for")

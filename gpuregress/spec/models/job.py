@@ -13,6 +13,7 @@ from pydantic import (
     PlainValidator,
     ValidationInfo,
     WithJsonSchema,
+    model_validator,
 )
 
 from gpuregress.document.problems import show
@@ -24,6 +25,7 @@ from gpuregress.spec.models.launch import LaunchSpec
 from gpuregress.spec.models.reference import ReferenceSpec
 from gpuregress.spec.models.rules import CheckSpec, RuleSpec
 from gpuregress.spec.models.values import (
+    NUMBER_SCHEMA,
     Expr,
     FunctionPath,
     Name,
@@ -31,8 +33,10 @@ from gpuregress.spec.models.values import (
     ParameterValue,
     Seconds,
     Size,
+    StatusCode,
     Text,
 )
+from gpuregress.spec.models.variants import VariantsSpec
 
 
 class LimitsSpec(Spec):
@@ -64,6 +68,48 @@ class ResourcesSpec(Spec):
 
     registers: Expr | None = Field(None, description="the largest number per thread")
     spills: Expr | None = Field(None, description="the largest number of bytes spilt to local memory")
+
+
+class RepeatSpec(Spec):
+    """Further runs of a case: with the same inputs, to see whether it is deterministic, and with other seeds."""
+
+    runs: Expr = Field(1, description="the number of runs on the same inputs, which are compared with each other")
+    seeds: Expr | None = Field(
+        None, description="the number of seeds: each is judged by the buffers' `statistics` and checks"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        if isinstance(value, dict) and not value:
+            raise ValueError("expected a number, or a mapping such as {seeds: 20}; got an empty mapping")
+        return value if isinstance(value, dict) else {"runs": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """Either a number, or a mapping."""
+        mapping = dict(handler.resolve_ref_schema(handler(core)))
+        return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
+
+
+class StatusSpec(Spec):
+    """The buffer in which the kernel reports its own errors: any code but 0 is a fault of the case."""
+
+    buffer: Name = Field(description="an integer buffer, or a __device__ variable of the source")
+    codes: dict[StatusCode, Text] = Field({}, description="code → its name, shown in the fault")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forms(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return value
+        return {"buffer": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """Either a buffer's name, or a mapping."""
+        mapping = dict(handler.resolve_ref_schema(handler(core)))
+        return {"anyOf": [mapping["properties"]["buffer"], mapping], "description": cls.__doc__}
 
 
 def _dump(value: Any) -> Any:
@@ -112,7 +158,9 @@ class JobSpec(Spec):
     )
     compare: dict[Name, RuleSpec] = Field({}, description="buffer → comparison rule")
     checks: dict[Name, Annotated[list[CheckSpec], Field(min_length=1)]] = Field({}, description="buffer → checks")
-    status: Name | None = Field(None, description="the buffer in which the kernel reports its own errors")
+    status: StatusSpec | None = Field(
+        None, description="the buffer in which the kernel reports its own errors; a mapping names its codes"
+    )
     reference: dict[Name, ReferenceSpec] = Field(
         {}, description="buffer → gold standard: module.py:function or a mapping"
     )
@@ -120,7 +168,9 @@ class JobSpec(Spec):
         None, description="parameters on which results must not depend: cases that differ only in them are compared"
     )
     verify: dict[Name, FunctionPath] = Field({}, description="buffer → module.py:function that compares it")
-    repeat: Expr = Field(1, description="the number of runs, which are compared with each other")
+    repeat: RepeatSpec = Field(
+        RepeatSpec.model_validate(1), description="the number of runs, which are compared with each other; or of seeds"
+    )
     limits: LimitsSpec = LimitsSpec.model_validate({})
     devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
         ["cpu", "cuda"], description="the devices that can run it"
@@ -137,3 +187,9 @@ class JobSpec(Spec):
     )
     timing: TimingSpec | None = None
     resources: ResourcesSpec | None = None
+    variants: VariantsSpec | None = None
+
+    @property
+    def status_buffer(self) -> str | None:
+        """The status buffer's name, None without one."""
+        return self.status.buffer if self.status else None

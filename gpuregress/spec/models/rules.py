@@ -9,7 +9,17 @@ from pydantic import ConfigDict, Field, model_validator
 
 from gpuregress.document.problems import show
 from gpuregress.spec.models.base import OneOfSpec, Spec
-from gpuregress.spec.models.values import NUMBER_SCHEMA, Expr, FunctionPath, LiteralValue, Text
+from gpuregress.spec.models.values import (
+    NUMBER_SCHEMA,
+    Expr,
+    FunctionPath,
+    LiteralValue,
+    LiteralValues,
+    RowNumber,
+    Text,
+)
+
+Rows = Annotated[dict[RowNumber, LiteralValues], Field(min_length=1)]
 
 
 class OutliersSpec(Spec):
@@ -77,6 +87,31 @@ class SumSpec(Spec):
         return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
 
 
+class CountSpec(Spec):
+    """A number of elements: exact, or between two bounds. A plain number is the smallest."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    exactly: Expr | None = Field(None, description="the number")
+    at_least: Expr | None = Field(None, description="the smallest number")
+    at_most: Expr | None = Field(None, description="the largest number")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounds(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or not value:
+            raise ValueError(f"expected a number or a mapping such as {{exactly: 273}}, got {show(value)}")
+        if "exactly" in value and len(value) > 1:
+            raise ValueError("exactly stands alone: at_least and at_most are bounds")
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        """Either a number, or a mapping."""
+        mapping = dict(handler.resolve_ref_schema(handler(core)))
+        return {"anyOf": [NUMBER_SCHEMA, mapping], "description": cls.__doc__}
+
+
 class CheckSpec(OneOfSpec):
     """A property that a buffer must have by itself: one of these."""
 
@@ -84,13 +119,15 @@ class CheckSpec(OneOfSpec):
         "finite": True,
         "unique": True,
         "all_equal": True,
-        "nonzero": 1,
+        "nonzero": {"at_least": 1},
         "sorted": "ascending",
         "monotone": "increasing",
     }
 
     finite: Literal[True] | None = Field(None, description="no NaN, no infinity")
-    nonzero: Expr | None = Field(None, description="the smallest number of elements that are not 0")
+    nonzero: CountSpec | None = Field(
+        None, description="how many elements are not 0: at least this number, or `{exactly: 273}`"
+    )
     range: Annotated[list[LiteralValue], Field(min_length=2, max_length=2)] | None = Field(
         None, description="all elements are in [low, high]"
     )
@@ -103,6 +140,7 @@ class CheckSpec(OneOfSpec):
     all_equal: LiteralValue | None = Field(None, description="all elements are equal, or equal this value")
     equals: Text | None = Field(None, description="equal to this buffer before the first launch")
     permutation: Text | None = Field(None, description="the values of this buffer (before the launch), in any order")
+    rows: Rows | None = Field(None, description="row → its value, or a list of the values of all its elements")
     python: FunctionPath | None = Field(None, description="module.py:function, f(array, case)")
 
     @model_validator(mode="before")
@@ -115,4 +153,6 @@ class CheckSpec(OneOfSpec):
         ((kind, setting),) = value.items()
         if kind == "sum" and setting is not None and not isinstance(setting, dict):
             return {"sum": {"value": setting}}
+        if kind == "nonzero" and setting is not None and not isinstance(setting, dict):
+            return {"nonzero": {"at_least": setting}}
         return value

@@ -87,6 +87,20 @@ def _function(value: Any) -> str:
     return value
 
 
+def _row(value: Any) -> str:
+    """The number of a row as text: a key of YAML is always text."""
+    expressions.parse(str(value))
+    return str(value)
+
+
+def _code(value: Any) -> int:
+    """A status code: a key of YAML is always text; hexadecimal is common."""
+    try:
+        return int(str(value), 0)
+    except ValueError:
+        raise ValueError(f"expected a whole number as the code, such as 3 or 0x23, got {show(value)}") from None
+
+
 def _seconds(value: Any) -> float:
     return units.seconds(value)
 
@@ -158,6 +172,12 @@ ParameterValue = Annotated[
 ]
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(NAME_SCHEMA)]
 ParameterName = Annotated[str, BeforeValidator(_parameter_name), WithJsonSchema(NAME_SCHEMA)]
+StatusCode = Annotated[
+    int,
+    PlainValidator(_code),
+    WithJsonSchema({"$comment": "whole number", "type": "string", "pattern": r"^[-+]?([0-9]+|0[xX][0-9a-fA-F]+)$"}),
+]
+RowNumber = Annotated[str, PlainValidator(_row), WithJsonSchema(_EXPRESSION)]
 FunctionPath = Annotated[str, PlainValidator(_function), WithJsonSchema(_FUNCTION_SCHEMA)]
 Seconds = Annotated[
     float, PlainValidator(_seconds), WithJsonSchema(_amount_schema("seconds, or a time as `2min`", units.SECONDS))

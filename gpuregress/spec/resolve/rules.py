@@ -10,7 +10,7 @@ from gpuregress import conversion, dtypes, records
 from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.dtypes import ElementType, Part
-from gpuregress.spec.models.rules import CheckSpec, RuleSpec, SigmasSpec, SumSpec
+from gpuregress.spec.models.rules import CheckSpec, CountSpec, RuleSpec, SigmasSpec, SumSpec
 from gpuregress.spec.resolve import functions as user_functions
 from gpuregress.spec.resolve.scope import Scope
 
@@ -130,8 +130,9 @@ def _check(
     setting = getattr(item, kind)
     inner = (*key, kind)
     if kind == "nonzero":
-        number = scope.whole(setting, inner, low=1, what="elements")
-        return None if number is None else records.Check(kind, number)
+        return _nonzero(scope, setting, buffer, inner)
+    if kind == "rows":
+        return _rows(scope, setting, buffer, inner)
     if kind == "range":
         return _range(scope, setting, dtypes.parse(buffer.dtype), inner)
     if kind == "sum":
@@ -145,6 +146,55 @@ def _check(
     if kind == "finite" and not dtypes.parse(buffer.dtype).is_float:
         scope.error(key, f"can never fail: {buffer.dtype} has no NaN and no infinity")
     return records.Check(kind, None if setting is True else setting)
+
+
+def _nonzero(scope: Scope, setting: CountSpec, buffer: records.Buffer, key: Key) -> records.Check | None:
+    """A number of elements: a plain number where only the smallest is given."""
+    written = {name: getattr(setting, name) for name in type(setting).model_fields}
+    given = {name: value for name, value in written.items() if value is not None}
+    if list(given) == ["at_least"]:
+        number = scope.whole(given["at_least"], key, low=1, what="elements")
+        return None if number is None else records.Check("nonzero", number)
+    count = math.prod(buffer.shape)
+    limits = {
+        name: scope.whole(value, (*key, name), low=1 if name == "at_least" else 0, high=count, what="elements")
+        for name, value in given.items()
+    }
+    numbers = {name: number for name, number in limits.items() if number is not None}
+    if len(numbers) < len(given):
+        return None
+    if numbers.get("at_least", 0) > numbers.get("at_most", count):
+        scope.error(key, f"at_least {numbers['at_least']} is over at_most {numbers['at_most']}", *given.values())
+    if numbers.get("at_most") == count:
+        instead = "; take at_most out" if "at_least" in numbers else ""
+        scope.error((*key, "at_most"), f"is {count}: {buffer.name} has no more elements, so it can never fail{instead}")
+    return records.Check("nonzero", records.ElementCount(**numbers))
+
+
+def _rows(scope: Scope, setting: Mapping[str, Any], buffer: records.Buffer, key: Key) -> records.Check:
+    """Row → its values as numbers; rows are counted along the first axis, negative ones from the end."""
+    element, count = dtypes.parse(buffer.dtype), buffer.shape[0]
+    width = math.prod(buffer.shape[1:]) * len(element.parts)
+    rows: dict[str, tuple[float, ...]] = {}
+    for text, written in setting.items():
+        at = (*key, text)
+        row = scope.whole(text, at, low=-count, high=count - 1, what="a row's number")
+        values = written if isinstance(written, list) else [written]
+        numbers = [scope.number(value, at) for value in values]
+        if row is None or None in numbers:
+            continue
+        if isinstance(written, list) and len(values) != width:
+            scope.error(at, f"has {len(values)} values; a row of {buffer.name} has {width}", text, *values)
+            continue
+        if str(row % count) in rows:
+            scope.error(at, f"row {row % count} is given twice", text)
+        for position, number in enumerate(number for number in numbers if number is not None):
+            parts = element.parts if len(values) == 1 else [element.parts[position % len(element.parts)]]
+            problem = next((p for part in parts if (p := conversion.number_problem(number, part.scalar))), None)
+            if problem:
+                scope.error(at, problem, values[position])
+        rows[str(row % count)] = tuple(number for number in numbers if number is not None)
+    return records.Check("rows", records.KnownRows(rows))
 
 
 def _sum(scope: Scope, setting: SumSpec, buffer: records.Buffer, key: Key) -> records.Check | None:

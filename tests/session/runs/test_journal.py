@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -219,3 +220,47 @@ def test_all_that_has_not_passed_is_owed(tmp_path: Path) -> None:
     start = replace(START, cases=("a", "b", "c", "d"), owed=("d", "z"))
     written(tmp_path, entry("a"), entry("b", "differ"), entry("c", "skip"), entry("d", "skip"), start=start)
     assert journal.read(tmp_path).not_passed == ("b", "d", "z")
+
+
+@pytest.mark.parametrize("end", [END, replace(END, state="cut short")])
+def test_any_changed_byte_of_a_run_that_is_over_is_an_error(tmp_path: Path, end: JournalEnd) -> None:
+    path = written(tmp_path, entry("a"), entry("b", "differ"), end=end)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        if at < whole.index(b'{"end"'):
+            with pytest.raises(StorageError, match="edited or cut short"):
+                journal.read(tmp_path)
+        else:  # as if it had been cut off before the end was written
+            assert journal.read(tmp_path).end is None
+
+
+def test_results_without_an_end_of_the_journal_are_an_error(tmp_path: Path) -> None:
+    written(tmp_path, entry("a"))
+    assert journal.read(tmp_path).state == "cut short"
+    (tmp_path / journal.RESULTS).touch()
+    with pytest.raises(StorageError, match="edited or cut short"):
+        journal.read(tmp_path)
+
+
+def test_lines_that_are_gone_twice_or_in_another_order_are_an_error(tmp_path: Path) -> None:
+    path = written(tmp_path, entry("a"), entry("b", "differ"), end=END)
+    start, first, second, end = path.read_bytes().splitlines(keepends=True)
+    for lines in ([start, first, end], [start, second, first, end], [start, first, first, second, end]):
+        path.write_bytes(b"".join(lines))
+        with pytest.raises(StorageError, match="edited or cut short"):
+            journal.read(tmp_path)
+
+
+def test_a_changed_verdict_of_a_run_that_was_cut_short_counts_as_not_run(tmp_path: Path) -> None:
+    path = written(tmp_path, entry("a"), entry("b"))
+    path.write_bytes(path.read_bytes().replace(b'"case":"a"', b'"case":"c"'))
+    assert list(journal.read(tmp_path).judged) == ["b"]
+
+
+def test_lines_of_an_earlier_gpuregress_have_no_digest(tmp_path: Path) -> None:
+    path = written(tmp_path, entry("a"), end=END)
+    plain = re.sub(rb'(,"before":"[0-9a-f]{32}")?,"digest":"[0-9a-f]{32}"', b"", path.read_bytes())
+    assert plain != path.read_bytes()
+    path.write_bytes(plain)
+    assert journal.read(tmp_path).end == END

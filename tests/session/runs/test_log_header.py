@@ -33,3 +33,12 @@ def _program(compiler: str) -> Program:
 def test_several_compilers_are_all_named() -> None:
     actual = log_header.facts([], CPU, [_program("nvrtc 13.5.37"), _program("ptx as given")])
     assert actual["compiler"] == "nvrtc 13.5.37, ptx as given"
+
+
+def test_cases_of_other_seeds_have_lines_of_their_own() -> None:
+    first = fakes.case("double", name="fake/n=1")
+    second = dataclasses.replace(first, name="fake/n=2", seed=7)
+    actual = log_header.facts([first, second], CPU, [])
+    assert (actual["seed of fake/n=1"], actual["seed of fake/n=2"]) == ("42", "7")
+    assert {"seed of fake/n=1.x", "seed of fake/n=2.x"} <= actual.keys()
+    assert "seed of fake" not in actual

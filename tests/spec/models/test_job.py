@@ -16,7 +16,7 @@ JOB: dict[str, Any] = {
 
 def test_defaults() -> None:
     job = JobSpec.model_validate(JOB)
-    assert (job.revision, job.seed, job.repeat, job.devices) == ("auto", 0, 1, ["cpu", "cuda"])
+    assert (job.revision, job.seed, job.repeat.runs, job.devices) == ("auto", 0, 1, ["cpu", "cuda"])
     assert (job.timing, job.resources, job.dump) == (None, None, None)
 
 

@@ -12,7 +12,7 @@ from gpuregress.spec.models.rules import CheckSpec
     ("given", "kind", "setting"),
     [
         ("finite", "finite", True),
-        ("nonzero", "nonzero", 1),
+        ({"rows": {"0": 0.0, "n - 1": [1, "n"]}}, "rows", {"0": 0.0, "n - 1": [1, "n"]}),
         ("sorted", "sorted", "ascending"),
         ({"range": [0, "n"]}, "range", [0, "n"]),
         ({"all_equal": 0}, "all_equal", 0),
@@ -30,8 +30,27 @@ def test_a_sum_may_be_a_number() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "bounds"),
+    [
+        ("nonzero", (None, 1, None)),
+        ({"nonzero": 8}, (None, 8, None)),
+        ({"nonzero": {"exactly": 273}}, (273, None, None)),
+        ({"nonzero": {"at_least": 1, "at_most": "n"}}, (None, 1, "n")),
+    ],
+)
+def test_a_count_is_a_smallest_number_or_a_mapping(given: Any, bounds: tuple[Any, ...]) -> None:
+    count = CheckSpec.model_validate(given).nonzero
+    assert count is not None
+    assert (count.exactly, count.at_least, count.at_most) == bounds
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"nonzero": {}}, "expected a number or a mapping such as {exactly: 273}"),
+        ({"nonzero": {"exactly": 1, "at_most": 2}}, "exactly stands alone"),
+        ({"rows": {}}, "at least 1"),
+        ({"rows": [0.0]}, "valid dictionary"),
         ("finit", "unknown check 'finit'; did you mean 'finite'?"),
         ("range", "'range' needs its setting"),
         ({"finite": True, "unique": True}, "expected one check"),

@@ -8,7 +8,18 @@ import pytest
 from gpuregress import dtypes
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Document
-from gpuregress.records import Buffer, Check, Fill, NoOptions, Outliers, Rule, Sigmas, StatisticLimits
+from gpuregress.records import (
+    Buffer,
+    Check,
+    ElementCount,
+    Fill,
+    KnownRows,
+    NoOptions,
+    Outliers,
+    Rule,
+    Sigmas,
+    StatisticLimits,
+)
 from gpuregress.spec.models.rules import CheckSpec, RuleSpec
 from gpuregress.spec.resolve import rules
 from gpuregress.spec.resolve.scope import Scope
@@ -71,9 +82,25 @@ def test_checks_get_their_numbers(scope: Scope) -> None:
     assert not scope.problems.errors
 
 
+def test_counts_and_rows_get_their_numbers(scope: Scope) -> None:
+    given = {"nonzero": {"exactly": "n - 1"}}, {"rows": {"0": 0.0, "-1": "n", "n - 2": [0.5]}}
+    assert checks(scope, *given) == (
+        Check("nonzero", ElementCount(exactly=7)),
+        Check("rows", KnownRows({"0": (0.0,), "7": (8,), "6": (0.5,)})),
+    )
+    assert not scope.problems.errors
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
+        ({"nonzero": {"exactly": 9}}, "is 9: elements must be at most 8"),
+        ({"nonzero": {"at_least": 5, "at_most": 3}}, "at_least 5 is over at_most 3"),
+        ({"nonzero": {"at_most": 8}}, "is 8: a has no more elements, so it can never fail"),
+        ({"rows": {"8": 0}}, "a row's number must be at most 7"),
+        ({"rows": {"0": 0, "-8": 1}}, "row 0 is given twice"),
+        ({"rows": {"0": [1, 2]}}, "has 2 values; a row of a has 1"),
+        ({"rows": {"0": 1e40}}, "too large for float32"),
         ({"equals": "none"}, "unknown buffer 'none'"),
         ({"equals": "a"}, "a has no fill"),
         ({"permutation": "c"}, "c and a differ in dtype or size"),

@@ -45,11 +45,16 @@ def _newer(tree: Module) -> Iterator[str]:
         yield f"it is compiled for {tree.target}; the virtual GPU is an {SM_90.name}, and loads nothing newer"
 
 
+def constant_bytes(tree: Module) -> int:
+    """The bytes of a module's `__constant__` variables, with the padding between them."""
+    return lay_out(tuple(item for item in tree.variables if item.space == "const"))[1]
+
+
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
 
 def _sizes(tree: Module) -> Iterator[str]:
-    constant = lay_out(tuple(item for item in tree.variables if item.space == "const"))[1]
+    constant = constant_bytes(tree)
     if constant > SM_90.constant:
         yield f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}"
     for kernel in (item for item in tree.functions if item.is_entry and item.body is not None):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpuregress.devices.cpu.analysis.cluster_size import check_cluster
 from gpuregress.devices.cpu.builder.initializers import variable_facts
 from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
-from gpuregress.devices.cpu.compilation.assembler_checks import check
+from gpuregress.devices.cpu.compilation.assembler_checks import check, constant_bytes
 from gpuregress.devices.cpu.compilation.kernel import build_kernel
 from gpuregress.devices.cpu.functions.device_function import build_device_function
 from gpuregress.devices.cpu.functions.inlining import inlined
@@ -94,6 +94,7 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         {name: unit.function_address(name) for name in unit.functions},
         unit.dynamic_start,
         refused,
+        constant_bytes(tree),
     )
     return CompiledModule(llvm_backend.compile_object(str(unit.module)), module_facts)
 

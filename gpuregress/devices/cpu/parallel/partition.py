@@ -47,7 +47,11 @@ def partition(launch: KernelLaunch, most: int) -> Partition:
     from gpuregress.devices.cpu.parallel.dependence import DependenceTest  # noqa: PLC0415 - seldom needed
 
     try:
-        test = DependenceTest(launch.footprint.footprint, launch)
+        footprint = launch.footprint.footprint
+    except (ValueError, TypeError, KeyError):  # damaged in the cache: then the order of the blocks may matter
+        return [(0, total)]
+    try:
+        test = DependenceTest(footprint, launch)
     except (NotAffineError, RecursionError):
         return [(0, total)]
     for count in _counts(min(most, total)):

@@ -64,11 +64,16 @@ class StoredFootprint:
 
     @cached_property
     def footprint(self) -> Footprint:
-        """The footprint itself."""
+        """The footprint itself.
+
+        Raises:
+            ValueError: it is damaged; TypeError and KeyError likewise.
+        """
         from gpuregress.devices.cpu.runtime import footprint_ir  # noqa: PLC0415 - its many records take 5 ms
 
         footprint = decode(json.loads(self.data), footprint_ir.CLASSES)
-        assert isinstance(footprint, footprint_ir.Footprint)
+        if not isinstance(footprint, footprint_ir.Footprint):
+            raise TypeError("it is no footprint")
         return footprint
 
 
@@ -161,6 +166,7 @@ class ModuleFacts:
         functions: device function -> its address.
         dynamic_start: address of the dynamic shared memory.
         refused: kernel that needs an unsupported instruction -> the message.
+        constant_bytes: of the `__constant__` variables.
     """
 
     kernels: Mapping[str, KernelFacts]
@@ -171,6 +177,7 @@ class ModuleFacts:
     functions: Mapping[str, int]
     dynamic_start: int
     refused: Mapping[str, str]
+    constant_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
