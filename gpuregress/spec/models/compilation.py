@@ -54,9 +54,6 @@ def _arch(text: str) -> str:
     return text
 
 
-Arch = Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)]
-
-
 class MacrosSpec(Spec):
     """Macros: `all` parameters, a list of parameters and mappings, or a mapping from macros to their values."""
 
@@ -107,4 +104,6 @@ class CompileSpec(Spec):
     contract: Literal["pinned", "native"] = Field(
         "pinned", description="pinned: ptxas never fuses a*b+c; native: it may"
     )
-    arch: Arch = Field("sm_90", description="the architecture to compile for")
+    arch: Annotated[str, AfterValidator(_arch), WithJsonSchema(_ARCH_SCHEMA)] = Field(
+        "sm_90", description="the architecture to compile for"
+    )

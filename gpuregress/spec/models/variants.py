@@ -8,7 +8,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from gpuregress.document.problems import show
 from gpuregress.spec.models.base import Spec
-from gpuregress.spec.models.compilation import Arch
+from gpuregress.toolchain import architectures
 
 AXES = ("fmad", "fast_math", "arch")
 """The settings that vary, in the order of the names of combinations."""
@@ -25,6 +25,17 @@ def _switch(value: Any) -> str:
 
 Switch = Annotated[str, PlainValidator(_switch), WithJsonSchema({"enum": ["on", "off", True, False]})]
 Switches = Annotated[list[Switch], Field(min_length=1)]
+
+
+def _arch(value: Any) -> str:
+    problem = architectures.problem(str(value))
+    if problem:
+        raise ValueError(problem)
+    return str(value)
+
+
+_ARCHITECTURES = rf"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$"
+Arch = Annotated[str, PlainValidator(_arch), WithJsonSchema({"type": "string", "pattern": _ARCHITECTURES})]
 
 
 class VariantsSpec(Spec):
