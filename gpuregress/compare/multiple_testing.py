@@ -1,4 +1,6 @@
-"""Correction of statistical limits for the number of tests, so that the user's limit holds for all of them together.
+"""Correction of statistical limits for the number of tests.
+
+The user's limit then holds for all of them together.
 
 Bonferroni's correction: each of m tests at the level alpha/m keeps the probability of any false alarm at or below
 alpha, however the tests depend on each other (O. J. Dunn, Multiple Comparisons among Means, Journal of the American

@@ -1,4 +1,4 @@
-"""Lines on the variants of a case: changed buffers with their distance in ulp, and source lines that differ."""
+"""Lines on the variants of a case: changed buffers, and source lines that differ."""
 
 from __future__ import annotations
 
