@@ -36,7 +36,14 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     """
     settings = dataclasses.replace(task.case.settings, poison=None if poison else "none", timing=None, sanitize=None)
     case = dataclasses.replace(
-        task.case, settings=settings, repeat=1, reference={}, reference_kernels={}, reference_rules={}, variants=None, seeds=()
+        task.case,
+        settings=settings,
+        repeat=1,
+        reference={},
+        reference_kernels={},
+        reference_rules={},
+        variants=None,
+        seeds=(),
     )
     plain = dataclasses.replace(task, case=case, known={}, references={}, shared="", variants={})
     storage.write_atomic(path, json.dumps(to_json(plain)).encode())

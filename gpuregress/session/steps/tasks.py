@@ -58,6 +58,4 @@ class TaskFactory:
         log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
         first, shared = self._first_launch[case.name], str(self._folder / run_folders.SHARED)
         programs, others = built.references, built.variants
-        return Task(
-            case, built.program, log, first, dumps, known, references=programs, shared=shared, variants=others
-        )
+        return Task(case, built.program, log, first, dumps, known, references=programs, shared=shared, variants=others)
