@@ -12,11 +12,11 @@ import numpy.typing as npt
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, KernelFault
 from gpuregress.records import Dump, Program, Source, VariantRun
+from gpuregress.runner import float_instructions
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder, digest_of
 from gpuregress.runner.launcher import Launcher, thread_count
 from gpuregress.runner.status_check import check_status
-from gpuregress.toolchain import float_instructions
 
 Array = npt.NDArray[np.generic]
 

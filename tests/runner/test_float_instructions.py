@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuregress.records import InstructionChange
-from gpuregress.toolchain import float_instructions
+from gpuregress.runner import float_instructions
 
 FUSED = """
 .version 9.0
