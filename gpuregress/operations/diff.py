@@ -74,7 +74,7 @@ def compare_revisions(
         notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
     if not verdicts:
         existing = sorted({revision for case in cases for revision in kept_dumps.revisions(project, case)})
-        others = [note for side in (expected, actual) for note in side.notes]
+        others = dict.fromkeys(note for side in (expected, actual) for note in side.notes)
         raise NothingToDo(
             f"no case has dumps of both {before} and {after}; there are dumps of: {', '.join(existing) or 'none'}"
             + "".join(f"; {note}" for note in others)

@@ -113,3 +113,27 @@ def test_a_stopped_bisection_leaves_nothing(shop: Workshop, tmp_path: Path, numb
     assert [path.name for path in scratch.iterdir() if path.name.startswith("gpuregress")] == []
     assert everything(shop.root.parent) == before
     assert tempfile.gettempdir() != str(scratch)
+
+
+def test_a_stopped_search_for_a_smaller_job_prints_the_best_so_far(shop: Workshop, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    shop.write("src/scale.cu", KERNEL.replace("i < n", "i < n - 1"))
+    shop.write("configs/scale.yaml", JOB + "checks: {out: [finite]}\n")
+    before = everything(shop.root.parent)
+    with subprocess.Popen(
+        [sys.executable, "-m", "gpuregress", "-C", str(shop.root), "shrink", "scale", "--device", "cpu"],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_until(lambda: len(list(scratch.glob("gpuregress-scratch-*/runs/2*/launch.log"))) > 1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "# A smaller one may exist: interrupted.\njob: scale-shrunk\n" in out
+    assert [path.name for path in scratch.iterdir() if path.name.startswith("gpuregress")] == []
+    assert everything(shop.root.parent) == before

@@ -190,11 +190,16 @@ def require(folder: Path) -> Repository:
         UsageError: there is none; the message has git's own words.
     """
     found = find(folder)
-    if found is not None:
-        return found
+    if found is None:
+        raise UsageError(why_none(folder))
+    return found
+
+
+def why_none(folder: Path) -> str:
+    """The reason why there is no repository, in git's own words."""
     reply = git.ask(folder, "rev-parse", "--show-toplevel")
     why = "git cannot be run" if reply is None else reply.message.removeprefix("fatal: ").partition("\n")[0]
-    raise UsageError(f"{folder} is in no git repository that can be read: {why}")
+    return f"{folder} is in no git repository that can be read: {why}"
 
 
 def _submodule(folder: Path, commit: str) -> Repository | None:

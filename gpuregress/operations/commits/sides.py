@@ -105,7 +105,7 @@ def opened(request: SidesRequest, words: tuple[str, str]) -> Iterator[tuple[Side
     unknown = [word for word in words if word not in sides and word not in commits and word != WORK_TREE]
     with StopSignal() as stop, storage.scratch() as scratch, contextlib.ExitStack() as held:
         if unknown:  # nothing can be compared, so nothing is run
-            notes = {word: (f"git knows no commit {word!r}",) if found is not None else () for word in unknown}
+            notes = {word: (_why_unknown(request, word, found),) for word in unknown}
             sides = {word: sides.get(word) or Side(word, notes=notes.get(word, ())) for word in words}
             yield sides[words[0]], sides[words[1]]
             return
@@ -136,6 +136,10 @@ def _is_reference(found: Repository, word: str) -> bool:
     except UsageError:
         return True
     return commit is not None and not commit.startswith(word.removeprefix("g"))
+
+
+def _why_unknown(request: SidesRequest, word: str, found: Repository | None) -> str:
+    return f"git knows no commit {word!r}" if found is not None else repository.why_none(request.project.root)
 
 
 def _commit(word: str, found: Repository | None) -> str | None:
