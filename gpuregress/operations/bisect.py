@@ -111,7 +111,8 @@ def bisect(
     goal = _Commits(found, found.commit(_hash(found, good)), found.commit(_hash(found, bad)))
     cases = plan.make(project, [selector]).cases
     with StopSignal() as stop, commit_runs.opened(found, project, options or RunOptions()) as runs:
-        search = _Search(runs, goal, stop, listen, tuple(case.name for case in cases))
+        agree = any(case.settings.agree for case in cases)
+        search = _Search(runs, goal, stop, listen, tuple(case.name for case in cases), agree)
         jobs = {case.job for case in cases}
         if this_job or not search.have_cases(jobs):
             runs.borrowed = borrowed_job.files(found, cases)
@@ -130,13 +131,17 @@ class _Commits:
 
 @dataclass(slots=True)
 class _Search:
-    """The state of a search: what was tested, and the result of the good commit."""
+    """The state of a search: what was tested, and the result of the good commit.
+
+    `agree` tells that cases are also compared with each other.
+    """
 
     runs: CommitRuns
     goal: _Commits
     stop: StopSignal
     listen: Callable[[TestedCommit], None]
     names: tuple[str, ...]
+    agree: bool
     notes: list[str] = field(default_factory=list)
     tested: list[TestedCommit] = field(default_factory=list)
     accepted: Path | None = None
@@ -151,7 +156,8 @@ class _Search:
         bad = self._test(self.goal.bad.hash)
         if bad.state != "bad":
             _refuse_bad_end(bad, self.goal)
-        self.names = tuple(one.case for one in bad.verdicts if one.status in _BAD)
+        if not self.agree:  # cases that must agree with others are not judged without them
+            self.names = tuple(one.case for one in bad.verdicts if one.status in _BAD)
         goods = self._start()
         first, possible = self._halve(goods)
         tested = next(one for one in self.tested if one.commit.hash == first)

@@ -202,7 +202,8 @@ def _trusted(start: _Start) -> Iterator[JobFolder | None]:
 def _nothing_judges(case: Case, failed: Failure) -> str:
     return (
         f"{case.name} fails ({one_line(failed.message)}), but nothing judges a smaller case: the job has no reference "
-        "or check that fails, and git has no commit with the accepted source. Add a reference: or checks: to the job"
+        "or check that fails, and git has no commit with the accepted source. Add a reference: or checks: to the job "
+        "(`agree` needs more than one case)"
     )
 
 

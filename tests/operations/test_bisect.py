@@ -12,7 +12,7 @@ from gpuregress.operations import bisect
 from gpuregress.operations.bisect import Bisection
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.records import Status, Verdict
-from tests.operations.commits.git_projects import commit, everything, factors, faulting, git
+from tests.operations.commits.git_projects import commit, everything, factors, faulting, git, start
 from tests.workshop import KERNEL, Workshop
 
 
@@ -135,3 +135,15 @@ def test_ends_that_are_not_what_they_should_be(fake_shop: Workshop, tmp_path: Pa
     commit(fake_shop.root, "Nothing")
     with pytest.raises(UsageError, match=r"the good commit .* is not good: differ scale/n=100: out: check"):
         search(fake_shop, "HEAD~1", "HEAD")
+
+
+def test_cases_that_must_agree_are_run_together(fake_shop: Workshop) -> None:
+    start(fake_shop.root)
+    for factor in ("2.0", "block / 16"):
+        fake_shop.job(("n: [100]", "n: [100]\n  block: [32, 64]"), ("{float32: 2.0}", f"{{float32: {factor}}}"))
+        text = (fake_shop.root / "configs/scale.yaml").read_text()
+        fake_shop.write("configs/scale.yaml", text + "agree: [block]\n")
+        commit(fake_shop.root, factor)
+    found = search(fake_shop, "HEAD~1", "HEAD")
+    assert found.cases == ("scale/n=100,block=32", "scale/n=100,block=64")
+    assert [one.case for one in found.verdicts] == ["scale/n=100,block=64"]

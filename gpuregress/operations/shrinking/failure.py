@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gpuregress.records import Case, Verdict
 
-BASELINE_SIDES = ("baseline", "first")
-"""Sides of a comparison that a smaller case does not have."""
+LOST_SIDES = ("baseline", "first", "agree")
+"""Sides of a comparison that one smaller case does not have: accepted results, and other cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Failure:
         return self.buffers == other.buffers or bool(self.buffers & other.buffers)
 
     def without_baseline(self) -> Failure | None:
-        """The same without comparisons with accepted results; None where nothing is left."""
+        """The same without comparisons that a smaller case does not have; None where nothing is left."""
         if self.status != "differ":
             return self
-        sides = tuple(side for side in self.sides if side[1] not in BASELINE_SIDES)
+        sides = tuple(side for side in self.sides if side[1] not in LOST_SIDES)
         return Failure(self.status, sides=sides, message=self.message) if sides else None
 
 

@@ -10,7 +10,7 @@ from gpuregress import dtypes
 from gpuregress.operations.shrinking.numbers import Job
 from gpuregress.records import Case
 
-_OPTIONAL = ("repeat", "timing", "resources", "inputs", "tags", "revision")
+_OPTIONAL = ("repeat", "timing", "resources", "inputs", "tags", "revision", "variants", "agree")
 _JUDGING = ("compare", "checks", "reference", "verify")
 _PLAIN = ("zeros", "ones", "arange")
 _RANDOM = ("uniform", "normal", "choice", "park_miller", "file", "python")

@@ -57,6 +57,6 @@ def test_without_the_baseline_the_other_comparisons_are_left() -> None:
     left = one.without_baseline()
     assert left is not None
     assert left.sides == (("x", "check"),)
-    only = failure.of(CASE, compared(("out", "baseline"), ("out", "first")))
+    only = failure.of(CASE, compared(("out", "baseline"), ("out", "first"), ("out", "agree")))
     assert only is not None
     assert only.without_baseline() is None
