@@ -16,6 +16,8 @@ GroupJudge = Callable[[Sequence[Task], Sequence[Verdict], int], Sequence[Verdict
 
 @dataclass(slots=True)
 class _Group:
+    """A group; infeasible cases do not count among the planned ones, for nobody waits for them."""
+
     planned: int
     open: set[str]
     held: list[tuple[Verdict, Task]] = field(default_factory=list)
@@ -54,6 +56,7 @@ class AgreementGroups:
             return [(reached, task)]
         group, settled = self._groups[key], list[Settled]()
         group.open.discard(reached.case)
+        group.planned -= reached.infeasible
         if task is not None and reached.status in ("pass", "new"):
             group.held.append((reached, task))
         else:

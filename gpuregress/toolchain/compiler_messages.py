@@ -16,6 +16,7 @@ _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
 )
+_SYNTAX_ERROR = re.compile(r"^[^\n]*: error: [^\n]*\bexpected\b[^\n]*\n[ \t]+(?P<line>[^\n]+)", re.MULTILINE)
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
@@ -89,7 +90,18 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
         return f"{text}\n{_DEFINE_HINT}"
     if "unrecognized option" in text:
         return f"{text}\n{_OPTION_HINT}"
-    return text
+    macros = _macros_of(text, source)
+    return f"{text}\n{macros}" if macros else text
+
+
+def _macros_of(text: str, source: Source) -> str:
+    """Name the macros of the job in the line of the first syntax error; "" without any."""
+    first = _SYNTAX_ERROR.search(text)
+    names = [name for name in source.defines if first is not None and re.search(rf"\b{name}\b", first["line"])]
+    if first is None or not names:
+        return ""
+    given = ", ".join(f"{name} as {source.defines[name]!r}" for name in names)
+    return f"compile.defines defines {given} in this line: pass only the macros that the source needs, or rename them"
 
 
 def _looks_defined_elsewhere(text: str, source: Source) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import CompileError
+from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.toolchain import compiler_messages, nvrtc, virtual_headers
 from tests.toolchain.conftest import Write
 
@@ -67,3 +67,25 @@ def test_a_missing_header_says_where_it_was_searched(write: Write) -> None:
 def test_options_of_nvcc_are_explained(write: Write) -> None:
     assert "go to NVRTC" in _refusal(write, "", options=("-O3",))
     assert "the device chooses the architecture (sm_90)" in _refusal(write, "", options=("-arch=sm_80",))
+
+
+def test_a_macro_in_the_line_of_a_syntax_error_is_named(write: Write) -> None:
+    text = "__global__ void k(int n) {}\n"
+    assert "compile.defines defines n as '100' in this line" in _refusal(write, text, defines={"n": "100", "m": "2"})
+    assert "compile.defines" not in _refusal(write, text.replace("{}", "{ y = 1; }"), defines={"TILE": "100"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('static_assert(1 > 2, "error: no"); static_assert(1 > 3);\n', True),
+        ("template <int N> __global__ void k() { static_assert(N < 3); }\n", True),
+        ("static_assert(1 > 2); int a[-1];\n", False),
+        ("#error no\n", False),
+        ("__global__ void k() { y = 1; }\n", False),
+    ],
+)
+def test_only_static_assertions_make_a_source_infeasible(text: str, expected: bool, write: Write) -> None:  # noqa: FBT001 - a column
+    with pytest.raises(CompileError) as caught:
+        _compile(write, text, kernels=("k<8>",) if "template" in text else ())
+    assert isinstance(caught.value, InfeasibleSource) == expected

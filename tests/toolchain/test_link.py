@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.errors import CompileError
+from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.toolchain import link
 from tests.toolchain.sample import PTX
 
@@ -32,3 +32,19 @@ def test_the_logs_of_both_assemblers_are_read() -> None:
     }
     assert link.parse_resources(PTXAS_LOG) == {"plain": {"stack": 0, "spill": 0, "registers": 12, "shared": 1024}}
     assert link.parse_resources("nothing of it") == {}
+
+
+def test_too_much_memory_is_told_from_other_refusals() -> None:
+    large = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a) {
+    .shared .align 4 .b8 s[80000]; .reg .u32 %r; .reg .u64 %o;
+    mov.u32 %r, s; ld.param.u64 %o, [a]; st.global.u32 [%o], %r; ret;
+}
+"""
+    with pytest.raises(InfeasibleSource, match="uses too much shared data"):
+        link.link(large, "sm_90", "k.ptx")
+    with pytest.raises(CompileError) as caught:
+        link.link(large.replace("st.global", "st.globul"), "sm_90", "k.ptx")
+    assert not isinstance(caught.value, InfeasibleSource)

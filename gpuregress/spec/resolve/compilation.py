@@ -117,9 +117,10 @@ def macro_text(value: Value) -> str:
 
 def _check_names(scope: Scope, macros: Mapping[str, str], group: MacroGroupSpec, key: Key) -> None:
     """Refuse macros with names that CUDA's own headers use."""
-    for name in macros:
-        if header_macros.breaks_headers(name):
+    for name, value in macros.items():
+        if header_macros.breaks_headers(name, value):
             own = f"rename the parameter {name}" if group.parameter else "give the macro another name"
+            own += ", or list the parameters that are macros" if group.parameter == "all" else ""
             text = f"a macro called {name} breaks the compiler's own headers, which use that name: {own}"
             scope.error(key if group.parameter else (*key, name), text)
 

@@ -12,7 +12,7 @@ from gpuregress.spec.models.compilation import CompileSpec
 from gpuregress.spec.resolve.compilation import CompileSettings, compile_settings
 from gpuregress.spec.resolve.scope import Scope
 
-NAMES: dict[str, Value] = {"real": "float", "tile": 16, "fast": True, "level": "", "arch": "sm_80"}
+NAMES: dict[str, Value] = {"real": "float", "tile": 16, "fast": True, "flag": "", "arch": "sm_80"}
 
 
 def resolved(**given: Any) -> tuple[CompileSettings | None, list[str]]:
@@ -24,7 +24,7 @@ def resolved(**given: Any) -> tuple[CompileSettings | None, list[str]]:
 @pytest.mark.parametrize(
     ("given", "macros"),
     [
-        ("all", {"real": "float", "tile": "16", "fast": "1", "level": "", "arch": "sm_80"}),
+        ("all", {"real": "float", "tile": "16", "fast": "1", "flag": "", "arch": "sm_80"}),
         (["tile", "fast"], {"tile": "16", "fast": "1"}),
         (["tile", {"tile": "2 * tile", "EXTRA": {"text": "vec<{real}>"}}], {"tile": "32", "EXTRA": "vec<float>"}),
         (
@@ -43,7 +43,7 @@ def test_macros(given: Any, macros: dict[str, str]) -> None:
 
 def test_parameters_in_options_folders_and_the_architecture() -> None:
     settings, messages = resolved(
-        options=["--std=c++17", "{level}", "-maxrregcount={2 * tile}"],
+        options=["--std=c++17", "{flag}", "-maxrregcount={2 * tile}"],
         include=["../{real}"],
         arch="{arch}",
     )
