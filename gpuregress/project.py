@@ -25,7 +25,7 @@ from gpuregress.document import reader, units
 from gpuregress.document.problems import Problems, show, suggestion
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors, UsageError
-from gpuregress.tolerances import loose
+from gpuregress.tolerances import loose, tight
 
 SETTINGS_FILE = "gpuregress.yaml"
 KEYS: dict[str, tuple[str, str, str]] = {
@@ -256,7 +256,8 @@ class _Checker:
                     self.problems.add(("compare", name, kind), f"expected a number of at least 0, got {show(number)}")
                 else:
                     numbers[kind] = float(number)
-            for key, text in loose(dtypes.parse(name), rtol=numbers.get("rtol"), atol=numbers.get("atol")):
+            element, rtol = dtypes.parse(name), numbers.get("rtol")
+            for key, text in (*loose(element, rtol=rtol, atol=numbers.get("atol")), *tight(element, rtol)):
                 self.problems.add(("compare", name, *key), text)
             tolerances[name] = Tolerance(**numbers)
         return tolerances

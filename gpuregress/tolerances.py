@@ -1,4 +1,4 @@
-"""Detection of tolerances that are too loose to fail: errors of a job or of a project."""
+"""Detection of tolerances that are too loose to fail, or tighter than rounding."""
 
 from __future__ import annotations
 
@@ -37,6 +37,24 @@ def loose(
             steps = f"{1 << (part.scalar.digits - 1)} steps of {_name(part)} lie between a number and its double"
             yield ("ulp",), f"is {ulp}: {steps}, so it could hardly fail"
             return
+
+
+def tight(element: ElementType, rtol: float | None, *, exact: Collection[str] = ()) -> Iterator[Unsound]:
+    """Find a relative tolerance below the unit roundoff, half of the machine epsilon, which no rounding meets.
+
+    Args:
+        element: the buffer's element type; integers may have any tolerance, and of several floats the finest counts.
+        rtol: the tolerance; 0 asks for equality, which is no tolerance.
+        exact: parts without this bound.
+    """
+    bounded = [part for part in element.parts if part.scalar.kind != "bool" and part.name not in exact]
+    if not rtol or not bounded or not all(part.scalar.is_float for part in bounded):
+        return
+    finest = max(bounded, key=lambda part: part.scalar.digits)
+    roundoff = 2.0**-finest.scalar.digits
+    if rtol < roundoff:
+        text = f"is {rtol:g}, tighter than {_name(finest)} can hold: half its epsilon is {roundoff:.2g}"
+        yield ("rtol",), f"{text}; give ulp: 0 for the nearest number, or a wider tolerance"
 
 
 def over_largest(limit: float, parts: Collection[Part]) -> Iterator[str]:

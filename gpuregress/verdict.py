@@ -64,6 +64,9 @@ def decide(
         status: Status = "timeout" if outcome.state == "timeout" else "fault"
         return _verdict(case, outcome, status, _fault_line(outcome), baseline=baseline)
     buffers = _buffers(case, outcome, baseline, comparisons)
+    if baseline is not None and made_of is not None:
+        accepted, made_of = (_without_reference_inputs(case, facts) for facts in (baseline.made_of, made_of))
+        baseline = dataclasses.replace(baseline, made_of=accepted)
     renamed = _renamed(baseline)
     changed = (*renamed, *changes(baseline.made_of, made_of)) if baseline and made_of else renamed
     status, reason = _of_buffers(buffers, has_baseline=baseline is not None)
@@ -345,6 +348,15 @@ def _renamed(baseline: Baseline | None) -> tuple[str, ...]:
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def _without_reference_inputs(case: Case, facts: MadeOf) -> MadeOf:
+    """Leave out the inputs that only references use: they change no result."""
+    if not case.reference_kernels:
+        return facts
+    others = case.buffers.keys() - case.own_buffers
+    kept = {name: digest for name, digest in facts.inputs.items() if name not in others}
+    return dataclasses.replace(facts, inputs=kept)
 
 
 def _changed_inputs(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress import dtypes
-from gpuregress.tolerances import loose, over_largest
+from gpuregress.tolerances import loose, over_largest, tight
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,34 @@ from gpuregress.tolerances import loose, over_largest
 def test_a_bound_that_can_hardly_fail_is_named_by_its_key(dtype: str, bound: dict[str, float], keys: list[str]) -> None:
     actual = loose(dtypes.parse(dtype), **bound)  # type: ignore[arg-type]  # ulp is an int in the table
     assert [key for (key,), _ in actual] == keys
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rtol", "is_tight"),
+    [
+        ("float32", 0.0, False),
+        ("float32", None, False),
+        ("float32", 2.0**-24, False),
+        ("float32", 5.9e-8, True),
+        ("float16", 4e-4, True),
+        ("bfloat16", 3e-3, True),
+        ("bfloat16", 4e-3, False),
+        ("float64", 1e-16, True),
+        ("float64", 1.2e-16, False),
+        ("int32", 1e-30, False),
+        ("{a:float32,b:float64}", 1e-10, False),
+        ("{a:int32,b:float32}", 1e-10, False),
+        ("float4", 1e-10, True),
+    ],
+)
+def test_a_tolerance_below_the_unit_roundoff(dtype: str, rtol: float | None, *, is_tight: bool) -> None:
+    found = [key for key, _ in tight(dtypes.parse(dtype), rtol)]
+    assert found == ([("rtol",)] if is_tight else [])
+
+
+def test_key_columns_have_no_tolerance() -> None:
+    (problem,) = tight(dtypes.parse("{id:int32,score:float32}"), 1e-10, exact=("id",))
+    assert problem[1].startswith("is 1e-10, tighter than float32 (score) can hold: half its epsilon is 6e-08")
 
 
 def test_parts_without_the_bound_are_left_out() -> None:

@@ -10,16 +10,21 @@ import pytest
 
 from gpuregress.errors import BaselineError, CompileError, JobError, JobErrors, KernelTimeout, UnsupportedError
 from gpuregress.records import (
+    Argument,
     Baseline,
+    Buffer,
     Case,
     CaseSettings,
     Comparison,
     DeviceInfo,
     Dump,
     Fault,
+    Fill,
     Launch,
     MadeOf,
+    NoOptions,
     Outcome,
+    ReferenceKernel,
     ResourceLimits,
     Source,
     Verdict,
@@ -86,6 +91,18 @@ def test_changed_inputs_are_no_regression() -> None:
     verdict = decide(make_case(), done(), make_baseline(), {"sum": [against(same=False)]}, made_of=now)
     assert text(verdict) == ("differ", "changed inputs, not a regression: sum: 3 of 8 differ", 1)
     assert verdict.changes == ("inputs of x changed",)
+
+
+def test_an_input_that_only_a_reference_uses_explains_nothing() -> None:
+    buffers = {name: Buffer(name, "float32", (8,), Fill("zeros", NoOptions(), 0)) for name in ("x", "y")}
+    launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, (Argument("struct", fields=(Argument("buffer", buffer="y"),)),))
+    twin = {"sum": ReferenceKernel(Source("/p/k.cu"), ())}
+    case = make_case(buffers=buffers, launches=(launch,), reference_kernels=twin)
+    for changed, explained in (({"x": "a9", "y": "bb"}, False), ({"x": "aa", "y": "b9"}, True), ({"y": "bb"}, False)):
+        now = dataclasses.replace(FACTS, inputs=changed)
+        verdict = decide(case, done(), make_baseline(), {"sum": [against(same=False)]}, made_of=now)
+        assert verdict.reason.startswith("changed inputs") == explained
+        assert bool(verdict.changes) == explained
 
 
 @pytest.mark.parametrize("by", ["reference", "check", "repeat", "inputs", "verify"])

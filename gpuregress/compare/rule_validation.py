@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuregress.dtypes import ElementType
 from gpuregress.records import Outliers, Rule
-from gpuregress.tolerances import Unsound, loose, over_largest
+from gpuregress.tolerances import Unsound, loose, over_largest, tight
 
 
 def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:
@@ -21,7 +21,7 @@ def validate_rule(rule: Rule, element_type: ElementType) -> list[Unsound]:
     if rule.verify:
         return []
     problems = [*_numbers(rule), *_bounds(rule, element_type), *_order(rule, element_type), *_statistics(rule)]
-    return problems or list(_too_loose(rule, element_type))
+    return problems or list(_of_size(rule, element_type))
 
 
 def validate_sample(rule: Rule, count: int) -> list[Unsound]:
@@ -124,11 +124,15 @@ def _statistics(rule: Rule) -> list[Unsound]:
     return problems
 
 
-def _too_loose(rule: Rule, element_type: ElementType) -> Iterator[Unsound]:
-    """Find bounds and metrics that no finite value of ordinary data breaks."""
+def _of_size(rule: Rule, element_type: ElementType) -> Iterator[Unsound]:
+    """Find bounds and metrics that no finite value of ordinary data breaks, and tolerances below rounding."""
+    yield from tight(element_type, rule.rtol, exact=rule.key)
     yield from loose(element_type, rtol=rule.rtol, atol=rule.atol, ulp=rule.ulp, exact=rule.key)
     if rule.outliers is not None:
-        second = loose(element_type, rtol=rule.outliers.rtol, atol=rule.outliers.atol, exact=rule.key)
+        second = (
+            *tight(element_type, rule.outliers.rtol, exact=rule.key),
+            *loose(element_type, rtol=rule.outliers.rtol, atol=rule.outliers.atol, exact=rule.key),
+        )
         yield from ((("outliers", *key), text) for key, text in second)
     for name, limit in rule.metric.items():
         if name != "l2":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpuregress import dtypes, usermodules
-from gpuregress.compare import row_hash
+from gpuregress.compare import row_hash, verify_parameters
 from gpuregress.compare.comparison_request import ComparisonRequest
 from gpuregress.compare.rules import description
 from gpuregress.dtypes import ElementType
@@ -46,18 +46,19 @@ def for_user(array: Array, element_type: ElementType) -> Array:
     return np.array(array)
 
 
-def answer(function: Function, *arguments: Any) -> tuple[bool, str]:
+def answer(function: Function, *arguments: Any, **named: Any) -> tuple[bool, str]:
     """Call a predicate of the user.
 
     Args:
         function: returns a bool, or (bool, message).
-        arguments: of the call.
+        arguments: of the call, by position.
+        named: of the call, by name.
 
     Returns:
         Its answer and its message ("" for none); False with a message for an error or another result.
     """
     try:
-        returned = function(*arguments)
+        returned = function(*arguments, **named)
     except Exception as wrong:  # noqa: BLE001 - whatever the user's code raises is their failure
         return False, f"{_name(function)} raised {usermodules.describe_error(wrong)}"
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | np.bool_):
@@ -85,21 +86,17 @@ def verify(
     actual: Array,
     unconverted: tuple[Array, ElementType] | None = None,
 ) -> Comparison:
-    """Compare by the user's `verify` function, in place of every rule.
+    """Compare two buffers of one shape by the user's `verify` function, in place of every rule.
 
     Args:
-        request: its `rule.verify` names the function, its `case` is the third argument.
+        request: its `rule.verify` names the function, its `rule.tolerance` and `case` are arguments.
         expected: `request.element_type.storage`, flat.
         actual: the same.
         unconverted: `actual` in the buffer's own type, if that is another: the function's argument.
     """
     kind = request.element_type
-    sides = (expected, kind), unconverted or (actual, kind)
-    shaped = [for_user(side.reshape(request.shape), of) for side, of in sides]
-    try:
-        same, message = answer(load(str(request.rule.verify)), *shaped, request.case)
-    except UsageError as error:
-        same, message = False, str(error)
+    own, own_kind = unconverted or (actual, kind)
+    same, message = _verified(request, (expected.reshape(request.shape), kind), (own.reshape(request.shape), own_kind))
     changed, multiset_same = row_hash.differences(expected, actual, kind)
     return request.result(
         same=same,
@@ -110,3 +107,40 @@ def verify(
         multiset_same=multiset_same,
         message=message,
     )
+
+
+def verify_unlike(request: ComparisonRequest, expected: Array, expected_type: ElementType, actual: Array) -> Comparison:
+    """Compare two sides of different shapes or element types by the user's `verify` function.
+
+    Args:
+        request: see `verify`; its shape and element type are those of the actual side.
+        expected: the expected side, in its own shape.
+        expected_type: of its elements.
+        actual: in its own shape.
+    """
+    same, message = _verified(request, (expected, expected_type), (actual, request.element_type))
+    return request.result(
+        same=same, rule=description.rule(request.rule), differing=0 if same else request.total, message=message
+    )
+
+
+def _verified(
+    request: ComparisonRequest, expected: tuple[Array, ElementType], actual: tuple[Array, ElementType]
+) -> tuple[bool, str]:
+    """Ask the user's function, with the arguments that it declares."""
+    sides = [for_user(*side) for side in (expected, actual)]
+    given = {
+        "case": request.case,
+        "tolerance": request.rule.tolerance,
+        "buffer": request.buffer,
+        "dtype": actual[1].name,
+    }
+    try:
+        function = load(str(request.rule.verify))
+    except UsageError as error:
+        return False, str(error)
+    parameters = verify_parameters.of_function(function)
+    wrong = verify_parameters.problem(_name(function), parameters)
+    if wrong:
+        return False, wrong
+    return answer(function, *sides, **{name: given[key] for name, key in verify_parameters.chosen(parameters).items()})

@@ -12,13 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.inputs.fill_check import fill_problem
+from gpuregress.inputs.fill_check import fill_problem, is_dump, split_member
 from gpuregress.records import Buffer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["fill", "fill_problem", "seed_for"]
+    from gpuregress.dtypes import ElementType
+
+__all__ = ["fill", "fill_problem", "is_dump", "read_file", "same", "seed_for", "split_member"]
 
 
 def seed_for(job_seed: int, buffer_name: str) -> int:
@@ -42,3 +44,17 @@ def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> n
     from gpuregress.inputs import fills  # noqa: PLC0415 - loads numpy, which planning a run does without
 
     return fills.fill(buffer, read_dump=read_dump)
+
+
+def same(buffer: Buffer, contents: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A buffer's contents from those of the buffer that its fill names; see `fills.same`."""
+    from gpuregress.inputs import fills  # noqa: PLC0415 - as above
+
+    return fills.same(buffer, contents)
+
+
+def read_file(text: str, element: ElementType, *, read_dump: Callable[[Path], Any]) -> npt.NDArray[Any]:
+    """The values of any file that a fill can read, in its own dtype and shape; see `files.read`."""
+    from gpuregress.inputs import files  # noqa: PLC0415 - as above
+
+    return files.read(text, element, read_dump).array

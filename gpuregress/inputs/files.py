@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +16,74 @@ import numpy.typing as npt
 
 from gpuregress import conversion, dtypes, usermodules
 from gpuregress.conversion import NotRepresentable
+from gpuregress.document.problems import suggestion
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
+from gpuregress.inputs import text_files
+from gpuregress.inputs.fill_check import is_dump, split_member
 from gpuregress.records import Buffer, InputFile, PythonFunction
 
 Array = npt.NDArray[Any]
+ReadDump = Callable[[Path], Any]
 
 
-def load(buffer: Buffer, element: ElementType, read_dump: Callable[[Path], Any] | None) -> Array:
-    """A buffer's contents from a dump, `.npy` or raw `.bin`.
+@dataclass(frozen=True, slots=True)
+class FileValues:
+    """The values of a file.
+
+    Attributes:
+        array: in the file's own dtype and shape; for a dump of another element type, numbers with its parts as the
+            last axis.
+        keep_nans: whether the bits of its NaNs are meant.
+    """
+
+    array: Array
+    keep_nans: bool = False
+
+
+def load(buffer: Buffer, element: ElementType, read_dump: ReadDump | None) -> Array:
+    """A buffer's contents from a file.
 
     Raises:
         HarnessError: the file does not hold what the buffer needs.
     """
-    path = _path(buffer)
+    text = _path(buffer)
+    try:
+        values = read(text, element, read_dump)
+    except HarnessError as error:
+        raise HarnessError(f"buffer {buffer.name}: {error}") from None
+    return shaped(buffer, element, values.array, text, keep_nans=values.keep_nans)
+
+
+def read(text: str, element: ElementType, read_dump: ReadDump | None) -> FileValues:
+    """Read the values of a dump, `.npy`, `.npz`, raw `.bin`, or text of numbers.
+
+    Args:
+        text: the file's path; `x.npz:name` is one array of an archive.
+        element: of the buffer: of raw bytes, and of text, whose columns are its parts.
+        read_dump: `dump.reader.read`, for dumps.
+
+    Raises:
+        HarnessError: the file cannot be read, or is none of these.
+    """
+    path, member = split_member(text)
     try:
         if path.suffix == ".bin":
-            return _from_bytes(buffer, element, path)
+            return FileValues(_from_bytes(element, path), keep_nans=True)
         if path.suffix == ".npy":
-            return shaped(buffer, element, _npy(path), str(path))
+            return FileValues(_npy(path))
+        if path.suffix == ".npz":
+            return FileValues(_npz(path, member))
+        if not is_dump(text):
+            return FileValues(text_files.read(path, element))
     except (OSError, ValueError) as error:
-        raise HarnessError(f"buffer {buffer.name}: {path} cannot be read: {error}") from None
+        raise HarnessError(f"{path} cannot be read: {error}") from None
     if read_dump is None:
-        raise HarnessError(f"buffer {buffer.name}: {path} is neither .npy nor .bin, and dumps cannot be read here")
+        raise HarnessError(f"{path} is a dump, and dumps cannot be read here")
     loaded = read_dump(path)
     held = loaded.header.element_type
     array = loaded.array if held.name == element.name else _numbers(loaded.array, held, path)
-    return shaped(buffer, element, array, str(path), keep_nans=True)
+    return FileValues(array, keep_nans=True)
 
 
 def _numbers(array: Array, held: ElementType, path: Path) -> Array:
@@ -111,22 +155,42 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
 
 
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
-    """Explain why a `.bin` or `.npy` does not fit a buffer, from its size and header; None if it fits."""
-    path, count = _path(buffer), math.prod(buffer.shape)
+    """Explain why a file other than a dump does not fit a buffer, from its size or header; None if it fits."""
+    path, member = split_member(_path(buffer))
+    count = math.prod(buffer.shape)
     try:
         if path.suffix == ".bin":
             size = path.stat().st_size
             if size != count * element.size:
                 return f"{path} has {size} bytes and {count} elements of {element.name} need {count * element.size}"
-        if path.suffix == ".npy":
-            held = _npy(path)
-            is_whole = held.dtype == element.storage or held.dtype.kind in "cV"  # a value is an element, not a part
-            needed = count if is_whole else count * len(element.parts)
-            if held.size != needed and not (held.size == count and element.storage.kind == "c"):
-                return f"{path} holds {held.size} values and {list(buffer.shape)} of {element.name} needs {needed}"
+            return None
+        if path.suffix not in (".npy", ".npz"):
+            return _text_problem(buffer, element, path)
+        dtype, size = _held(path, member, path.stat().st_mtime_ns)
+        is_whole = dtype == element.storage or dtype.kind in "cV"  # a value is an element, not a part
+        needed = count if is_whole else count * len(element.parts)
+        if size != needed and not (size == count and element.storage.kind == "c"):
+            return f"{path} holds {size} values and {list(buffer.shape)} of {element.name} needs {needed}"
     except (OSError, ValueError) as error:
         return f"{path} cannot be read: {error}"
     return None
+
+
+def _text_problem(buffer: Buffer, element: ElementType, path: Path) -> str | None:
+    held, needed = text_files.count(path), math.prod(buffer.shape) * len(element.parts)
+    if held == needed:
+        return None
+    return (
+        f"{path} has no dump's header and holds {held} words of text; "
+        f"{list(buffer.shape)} of {element.name} needs {needed} numbers"
+    )
+
+
+@lru_cache(maxsize=64)
+def _held(path: Path, member: str, _changed_ns: int) -> tuple[np.dtype[Any], int]:
+    """The dtype and the number of values of an array file; cached until it changes."""
+    array = _npy(path) if path.suffix == ".npy" else _npz(path, member)
+    return array.dtype, array.size
 
 
 def _npy(path: Path) -> Array:
@@ -144,19 +208,48 @@ def _npy(path: Path) -> Array:
         raise ValueError(f"it is not a whole .npy ({type(error).__name__})") from error
 
 
-def _path(buffer: Buffer) -> Path:
+def _path(buffer: Buffer) -> str:
     assert buffer.fill is not None
     assert isinstance(buffer.fill.options, InputFile), "only such a fill has a path"
-    return Path(buffer.fill.options.path)
+    return buffer.fill.options.path
 
 
-def _from_bytes(buffer: Buffer, element: ElementType, path: Path) -> Array:
+def _npz(path: Path, member: str) -> Array:
+    """One array of an archive; the only one where no name is given.
+
+    Raises:
+        ValueError: the file is no archive of arrays, or has no such array.
+        OSError: it cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"it is not a whole .npz ({error})") from None
+    if not member and len(names) != 1:
+        raise ValueError(f"it holds {len(names)} arrays: name one, as {path.name}:{names[0] if names else 'x'}")
+    if member and member not in names:
+        raise ValueError(f"it has no array {member!r}{suggestion(member, names)}")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return np.asarray(arrays[member or names[0]])
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # a damaged archive may raise anything
+        raise ValueError(f"it is not a whole .npz ({type(error).__name__})") from error
+
+
+def _from_bytes(element: ElementType, path: Path) -> Array:
+    """The elements of a file of raw bytes.
+
+    Raises:
+        ValueError: the last element is cut short.
+        OSError: it cannot be read.
+    """
     data = path.read_bytes()
-    count = math.prod(buffer.shape)
-    if len(data) != count * element.size:
-        needed = count * element.size
-        raise HarnessError(f"buffer {buffer.name}: {path} has {len(data)} bytes; expected {needed}")
-    return shaped(buffer, element, np.frombuffer(data, element.storage), str(path), keep_nans=True)
+    if len(data) % element.size:
+        raise ValueError(f"it has {len(data)} bytes, and each {element.name} has {element.size}")
+    return np.frombuffer(data, element.storage)
 
 
 def _import(text: str) -> Callable[..., Any]:

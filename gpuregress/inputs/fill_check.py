@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.conversion import numbers_problem, progression_problem
@@ -13,6 +15,28 @@ PARK_MILLER_MODULUS = 2**31 - 1
 FARTHEST_SIGMAS = 8.3
 """Standard deviations that no number of `streams.normal` is over: its 2^52 points end at 8.21."""
 
+_MEMBER = re.compile(r"(?P<path>.+\.npz):(?P<member>[^:]+)", re.DOTALL)
+_DUMP = b"# gpuregress"
+
+
+def split_member(text: str) -> tuple[Path, str]:
+    """Split `x.npz:name` into the archive and the name of an array; "" for other files."""
+    match = _MEMBER.fullmatch(text)
+    return (Path(match["path"]), match["member"]) if match else (Path(text), "")
+
+
+def is_dump(text: str) -> bool:
+    """Tell whether a file begins as a dump does.
+
+    Args:
+        text: the file's path, also of an array of an archive.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with split_member(text)[0].open("rb") as file:
+        return file.read(len(_DUMP)) == _DUMP
+
 
 def fill_problem(buffer: Buffer) -> str | None:
     """Explain why a fill does not fit its buffer; None if it fits or a file must be read to know."""
@@ -20,6 +44,8 @@ def fill_problem(buffer: Buffer) -> str | None:
     if made is None or made.kind == "python":
         return None
     element = dtypes.parse(buffer.dtype)
+    if made.same is not None:
+        return _same_problem(buffer, made.same)
     if made.kind == "file":
         from gpuregress.inputs import files  # noqa: PLC0415 - loads numpy, for .npy
 
@@ -31,6 +57,17 @@ def fill_problem(buffer: Buffer) -> str | None:
         problem = _part_problem(buffer, made, part.scalar, at)
         if problem:
             return f"{problem} (part {part.name})" if part.name else problem
+    return None
+
+
+def _same_problem(buffer: Buffer, origin: Buffer) -> str | None:
+    """Explain why a buffer cannot have another one's contents, from their types and shapes."""
+    parts = [[part.name for part in dtypes.parse(dtype).parts] for dtype in (origin.dtype, buffer.dtype)]
+    if parts[0] != parts[1]:
+        return f"{origin.name} is {origin.dtype} and {buffer.name} {buffer.dtype}: their elements have other parts"
+    if math.prod(origin.shape) != math.prod(buffer.shape):
+        shapes = f"{origin.name} has shape {list(origin.shape)} and {buffer.name} {list(buffer.shape)}"
+        return f"{shapes}: the same contents need as many elements"
     return None
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
-from gpuregress.conversion import stored
+from gpuregress import conversion, dtypes
+from gpuregress.conversion import NotRepresentable, stored
 from gpuregress.dtypes import ElementType, Scalar
 from gpuregress.errors import HarnessError
 from gpuregress.inputs import files, random_streams
@@ -66,6 +66,7 @@ FILLS: dict[str, Make | None] = {
     "choice": None,
     "file": None,
     "python": None,
+    "same": None,
 }
 
 
@@ -79,10 +80,36 @@ def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> A
         return files.load(buffer, element, read_dump)
     if made.kind == "python":
         return files.call(buffer, element)
+    if made.same is not None:
+        return same(buffer, fill(made.same, read_dump=read_dump))
     problem = fill_problem(buffer)
     if problem:
         raise HarnessError(f"buffer {buffer.name}: {problem}")
     return _filled(buffer, made, element)
+
+
+def same(buffer: Buffer, contents: Array) -> Array:
+    """A buffer's contents from those of the buffer that its fill names: the same numbers, none of them rounded.
+
+    Args:
+        buffer: with a fill `same`.
+        contents: of the other buffer.
+
+    Raises:
+        HarnessError: this buffer's dtype cannot hold one of the numbers exactly.
+    """
+    assert buffer.fill is not None
+    origin = buffer.fill.same
+    assert origin is not None
+    element, held = dtypes.parse(buffer.dtype), dtypes.parse(origin.dtype)
+    is_like = element.name == held.name
+    numbers = contents if is_like else conversion.widened(contents, held)
+    try:
+        return conversion.convert(numbers, element, buffer.shape, exact=True, keep_nans=is_like)
+    except NotRepresentable as error:
+        raise HarnessError(
+            f"buffer {buffer.name}: the same as {origin.name} is asked for, which is {held.name}: {error}"
+        ) from None
 
 
 def _filled(buffer: Buffer, made: Fill, element: ElementType) -> Array:

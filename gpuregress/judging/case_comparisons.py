@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from gpuregress import compare
-from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user_code
+from gpuregress.judging import accuracy, buffer_checks, drift_and_determinism, seeds, user_code
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
@@ -67,23 +67,32 @@ class CaseComparisons:
             with_baseline: their comparison, which also holds for a reference of the same bytes.
         """
         name, observed = actual.buffer, self.outcome.observations
-        if name not in (*self.case.reference, *self.case.reference_kernels):
+        if name not in self.case.references:
             return []
         if name not in observed.references:
             message = observed.reference_errors.get(name, "was not computed, for another one failed")
             return [Comparison(name, "reference", "", same=False, identical=False, of=0, message=message)]
+        compared = self._compare_reference(actual, baseline, with_baseline)
+        if not accuracy.is_reported(self.case, name):
+            return [compared]
+        widest = observed.unrounded_references.get(name, observed.references[name])
+        measured = accuracy.report(self.case, widest, actual, self.accepted)
+        return [dataclasses.replace(compared, accuracy=measured)]
+
+    def _compare_reference(self, actual: Dump, baseline: Dump | None, with_baseline: Comparison | None) -> Comparison:
+        name, observed = actual.buffer, self.outcome.observations
         reference, own = observed.references[name], self.case.compare.get(name, Rule())
         rule = self.case.reference_rules.get(name, own)
         pair = BufferPair(self.case, "reference", reference, actual, rule)
         known = None
         if with_baseline is not None and baseline is not None and rule == own and compare.is_in_order(rule):
             known = with_baseline if _is_equal(reference, baseline) else None
-        unrounded = observed.unrounded_references.get(name) if rule.ulp is None else None
+        unrounded = observed.unrounded_references.get(name) if rule.ulp is None or rule.verify else None
         if unrounded is not None:
-            return [self._with_unrounded(pair, unrounded, known)]
+            return self._with_unrounded(pair, unrounded, known)
         if known is None or pair.is_identical:
-            return [self._compare(pair)]
-        return [dataclasses.replace(known, against="reference")]
+            return self._compare(pair)
+        return dataclasses.replace(known, against="reference")
 
     def _with_unrounded(self, rounded: BufferPair, unrounded: Dump, known: Comparison | None) -> Comparison:
         """Compare with a reference in float64; the rounded one gives the findings of a difference."""

@@ -123,7 +123,7 @@ def _inputs(case: Case) -> Mapping[str, Array]:
     numbers: dict[str, Any] = {}
     for name, buffer in case.buffers.items():
         element = dtypes.parse(buffer.dtype)
-        is_easy = buffer.fill is not None and buffer.fill.kind != "python" and math.prod(buffer.shape) <= _WHOLE
+        is_easy = buffer.fill is not None and not buffer.fill.runs_user_code and math.prod(buffer.shape) <= _WHOLE
         if not is_easy or len(element.parts) != 1:
             continue
         try:

@@ -146,7 +146,7 @@ class UserCodeProcess:
 def needs(case: Case, check: Check) -> bool:
     """Whether a check runs code of the user: its own function, or that of a fill it compares with."""
     fills = (buffer.fill for buffer in case.buffers.values())
-    return check.name == "python" or any(fill is not None and fill.kind == "python" for fill in fills)
+    return check.name == "python" or any(fill is not None and fill.runs_user_code for fill in fills)
 
 
 def _comparison_in(answer: dict[str, Any]) -> Comparison:

@@ -8,8 +8,10 @@ from gpuregress.document.problems import Problems, suggestion
 from gpuregress.document.reader import Key
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.job import JobSpec
-from gpuregress.spec.models.launch import ArgumentSpec
+from gpuregress.spec.models.launch import ArgumentSpec, LaunchSpec
 
+_JUDGING = ("compare", "checks", "reference", "verify")
+"""The keys of a job that judge buffers by name."""
 _SHOWN = 8
 """Buffers that a message names."""
 
@@ -32,8 +34,20 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
         elif known(file, problems, name, key):
             listed.append(name)
     if job.dump is None:
-        listed = [name for name, buffer in job.buffers.items() if buffer.fill is None or name in _judged(job)]
+        twins = _twins(job)
+        listed = [
+            name
+            for name, buffer in job.buffers.items()
+            if (buffer.fill is None and name not in twins) or name in _judged(job)
+        ]
     return (*listed, *(name for name in job.buffers if name in _judged(job) and name not in listed))
+
+
+def _twins(job: JobSpec) -> set[str]:
+    """Collect the buffers that only the launches of references use: this run leaves them unwritten."""
+    twins = {item.buffer for item in job.reference.values() if item.buffer}
+    own = {name for launch in job.launches for name in _of_launch(launch)}
+    return twins - own - {name for name, buffer in job.buffers.items() if buffer.symbol}
 
 
 def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
@@ -54,9 +68,13 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
         dump: from `dumped`.
     """
     job = file.job
-    for section in ("compare", "checks", "reference", "verify"):
+    for section in _JUDGING:
         for name in getattr(job, section):
             known(file, problems, name, (section, name))
+    twins = _twins(job)
+    for section in _JUDGING:
+        for name in twins.intersection(getattr(job, section)):
+            problems.add((section, name), f"{name} is written by the launches of a reference only, not by the job's")
     can_fail = dump or job.checks or job.expect or job.status
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
         outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)
@@ -76,21 +94,26 @@ def check_used(file: JobFile, problems: Problems) -> None:
 
 
 def _judged(job: JobSpec) -> set[str]:
-    return {*job.compare, *job.checks, *job.reference, *job.verify}
+    return {name for section in _JUDGING for name in getattr(job, section)}
 
 
 def _used(job: JobSpec) -> Iterator[str]:
     yield from _judged(job)
     yield from (name for name, buffer in job.buffers.items() if buffer.symbol)
+    yield from (buffer.fill.same for buffer in job.buffers.values() if buffer.fill and buffer.fill.same)
     of_references = (launch for item in job.reference.values() for launch in item.launches or ())
     for launch in (*job.launches, *of_references):
-        yield from _arguments(launch.args)
-        for pair in launch.swap:
-            yield from pair
+        yield from _of_launch(launch)
     for checks in job.checks.values():
         yield from (name for item in checks for name in (item.equals, item.permutation) if name)
     if job.status_buffer:
         yield job.status_buffer
+
+
+def _of_launch(launch: LaunchSpec) -> Iterator[str]:
+    yield from _arguments(launch.args)
+    for pair in launch.swap:
+        yield from pair
 
 
 def _arguments(items: Iterable[ArgumentSpec]) -> Iterator[str]:

@@ -14,8 +14,17 @@ from gpuregress.document.problems import Problems, show
 from gpuregress.document.reader import Key
 from gpuregress.errors import GpuregressError
 from gpuregress.escapes import one_line
-from gpuregress.plan import agreement, buffer_usage, comparison_rules, job_names, seeds, sources, status_buffer
-from gpuregress.plan.references import case_references
+from gpuregress.plan import (
+    agreement,
+    buffer_usage,
+    comparison_rules,
+    job_names,
+    seeds,
+    sources,
+    status_buffer,
+    verify_signature,
+)
+from gpuregress.plan.references import CaseBuffers, case_references
 from gpuregress.plan.seeds import CaseInputs
 from gpuregress.project import Project
 from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
@@ -25,6 +34,7 @@ from gpuregress.spec.load import JobFile
 from gpuregress.spec.resolve import buffers as spec_buffers
 from gpuregress.spec.resolve import launches as spec_launches
 from gpuregress.spec.resolve import parameter_combinations, rules, variants
+from gpuregress.spec.resolve.buffers import FillSources
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_REPEATS = 10_000
@@ -130,16 +140,18 @@ class _JobPlan:
         if self.job.infeasible == "skip":
             scope = dataclasses.replace(scope, refusals=[])
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
+        scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
         planned = self._inputs(scope, seed)
         buffers, launches = planned.buffers, planned.launches
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
-        verify = rules.functions(scope, self.job.verify, "verify")
+        verify = self._verify_functions(scope)
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
         refused = next(iter(scope.refusals or ()), None)
         # A reference that no device can launch is an error, unless its case is skipped anyway.
         of_references = scope if refused else dataclasses.replace(scope, refusals=None)
-        references = case_references(self.file, of_references, facts, buffers)
+        compared = CaseBuffers(buffers, compare, verify)
+        references = case_references(self.file, of_references, facts, compared, self._earlier)
         checks = {
             buffer: rules.checks(scope, items, buffers[buffer], buffers, ("checks", buffer))
             for buffer, items in self.job.checks.items()
@@ -163,7 +175,7 @@ class _JobPlan:
             job=name,
             name=parameter_combinations.case_name(name, scope.case),
             path=str(self.file.path),
-            parameters=scope.names,
+            parameters=scope.parameters,
             source=source,
             revision=facts.revision,
             source_digest=facts.digest,
@@ -178,6 +190,8 @@ class _JobPlan:
             reference=references.functions,
             reference_kernels=references.kernels,
             reference_rules=references.rules,
+            reference_files=references.files,
+            improves=tuple(name for name, item in self.job.reference.items() if item.improves),
             repeat=repeat or 1,
             limits=records.Limits(
                 self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout, memory or 0
@@ -194,16 +208,24 @@ class _JobPlan:
 
     def _inputs(self, scope: Scope, seed: int) -> CaseInputs:
         """Plan the buffers and launches of a case under a seed."""
+        scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
-        buffers = spec_buffers.buffers(
-            self.file,
-            scope,
-            memory=memory or default_memory(),
-            seed_for=lambda buffer: inputs.seed_for(seed, buffer),
-            fill_problem=_fill_problem,
-        )
+        fills = FillSources(lambda buffer: inputs.seed_for(seed, buffer), _fill_problem, self._earlier)
+        buffers = spec_buffers.buffers(self.file, scope, memory=memory or default_memory(), fills=fills)
         self._prepare_status(scope, buffers)
         return CaseInputs(buffers, spec_launches.launches(self.file, scope, buffers))
+
+    def _verify_functions(self, scope: Scope) -> dict[str, str]:
+        """Resolve the functions of the job's `verify`; those that cannot be called are reported."""
+        functions = rules.functions(scope, self.job.verify, "verify")
+        for buffer, function in functions.items():
+            verify_signature.check(scope, ("verify", buffer), function)
+        return functions
+
+    def _earlier(self, text: str) -> records.InputFile:
+        from gpuregress.plan import earlier_results  # noqa: PLC0415 - few jobs read results of other runs
+
+        return earlier_results.find(self.project, text)
 
     def _prepare_status(self, scope: Scope, buffers: dict[str, records.Buffer]) -> None:
         """Require integers in the status buffer, and zero it before the launch."""
@@ -247,8 +269,11 @@ def _fill_problem(buffer: records.Buffer) -> str | None:
     """Explain why a fill does not fit its buffer; None if it fits. Only the header of a dump is read."""
     options = buffer.fill.options if buffer.fill is not None else None
     path = Path(options.path) if isinstance(options, records.InputFile) else None
-    if path is None or path.suffix in (".npy", ".bin"):
-        return inputs.fill_problem(buffer)
+    try:
+        if path is None or path.suffix in (".npy", ".bin") or not inputs.is_dump(str(path)):
+            return inputs.fill_problem(buffer)
+    except OSError as error:
+        return f"{path} cannot be read: {error}"
     from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and few fills are dumps
 
     try:

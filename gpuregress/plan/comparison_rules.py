@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from gpuregress import dtypes, records
 from gpuregress.document.reader import Key
+from gpuregress.plan import verify_signature
 from gpuregress.project import Project
 from gpuregress.spec.models.job import JobSpec
 from gpuregress.spec.models.rules import RuleSpec
@@ -23,7 +24,7 @@ def case_rules(
     dump: Sequence[str],
     verify: Mapping[str, str],
 ) -> dict[str, records.Rule]:
-    """Choose the rule of each dumped buffer: the job's, the user's function, the project's default, or exact.
+    """Choose the rule of each dumped buffer: the job's, the project's default, or exact; and the user's function.
 
     Args:
         job: its `compare`.
@@ -40,12 +41,10 @@ def case_rules(
         default = project.settings.compare.get(dtypes.parse(buffers[name].dtype).name)
         if name in job.compare:
             resolved[name] = sound_rule(scope, job.compare[name], buffers[name], ("compare", name), verify.get(name))
-        elif name in verify:
-            resolved[name] = records.Rule(verify=verify[name])
         elif default is not None:
-            resolved[name] = records.Rule(rtol=default.rtol, atol=default.atol)
+            resolved[name] = records.Rule(rtol=default.rtol, atol=default.atol, verify=verify.get(name))
         else:
-            resolved[name] = records.Rule()
+            resolved[name] = records.Rule(verify=verify.get(name))
     return resolved
 
 
@@ -59,7 +58,7 @@ def sound_rule(
         item: as the job has it.
         buffer: that it belongs to.
         key: its key.
-        verify: the user's own function from elsewhere in the job.
+        verify: the job's own function for this buffer, which decides in place of the rule.
     """
     element = dtypes.parse(buffer.dtype)
     before = scope.problems.reported
@@ -73,4 +72,6 @@ def sound_rule(
             *rule_validation.validate_sample(rule, count),
         ):
             scope.error((*key, *below), message)
+    if rule.verify is not None:
+        verify_signature.check(scope, (*key, "verify"), rule.verify)
     return rule if verify is None else dataclasses.replace(rule, verify=verify)

@@ -64,9 +64,10 @@ def _judgement(case: Case) -> Iterator[str]:
             item.name if item.setting is None else f"{item.name} {_setting(item.setting)}" for item in checks
         )
         yield f"check     {name}: {shown}"
-    for name in dict.fromkeys((*case.reference, *case.reference_kernels)):
+    for name in case.references:
         own = f"; {_rule(case.reference_rules[name])}" if name in case.reference_rules else ""
-        yield f"reference {name}: {case.reference.get(name) or case.reference_kernels[name].source.path}{own}"
+        accuracy = "; reports its accuracy" if name in case.improves else ""
+        yield f"reference {name}: {_reference(case, name)}{own}{accuracy}"
         for launch in case.reference_kernels[name].launches if name in case.reference_kernels else ():
             yield f"            {_launch(launch, case.buffers)}"
     if case.status:
@@ -78,10 +79,20 @@ def _judgement(case: Case) -> Iterator[str]:
         yield f"expect    a fault{of}{at}: {case.expect_fault}"
 
 
+def _reference(case: Case, name: str) -> str:
+    path = case.reference.get(name) or case.reference_files.get(name)
+    if path is not None:
+        return path
+    kernel = case.reference_kernels[name]
+    return f"{kernel.buffer} of {kernel.source.path}" if kernel.buffer else kernel.source.path
+
+
 def _buffer(buffer: Buffer) -> str:
     filled = "output, poisoned"
-    if buffer.fill is not None:
-        options = _options(to_json(buffer.fill.options))
+    if buffer.fill is not None and buffer.fill.same is not None:
+        filled = f"the same as {buffer.fill.same.name}"
+    elif buffer.fill is not None:
+        options = _options({name: item for name, item in to_json(buffer.fill.options).items() if name != "digest"})
         filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
     symbol = f", symbol {buffer.symbol}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
@@ -123,7 +134,9 @@ def _rule(rule: Rule) -> str:
     if rule.is_exact:
         return "every bit equal, in order"
     if rule.verify:
-        return f"by {rule.verify}"
+        tolerance = rule.tolerance
+        given = [f"{name} {getattr(tolerance, name):g}" for name in ("rtol", "atol", "ulp") if getattr(tolerance, name)]
+        return f"by {rule.verify}{f' with tolerance {chr(44).join(given)}' if given else ''}"
     words = []
     if rule.rtol is not None or rule.atol is not None:
         words.append(f"|actual - baseline| <= {rule.atol or 0:g} + {rule.rtol or 0:g} * |baseline|")

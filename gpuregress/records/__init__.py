@@ -29,6 +29,7 @@ from gpuregress.records.cases import Source as Source
 from gpuregress.records.cases import Texture as Texture
 from gpuregress.records.cases import TimingLoop as TimingLoop
 from gpuregress.records.cases import Variants as Variants
+from gpuregress.records.cases import VerifyTolerance as VerifyTolerance
 from gpuregress.records.dumps import Dump as Dump
 from gpuregress.records.figures import AnyOrderFigures as AnyOrderFigures
 from gpuregress.records.figures import Element as Element
@@ -88,6 +89,8 @@ from gpuregress.records.serialization import to_json as to_json
 from gpuregress.records.statuses import STATUSES as STATUSES
 from gpuregress.records.statuses import Status as Status
 from gpuregress.records.tasks import Task as Task
+from gpuregress.records.verdicts import Accuracy as Accuracy
+from gpuregress.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict
 from gpuregress.records.verdicts import Comparison as Comparison
 from gpuregress.records.verdicts import Finding as Finding

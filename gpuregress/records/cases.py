@@ -23,11 +23,19 @@ class Fill:
         kind: a name from `inputs.FILLS`.
         options: its settings.
         seed: derived from the job's seed and the buffer's name.
+        same: the buffer whose contents these are, for `same`.
     """
 
     kind: str
     options: FillOptions
     seed: int
+    same: Buffer | None = None
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Tell whether a Python function of the user makes the contents."""
+        origin = self.same.fill if self.same is not None else self
+        return origin is not None and origin.kind == "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,21 @@ class Outliers:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyTolerance:
+    """The tolerance of a rule as a `verify` function gets it; 0 where the rule does not give it.
+
+    Attributes:
+        rtol: relative.
+        atol: absolute.
+        ulp: steps between floats of the dtype.
+    """
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    ulp: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A comparison rule of a buffer; all defaults: every bit equal, in order.
 
@@ -206,7 +229,8 @@ class Rule:
         order: `any` compares the values as a multiset.
         key: a record's columns that find its partner.
         statistics: limits of statistical tests, in place of a bound of each element.
-        verify: `/abs/module.py:function`, the user's own comparison, in place of all this.
+        verify: `/abs/module.py:function`, the user's own comparison, in place of all this; the rule supplies its
+            tolerance.
     """
 
     rtol: float | None = None
@@ -225,6 +249,11 @@ class Rule:
     def is_exact(self) -> bool:
         """Tell whether only identical bits, in order, pass."""
         return self == Rule()
+
+    @property
+    def tolerance(self) -> VerifyTolerance:
+        """The tolerance as a `verify` function gets it."""
+        return VerifyTolerance(self.rtol or 0.0, self.atol or 0.0, self.ulp or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +317,17 @@ class CaseSettings(Sparse):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceKernel:
-    """A reference computed by trusted kernels: their source, and their launches on freshly filled buffers."""
+    """A reference computed by trusted kernels.
+
+    Attributes:
+        source: of the kernels.
+        launches: on freshly filled buffers.
+        buffer: the one that holds the reference then; "": the one that is compared.
+    """
 
     source: Source
     launches: tuple[Launch, ...]
+    buffer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +382,8 @@ class Case:
         reference: buffer → `/abs/module.py:function`.
         reference_kernels: buffer → trusted kernels that compute it, in place of a function.
         reference_rules: buffer → the rule of its reference, where it is not the buffer's own.
+        reference_files: buffer → the absolute path of a file that holds its reference; `x.npz:name` for one array.
+        improves: buffers whose accuracy is compared with the accepted revision's.
         repeat: how often to run the case, for determinism.
         limits: time and memory.
         devices: where it can run: `cpu`, `cuda`.
@@ -382,11 +420,26 @@ class Case:
     settings: CaseSettings = field(default_factory=CaseSettings)
     reference_kernels: Mapping[str, ReferenceKernel] = field(default_factory=dict)
     reference_rules: Mapping[str, Rule] = field(default_factory=dict)
+    reference_files: Mapping[str, str] = field(default_factory=dict)
+    improves: tuple[str, ...] = ()
     expect_kernel: str = ""
     expect_launch: int | None = None
     status_codes: Mapping[str, str] = field(default_factory=dict)
     variants: Variants | None = None
     seeds: tuple[Seeded, ...] = ()
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """List the buffers that have a reference of any kind."""
+        return tuple(dict.fromkeys((*self.reference, *self.reference_files, *self.reference_kernels)))
+
+    @property
+    def own_buffers(self) -> frozenset[str]:
+        """Collect the buffers that its own launches can use: arguments, partners of a swap, variables."""
+        names = {name for name, buffer in self.buffers.items() if buffer.symbol is not None}
+        for launch in self.launches:
+            names.update(launch.buffers)
+        return frozenset(names)
 
     @property
     def initial_buffers(self) -> dict[str, Buffer]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuregress.records.serialization import Sparse
+
 Number = int | float
 
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """Options of `zeros`, `ones` and `permutation`: none."""
+    """Options of `zeros`, `ones`, `permutation` and `same`: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,18 @@ class GeneratorSeed:
 
 
 @dataclass(frozen=True, slots=True)
-class InputFile:
-    """Options of `file`: an absolute path."""
+class InputFile(Sparse):
+    """Options of `file`.
+
+    Attributes:
+        path: absolute; `x.npz:name` is one array of an archive.
+        origin: an earlier result as the job names it, `baseline:reduce/n=8/sum`; "" for other files.
+        digest: of the file of an earlier result, "" for other files.
+    """
 
     path: str
+    origin: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

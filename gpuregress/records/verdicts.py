@@ -32,6 +32,40 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Accuracy:
+    """The error of a result against its reference.
+
+    Attributes:
+        max_ulp: the largest error, in ulp of the result's dtype at the reference's value.
+        rms_ulp: the root of the mean squared error, in the same unit.
+        misplaced: elements that are NaN or infinite on one side only; they are not in the other two.
+    """
+
+    max_ulp: float
+    rms_ulp: float
+    misplaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyReport:
+    """The accuracy of a result, beside the accepted one's.
+
+    Attributes:
+        dtype: of the result, whose ulp are counted.
+        actual: this run's.
+        baseline: the accepted result's; None without one, or where nobody asked.
+        revision: of the accepted result, "" without one.
+        trend: this run's compared with the accepted one's; "" without one.
+    """
+
+    dtype: str
+    actual: Accuracy
+    baseline: Accuracy | None = None
+    revision: str = ""
+    trend: Literal["", "more accurate", "less accurate", "as accurate", "mixed"] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The comparison of one buffer with its expected contents.
 
@@ -53,6 +87,7 @@ class Comparison:
         message: what is wrong in one line, "" if nothing is.
         findings: what it looks like, the strongest first.
         figures: further figures; `numbers` in JSON.
+        accuracy: the error in ulp, of a comparison with a twin or a reference that asks for it.
     """
 
     buffer: str
@@ -71,6 +106,7 @@ class Comparison:
     message: str = ""
     findings: tuple[Finding, ...] = ()
     figures: UlpFigures | ErrorFigures | Figures = field(default=Figures(), metadata={"key": "numbers"})
+    accuracy: AccuracyReport | None = None
 
     @property
     def difference(self) -> str:

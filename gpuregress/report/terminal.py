@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from gpuregress.escapes import one_line, visible
 from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict, side_text
+from gpuregress.report import accuracy_text
 
 Entry = TypeVar("Entry")
 
@@ -330,5 +331,7 @@ def _comparison_details(comparison: Comparison) -> Iterator[str]:
         position = comparison.figures.worst_thread
         worst = element_text(comparison.worst, comparison.against)
         yield f"  worst {worst}{f', at {position}' if position else ''}"
+    if comparison.accuracy is not None:
+        yield f"  accuracy: {accuracy_text.describe(comparison.accuracy)}"
     others = [element for element in comparison.first[:_MOST_SHOWN] if element != comparison.worst]
     yield from (f"  {element_text(element, comparison.against)}" for element in others)

@@ -47,7 +47,14 @@ class DumpFolder:
         wanted = replace(dump, path=str(self._path(dump.buffer)))
         return wanted if contents.linked(Path(dump.path), wanted) or contents.copied(Path(dump.path), wanted) else None
 
-    def write(self, name: str, array: Array, known: Mapping[str, str], element: ElementType | None = None) -> Dump:
+    def write(
+        self,
+        name: str,
+        array: Array,
+        known: Mapping[str, str],
+        element: ElementType | None = None,
+        shape: tuple[int, ...] | None = None,
+    ) -> Dump:
         """Dump a whole buffer.
 
         Args:
@@ -55,15 +62,17 @@ class DumpFolder:
             array: what it holds.
             known: digest of raw bytes → an existing dump file that holds them, copied instead of formatted.
             element: what the array holds; None: what the buffer does.
+            shape: of the array; None: the buffer's.
         """
         buffer, path = self.case.buffers[name], self._path(name)
         element = element or dtypes.parse(buffer.dtype)
-        header = Header(element, buffer.shape)
+        shape = buffer.shape if shape is None else shape
+        header = Header(element, shape)
         if self.contents is not None:
             linked = self.contents.link(path, digest.of_array(array, element), header)
             if linked is not None:
                 return linked
-        return self._added(writer.write(path, array, element, buffer.shape, known=_files(known), durable=False), header)
+        return self._added(writer.write(path, array, element, shape, known=_files(known), durable=False), header)
 
     def stream(self, readout: BufferReader, known: Mapping[str, str]) -> Dump:
         """Dump a buffer piece by piece: formatting and reading overlap, and the host never holds all of it."""

@@ -151,7 +151,7 @@ class _CaseRun:
     def execute(self) -> None:
         """Run the case once and dump it, time it, repeat it, run it under the other poison, compute its references."""
         feasibility.check_registers(self.device.info, self.case, self.program)
-        filled = {name: self._fill(buffer) for name, buffer in self.case.buffers.items() if buffer.fill is not None}
+        filled = self._filled()
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
         self.was = self.case.initial_buffers
         orders = [self.device.vary(0)]
@@ -340,6 +340,15 @@ class _CaseRun:
             )
 
     # --- inputs -------------------------------------------------------------------------------------------------------
+
+    def _filled(self) -> dict[str, Array]:
+        """Fill every buffer with a fill once; those with the same contents as another one are filled from it."""
+        fills = {name: buffer.fill for name, buffer in self.case.buffers.items() if buffer.fill is not None}
+        filled = {name: self._fill(self.case.buffers[name]) for name, fill in fills.items() if fill.same is None}
+        for name, fill in fills.items():
+            if fill.same is not None:
+                filled[name] = inputs.same(self.case.buffers[name], filled[fill.same.name])
+        return {name: filled[name] for name in fills}
 
     def _fill(self, buffer: Buffer) -> Array:
         if buffer.fill is None or buffer.fill.kind != "python":

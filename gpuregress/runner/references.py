@@ -1,4 +1,4 @@
-"""Computation of a case's references, by Python functions or trusted kernels, and their dumps.
+"""Computation of a case's references, by Python functions, files or trusted kernels, and their dumps.
 
 Cases of one run share what is the same for them.
 """
@@ -6,20 +6,22 @@ Cases of one run share what is the same for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, usermodules
-from gpuregress.errors import KernelFault
+from gpuregress import conversion, dtypes, inputs, usermodules
+from gpuregress.dump import reader
+from gpuregress.errors import GpuregressError, KernelFault
 from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
-from gpuregress.runner import python_reference, shared_references, watched_case
+from gpuregress.runner import python_reference, reference_values, shared_references, watched_case
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
 from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.reference_values import ReferenceFailed, ReferenceResult
 from gpuregress.runner.shared_references import SharedReferences, SharedResult
 
 Array = npt.NDArray[np.generic]
@@ -56,8 +58,11 @@ class ReferenceDumps:
         """
         case = self.launcher.case
         for name, function in case.reference.items():
-            key = shared_references.function_key(function, case.buffers[name], case.buffers, digests)
+            verified = self._is_verified(name)
+            key = shared_references.function_key(function, case.buffers[name], case.buffers, digests, verified=verified)
             self._take(key, partial(self._call, name, function, filled))
+        for name, path in case.reference_files.items():
+            self._add(self._settled({name: partial(self._read, name, path)}))
         for group in _shared(case.reference_kernels):
             self._take(self._kernels_key(group, digests), partial(self._launch, group, filled))
             if self.sticky:
@@ -70,8 +75,9 @@ class ReferenceDumps:
             store = SharedReferences(Path(shared) / "references", lambda: self.launcher.entering("preparing"))
             result, is_own = store.once(key, self.launcher.case, compute)
             result = result if is_own else self._named(result)
-        if result is None:
-            result = compute()
+        self._add(compute() if result is None else result)
+
+    def _add(self, result: SharedResult) -> None:
         self.rounded |= result.rounded
         self.unrounded |= result.unrounded
         self.errors |= result.errors
@@ -94,26 +100,65 @@ class ReferenceDumps:
         """The reference of a user function, with the facts of the case that it looked at."""
         case, seen = self.launcher.case, set[str]()
         self.launcher.entering("computing")
-        try:
-            reference = python_reference.compute(function, case, name, filled, watched_case.watched(case, seen.add))
-        except python_reference.ReferenceFailed as error:
-            return SharedResult(errors={name: str(error)}, is_final=False)
-        self.launcher.entering("saving")
-        rounded, unrounded = {name: self._dump(name, reference.array)}, {}
-        if reference.wide is not None:
-            element = dtypes.widened(dtypes.parse(case.buffers[name].dtype))
-            folder = self.folder.beside("references").within("unrounded")
-            unrounded[name] = folder.write(name, reference.wide, {}, element)
-        return SharedResult(rounded, unrounded, seen=tuple(sorted(seen)), files=usermodules.files(function))
+        given, verified = watched_case.watched(case, seen.add), self._is_verified(name)
+        call = partial(python_reference.compute, function, case, name, filled, given, is_verified=verified)
+        result = self._settled({name: call})
+        if result.errors:
+            return replace(result, is_final=False)
+        return replace(result, seen=tuple(sorted(seen)), files=usermodules.files(function))
 
     def _launch(self, names: Sequence[str], filled: Mapping[str, Array]) -> SharedResult:
         """The references that trusted kernels compute; a fault is final, unless it lost the device."""
         try:
-            return SharedResult({name: self._dump(name, array) for name, array in self._run(names, filled).items()})
+            contents = self._run(names, filled)
         except KernelFault as fault:
             self.sticky = fault.sticky
             message = f"the reference's own kernel failed with {fault.kind}: {fault}"
             return SharedResult(errors=dict.fromkeys(names, message), is_final=not fault.sticky)
+        return self._settled({name: partial(self._of_twin, name, array) for name, array in contents.items()})
+
+    def _settled(self, computations: Mapping[str, Callable[[], ReferenceResult]]) -> SharedResult:
+        """Dump references, or note why there are none: buffer → what computes its reference."""
+        rounded, unrounded, errors = {}, {}, {}
+        for name, compute in computations.items():
+            try:
+                reference = compute()
+            except ReferenceFailed as error:
+                errors[name] = str(error)
+                continue
+            finally:
+                self.launcher.entering("saving")
+            rounded[name] = self._dump(name, reference)
+            if reference.wide is not None:
+                element = dtypes.widened(reference.element)
+                folder = self.folder.beside("references").within("unrounded")
+                unrounded[name] = folder.write(name, reference.wide, {}, element)
+        return SharedResult(rounded, unrounded, errors)
+
+    def _is_verified(self, name: str) -> bool:
+        """Tell whether a `verify` function compares a buffer with its reference."""
+        case = self.launcher.case
+        rule = case.reference_rules.get(name, case.compare.get(name))
+        return rule is not None and rule.verify is not None
+
+    def _read(self, name: str, path: str) -> ReferenceResult:
+        buffer = self.launcher.case.buffers[name]
+        try:
+            values = inputs.read_file(path, dtypes.parse(buffer.dtype), read_dump=reader.read)
+        except GpuregressError as error:
+            raise ReferenceFailed(str(error)) from error
+        origin = f"{Path(path).name} holds"
+        return reference_values.settle(values, buffer, origin, is_verified=self._is_verified(name), any_shape=True)
+
+    def _of_twin(self, name: str, array: Array) -> ReferenceResult:
+        """The contents of the buffer in which trusted kernels left the reference."""
+        case = self.launcher.case
+        twin = case.buffers[case.reference_kernels[name].buffer or name]
+        held, buffer = dtypes.parse(twin.dtype), case.buffers[name]
+        if (twin.dtype, twin.shape) == (buffer.dtype, buffer.shape):
+            return ReferenceResult(array, held)
+        values = conversion.widened(array, held) if held.is_float else array
+        return reference_values.settle(values, buffer, f"{twin.name} holds", is_verified=self._is_verified(name))
 
     def _run(self, names: Sequence[str], filled: Mapping[str, Array]) -> dict[str, Array]:
         launcher = self.launcher
@@ -124,18 +169,34 @@ class ReferenceDumps:
         for _ in launcher.run(kernel.launches, program, module, memory):
             pass
         launcher.entering("saving")
-        return {name: BufferReader(memory[name], launcher.case.buffers[name]).array() for name in names}
+        case = launcher.case
+        kept = {name: case.reference_kernels[name].buffer or name for name in names}
+        return {name: BufferReader(memory[left], case.buffers[left]).array() for name, left in kept.items()}
 
     def _kernels_key(self, names: Sequence[str], digests: Mapping[str, str]) -> str:
         launcher = self.launcher
         kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
         buffers = _reachable(kernel, launcher.case)
-        inputs = {buffer.name: digests[buffer.name] for buffer in buffers if buffer.name in digests}
-        return shared_references.kernels_key(names, program, kernel.launches, buffers, inputs, launcher.device.info)
+        digests_of = {buffer.name: digests[buffer.name] for buffer in buffers if buffer.name in digests}
+        return shared_references.kernels_key(
+            [self._compared(name) for name in names],
+            program,
+            kernel.launches,
+            buffers,
+            digests_of,
+            launcher.device.info,
+        )
 
-    def _dump(self, name: str, array: Array) -> Dump:
+    def _compared(self, name: str) -> str:
+        """The buffer that a reference is compared with, the buffer that holds it, and who compares them."""
+        buffer, left = self.launcher.case.buffers[name], self.launcher.case.reference_kernels[name].buffer or name
+        by = "verify" if self._is_verified(name) else "rule"
+        return f"{name} {buffer.dtype} {list(buffer.shape)} from {left} by {by}"
+
+    def _dump(self, name: str, reference: ReferenceResult) -> Dump:
         known = {dump.digest: dump.path for dump in self.results if dump.buffer == name}
-        return self.folder.beside("references").write(name, array, known)
+        folder = self.folder.beside("references")
+        return folder.write(name, reference.array, known, reference.element, reference.array.shape)
 
 
 def _reachable(kernel: ReferenceKernel, case: Case) -> list[Buffer]:
@@ -150,9 +211,14 @@ def _shared(kernels: Mapping[str, ReferenceKernel]) -> list[list[str]]:
     """Group the buffers whose references come from the same launches: those are run once."""
     groups: list[list[str]] = []
     for name, kernel in kernels.items():
-        group = next((group for group in groups if kernels[group[0]] == kernel), None)
+        group = next((group for group in groups if _is_same_run(kernels[group[0]], kernel)), None)
         if group is None:
             groups.append([name])
         else:
             group.append(name)
     return groups
+
+
+def _is_same_run(one: ReferenceKernel, other: ReferenceKernel) -> bool:
+    """Tell whether two references come from the same launches, be it from different buffers."""
+    return (one.source, one.launches) == (other.source, other.launches)

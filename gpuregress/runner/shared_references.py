@@ -127,7 +127,7 @@ def kernels_key(
     """Digest of all that decides what trusted kernels store.
 
     Args:
-        names: the buffers that are read then.
+        names: the buffers that are read then, and what they are compared with.
         program: their compiled source.
         launches: theirs.
         buffers: those that the launches can reach.
@@ -153,7 +153,14 @@ def _code(program: Program, kernels: Collection[str]) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def function_key(function: str, buffer: Buffer, buffers: Mapping[str, Buffer], inputs: Mapping[str, str]) -> str:
+def function_key(
+    function: str,
+    buffer: Buffer,
+    buffers: Mapping[str, Buffer],
+    inputs: Mapping[str, str],
+    *,
+    verified: bool = False,
+) -> str:
     """Digest of all that decides the result of a user function, but for its code and its case.
 
     Args:
@@ -161,9 +168,10 @@ def function_key(function: str, buffer: Buffer, buffers: Mapping[str, Buffer], i
         buffer: whose reference it computes.
         buffers: of the case.
         inputs: filled buffer → digest of its bytes.
+        verified: a `verify` function takes a result of any shape and dtype.
     """
     given = {name: [digest, buffers[name].dtype, buffers[name].shape] for name, digest in inputs.items()}
-    return _sha256(["function", function, buffer.name, buffer.dtype, buffer.shape, given])
+    return _sha256(["function", function, buffer.name, buffer.dtype, buffer.shape, given, verified])
 
 
 def _sha256(values: Any) -> str:

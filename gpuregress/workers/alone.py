@@ -40,8 +40,10 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
         settings=settings,
         repeat=1,
         reference={},
+        reference_files={},
         reference_kernels={},
         reference_rules={},
+        improves=(),
         variants=None,
         seeds=(),
     )

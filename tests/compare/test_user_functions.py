@@ -90,10 +90,36 @@ def test_the_line_of_the_users_file_is_named(module: Path) -> None:
     assert "(line 14 of mine.py)" in verify(module, "raises").message
 
 
-def test_a_function_of_other_parameters_is_told_without_a_line_of_ours(module: Path) -> None:
-    module.write_text("def one(x): return True\n")
-    text = verify(module, "one").message
-    assert text == "one raised TypeError: one() takes 1 positional argument but 3 were given"
+def test_a_function_of_other_parameters_is_never_called(module: Path) -> None:
+    module.write_text("def one(x): return True\n\ndef odd(expected, actual, tol): return True\n")
+    assert verify(module, "one").message == "one(x) does not take (expected, actual), which verify passes first"
+    assert "odd(expected, actual, tol) has the unknown parameter 'tol'" in verify(module, "odd").message
+    assert not verify(module, "odd").same
+
+
+def test_arguments_are_passed_by_name_in_any_order(module: Path) -> None:
+    module.write_text(
+        "def named(expected, actual, *, dtype, buffer, tolerance, case):\n"
+        "    return False, f'{case} {buffer} {dtype} {tolerance.rtol} {tolerance.atol} {tolerance.ulp}'\n"
+    )
+    rule = Rule(rtol=0.5, ulp=3, verify=f"{module}:named")
+    side = array("float16", [1.0])
+    wanted = compare.ComparisonRequest("sum", dtypes.parse("float16"), (1,), rule, case="reduce/n=8")
+    assert compare.compare(wanted, side, side).message == "reduce/n=8 sum float16 0.5 0.0 3"
+
+
+def test_sides_of_different_shapes_and_types_are_the_functions_business(module: Path) -> None:
+    module.write_text(
+        "def total(expected, actual):\n"
+        "    return expected.sum() == actual.sum(), f'{expected.dtype}{expected.shape} {actual.dtype}{actual.shape}'\n"
+    )
+    wanted = compare.ComparisonRequest("s", dtypes.parse("float32"), (2, 2), Rule(verify=f"{module}:total"))
+    partial = array("float32", [[1, 2], [3, 4]])
+    compared = user_functions.verify_unlike(wanted, array("float64", [10.0]), dtypes.parse("float64"), partial)
+    assert (compared.same, compared.identical, compared.differing) == (True, False, 0)
+    assert compared.message == "float64(1,) float32(2, 2)"
+    wrong = user_functions.verify_unlike(wanted, array("int64", 11), dtypes.parse("int64"), partial)
+    assert (wrong.same, wrong.differing, wrong.of) == (False, 4, 4)
 
 
 def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:

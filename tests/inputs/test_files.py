@@ -116,8 +116,33 @@ def test_bin(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(np.array([1.5, 2.5], "<f4").tobytes())
     assert inputs.fill(file(path, "float32", 2)).tolist() == [1.5, 2.5]
-    with pytest.raises(HarnessError, match="has 8 bytes; expected 12"):
+    with pytest.raises(HarnessError, match=r"holds 2 values and \[3\] of float32 needs 3"):
         inputs.fill(file(path, "float32", 3))
+    path.write_bytes(bytes(7))
+    with pytest.raises(HarnessError, match="it has 7 bytes, and each float32 has 4"):
+        inputs.fill(file(path, "float32", 2))
+
+
+def test_npz(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, a=np.arange(3.0), b=np.arange(4))
+    named = file(Path(f"{path}:b"), "int32", 4)
+    assert inputs.fill_problem(named) is None
+    assert inputs.fill(named).tolist() == [0, 1, 2, 3]
+    for text, message in (
+        ("", "it holds 2 arrays: name one, as x.npz:a"),
+        (":c", "it has no array 'c'; there are: a, b"),
+        (":a", "holds 3 values and [4] of int32 needs 4"),
+    ):
+        assert message in str(inputs.fill_problem(file(Path(f"{path}{text}"), "int32", 4)))
+        with pytest.raises(HarnessError):
+            inputs.fill(file(Path(f"{path}{text}"), "int32", 4))
+    np.savez(path, only=np.arange(4))
+    assert inputs.fill(file(path, "int32", 4)).tolist() == [0, 1, 2, 3]
+    np.savez(path, only=np.array([{}], dtype=object))
+    assert "cannot be read" in str(inputs.fill_problem(file(path, "int32", 1)))
+    path.write_bytes(path.read_bytes()[:40])
+    assert "it is not a whole .npz" in str(inputs.fill_problem(file(path, "int32", 4)))
 
 
 def test_dump(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpuregress import dtypes, inputs
 from gpuregress.errors import HarnessError
+from gpuregress.records import Buffer, Fill, NoOptions
 from tests.inputs.support import OPTIONS, buffer, numbers, python
 
 # SHA-256 of the bytes of fill(seed_for(42, "x"), 1000 elements): a change here changes every user's baselines.
@@ -125,3 +126,35 @@ def test_whole_numbers_stay_exact_at_the_ends_of_64_bits() -> None:
     assert falling.tolist() == [-(2**63) + 2, -(2**63) + 1, -(2**63)]
     chosen = inputs.fill(buffer("choice", "int64", 50, values=(2**53 + 1, 1.0)))
     assert set(chosen.tolist()) == {2**53 + 1, 1}
+
+
+def same(dtype: str, origin: Buffer, *shape: int) -> Buffer:
+    return Buffer("y", dtype, shape or origin.shape, Fill("same", NoOptions(), 0, origin))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_same_contents_in_the_same_or_a_wider_dtype(dtype: str) -> None:
+    x = buffer("normal", "float32", 8)
+    assert inputs.fill_problem(same(dtype, x, 2, 4)) is None
+    assert inputs.fill(same(dtype, x, 2, 4)).ravel().tolist() == inputs.fill(x).tolist()
+
+
+def test_the_same_contents_of_bfloat16_are_its_numbers() -> None:
+    x = buffer("arange", "bfloat16", 8)
+    assert inputs.fill(same("float32", x)).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert inputs.fill(same("int8", x)).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert np.array_equal(inputs.fill(same("bfloat16", x)), inputs.fill(x))
+
+
+def test_the_same_contents_are_never_rounded() -> None:
+    with pytest.raises(HarnessError, match=r"buffer y: the same as x is asked for, which is float64: element \[0\]"):
+        inputs.fill(same("float32", buffer("uniform", "float64", 4)))
+    with pytest.raises(HarnessError, match="is not a whole number"):
+        inputs.fill(same("int32", buffer("uniform", "float32", 4)))
+
+
+def test_the_same_contents_need_the_same_parts_and_count() -> None:
+    x = buffer("ones", "float2", 4)
+    assert "their elements have other parts" in str(inputs.fill_problem(same("float32", x, 8)))
+    assert "the same contents need as many elements" in str(inputs.fill_problem(same("float2", x, 8)))
+    assert inputs.fill_problem(same("double2", x)) is None

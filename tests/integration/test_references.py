@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpuregress import launch_log
@@ -194,7 +195,7 @@ extern "C" __global__ void copy(ELEMENT *out, const ELEMENT *x) { out[threadIdx.
             "[0] of the reference, 0.1, is not exact in float32: return",
         ),
         ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{order: any}", "0.1, is not exact in float32"),
-        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{rtol: 1.0e-9}", "4 of 4 differ"),
+        ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{atol: 1.0e-9}", "4 of 4 differ"),
         ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{metric: {max: 1.0e-12}}", "max of the error"),
         ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{rtol: 1.0e-7}", ""),
         ("float32", "{value: 0.1}", "np.full(4, 0.1)", "{ulp: 0}", ""),
@@ -236,3 +237,126 @@ def test_verify_is_given_the_gold_standard_unrounded_and_the_result_as_it_is(tmp
     )
     result = shop.call(*RUN)
     assert result.exit_code == 0, result.output
+
+
+TWIN_KERNEL = """\
+// $Revision: 1.4 $
+template <typename T>
+__global__ void poly(T *y, const T *x, T a, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = (x[i] * a + T(1)) * x[i] ERROR;
+}
+"""
+TWIN_JOB = """\
+source: ../kernels/poly.cu
+buffers:
+  x: {dtype: float32, shape: [64], fill: {uniform: {low: 1, high: 2}}}
+  x64: {dtype: float64, shape: [64], fill: {same: x}}
+  y: {dtype: float32, shape: [64]}
+  y64: {dtype: float64, shape: [64]}
+compile: {defines: {ERROR: {text: "* T(1)"}}}
+launches: [{kernel: poly<float>, grid: [2], block: [32], args: [y, x, {float32: 0.5}, {int32: 64}]}]
+compare: {y: {ulp: 8}}
+reference:
+  y:
+    buffer: y64
+    launches: [{kernel: poly<double>, grid: [2], block: [32], args: [y64, x64, {float64: 0.5}, {int32: 64}]}]
+    improves: true
+"""
+
+
+def reference_of(shop: Workshop, buffer: str = "y") -> dict[str, Any]:
+    (case,) = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+    (comparisons,) = (one["comparisons"] for one in case["buffers"] if one["name"] == buffer)
+    (found,) = (one for one in comparisons if one["against"] == "reference")
+    return {**found, "verdict": case["verdict"]}
+
+
+def test_a_float64_twin_says_how_accurate_a_revision_is(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.write("kernels/poly.cu", TWIN_KERNEL)
+    shop.write("configs/poly.yaml", TWIN_JOB)
+    first = shop.call(*RUN)
+    assert first.exit_code == 0, first.output
+    assert "as its reference, without a baseline" in first.stdout
+    good = reference_of(shop)["accuracy"]
+    assert good["dtype"] == "float32"
+    assert 0 < good["actual"]["rms_ulp"] < good["actual"]["max_ulp"] < 2
+    assert "ulp of float32 from its reference" in first.stdout
+    assert shop.call("accept", "poly").exit_code == 0
+    assert "; as accurate as the accepted revision 1.4" in shop.call(*RUN).stdout
+    # One float32 step up: within the rule of 8 ulp, and less accurate.
+    shop.write("kernels/poly.cu", TWIN_KERNEL.replace("1.4", "1.5"))
+    shop.write(
+        "configs/poly.yaml", TWIN_JOB.replace('text: "* T(1)"', 'text: "* (sizeof(T) == 4 ? T(1.0000002f) : T(1))"')
+    )
+    worse = shop.call(*RUN)
+    assert worse.exit_code == 0, worse.output
+    assert "; less accurate than the accepted revision 1.4" in worse.stdout
+    report = reference_of(shop)["accuracy"]
+    assert (report["trend"], report["baseline"]) == ("less accurate", good["actual"])
+    assert report["actual"]["max_ulp"] > good["actual"]["max_ulp"]
+    # Beyond the rule: the reference fails, and the report of the case has the figures.
+    shop.write(
+        "configs/poly.yaml", TWIN_JOB.replace('text: "* T(1)"', 'text: "* (sizeof(T) == 4 ? T(1.00001f) : T(1))"')
+    )
+    wrong = shop.call(*RUN)
+    assert wrong.exit_code == 1
+    assert "  accuracy: at most " in wrong.stdout
+    assert reference_of(shop)["same"] is False
+
+
+TOTAL_JOB = """\
+source: ../kernels/partial.cu
+buffers:
+  x: {dtype: float32, shape: [64], fill: {uniform: {}}}
+  s: {dtype: float32, shape: [8]}
+launches: [{kernel: partial, grid: [1], block: [8], args: [s, x, {int32: 64}]}]
+compare: {s: {rtol: 1.0e-5}}
+verify: {s: mine.py:agree}
+reference: {s: REFERENCE}
+"""
+TOTAL = """\
+import numpy as np
+
+
+def total(inputs, case):
+    return inputs["x"].sum(dtype=np.float64) FACTOR
+
+
+def agree(expected, actual, *, tolerance, case):
+    sums = [side.sum(dtype=np.float64) for side in (expected, actual)]
+    assert actual.shape == (8,) and expected.shape in ((), (1,), (8,)), case.name
+    return bool(np.isclose(*sums, rtol=tolerance.rtol, atol=0)), f"{sums[0]:.6} against {sums[1]:.6}"
+"""
+PARTIAL = """\
+extern "C" __global__ void partial(float *s, const float *x, int n)
+{
+    float sum = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+    s[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("reference", ["mine.py:total", "total.npy", "total.txt", "total.npz:t"])
+def test_verify_compares_eight_partial_sums_with_one_total(tmp_path: Path, reference: str) -> None:
+    shop = Workshop(tmp_path)
+    shop.write("kernels/partial.cu", PARTIAL)
+    shop.write("configs/mine.py", TOTAL.replace("FACTOR", ""))
+    shop.write("configs/partial.yaml", TOTAL_JOB.replace("REFERENCE", "mine.py:total"))
+    assert shop.call(*RUN).exit_code == 0
+    (dumped,) = (shop.root / "runs/latest/references").rglob("s.*")
+    right = float(dumped.read_text().splitlines()[1])
+    assert dumped.read_text().startswith("# gpuregress 1 float64 []")
+    for total, code in ((right, 0), (right * 1.001, 1)):
+        np.save(tmp_path / "configs/total.npy", np.array([total]))
+        np.savez(tmp_path / "configs/total.npz", t=np.array([total]), other=np.zeros(3))
+        shop.write("configs/total.txt", f"{total!r}\n")
+        shop.write("configs/mine.py", TOTAL.replace("FACTOR", f"* {total / right!r}"))
+        shop.write("configs/partial.yaml", TOTAL_JOB.replace("REFERENCE", reference))
+        result = shop.call(*RUN)
+        assert result.exit_code == code, result.output
+        assert ("against" in result.stdout) == bool(code)
+    assert shop.call("show", "partial").exit_code == 0

@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from gpuregress import plan
+from gpuregress.errors import JobErrors
 from gpuregress.plan.explain import explain
 from gpuregress.records import Case, Entry, Parameter, Program, Rule, from_json, to_json
 from tests.plan.projects import JOB, project
@@ -68,6 +72,81 @@ def test_arguments_are_held_against_the_references_own_signature(tmp_path: Path)
     assert error.line == 19
     assert "the buffer x is a pointer and parameter 'n' is an integer of 4 bytes" in error.message
     assert "naive(float* sum, const float* x, int n)" in error.message
+
+
+def refused(root: Path, text: str) -> list[str]:
+    with pytest.raises(JobErrors) as caught:
+        first(root, text)
+    return [f"{error.key}: {error.message.replace(str(root), 'PROJECT')}" for error in caught.value.errors]
+
+
+def test_a_file_in_either_form(tmp_path: Path) -> None:
+    place = project(tmp_path, reduce=JOB)
+    for n in (1000, 65536):
+        np.save(tmp_path / "configs" / f"sums_{n}.npy", np.zeros(-(-n // 128), np.float32))
+    for text in ('"sums_{n}.npy"', '{file: "sums_{n}.npy", compare: {atol: 1}}'):
+        job = f"{JOB}where: [tile == 128]\nreference: {{sum: {text}}}\n"
+        (tmp_path / "configs" / "reduce.yaml").write_text(job)
+        names = [Path(case.reference_files["sum"]).name for case in plan.make(place, []).cases]
+        assert names == ["sums_1000.npy", "sums_65536.npy"]
+
+
+def test_a_file_that_does_not_fit_or_is_not_there(tmp_path: Path) -> None:
+    assert refused(tmp_path / "a", "reference: {sum: ans.npy}\n") == [
+        "reference.sum: file not found: PROJECT/configs/ans.npy"
+    ]
+    said = refused(tmp_path / "b", "reference: {sum: {file: eight.bin}}\n")
+    assert said == ["reference.sum.file: PROJECT/configs/eight.bin has 8 bytes and 8 elements of float32 need 32"]
+
+
+TWIN = """\
+reference:
+  sum:
+    buffer: wide
+    launches: [{kernel: 'block_sum<double>', grid: [1], block: [1], args: [wide]}]
+"""
+WIDE = JOB.replace("launches:", "  wide: {dtype: float64, shape: [ceil(n / tile)]}\nlaunches:")
+
+
+def test_a_twin_of_another_precision_needs_a_tolerance(tmp_path: Path) -> None:
+    with pytest.raises(JobErrors) as caught:
+        plan.make(project(tmp_path / "a", reduce=WIDE + TWIN), [])
+    assert "wide is float64 and sum float32: two precisions are not equal to the bit" in str(caught.value)
+    assert "reference.sum.buffer" in str(caught.value)
+    case = plan.make(project(tmp_path / "b", reduce=WIDE + TWIN + "compare: {sum: {ulp: 2}}\n"), []).cases[0]
+    assert case.reference_kernels["sum"].buffer == "wide"
+    assert case.dump == ("sum",), "the twin is not written by the job's own launches"
+    assert "wide of " in "\n".join(explain(case))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("buffer: wide", "buffer: wild"), "reference.sum.buffer: unknown buffer 'wild'; did you mean 'wide'?"),
+        (("args: [wide]", "args: [sum]"), "reference.sum.launches: no launch takes wide, so it could not be sum's"),
+        (("float64, shape: [ceil(n / tile)]", "float64, shape: [3]"), "reference.sum.buffer: wide has shape [3] and"),
+        (("dtype: float64", "dtype: double2"), "reference.sum.buffer: wide is double2 and sum float32: their elements"),
+        (("dump: [sum]", "checks: {wide: [finite]}"), "checks.wide: wide is written by the launches of a reference"),
+    ],
+)
+def test_what_is_no_twin(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    text = WIDE + TWIN + "compare: {sum: {ulp: 2}}\ndump: [sum]\n"
+    assert change[0] in text
+    with pytest.raises(JobErrors) as caught:
+        plan.make(project(tmp_path, reduce=text.replace(*change)), [])
+    assert message in str(caught.value)
+
+
+def test_accuracy_is_that_of_floats_in_their_places(tmp_path: Path) -> None:
+    good = "reference: {sum: {python: reference.py:block_sums, improves: true}}\n"
+    case = first(tmp_path / "a", good)
+    assert case.improves == ("sum",)
+    assert "reports its accuracy" in "\n".join(explain(case))
+    (said,) = refused(tmp_path / "b", f"{good}compare: {{sum: {{order: any}}}}\n")
+    assert said.startswith("reference.sum.improves: sum is compared in any order")
+    whole = JOB.replace("sum: {dtype: float32", "sum: {dtype: int32")
+    with pytest.raises(JobErrors, match="sum is int32: accuracy is counted in ulp"):
+        plan.make(project(tmp_path / "c", reduce=whole + good), [])
 
 
 def test_show_says_what_a_reference_is(tmp_path: Path) -> None:

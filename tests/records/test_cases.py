@@ -5,7 +5,21 @@ from typing import Any
 
 import pytest
 
-from gpuregress.records import Argument, Buffer, CaseSettings, Fill, Launch, NoOptions, Rule, TimingLoop
+from gpuregress.records import (
+    Argument,
+    Buffer,
+    Case,
+    CaseSettings,
+    Fill,
+    Launch,
+    NoOptions,
+    PythonFunction,
+    Rule,
+    TimingLoop,
+    VerifyTolerance,
+    from_json,
+    to_json,
+)
 from tests import fakes
 
 
@@ -40,3 +54,32 @@ def test_the_buffers_of_a_launch_are_those_it_takes_and_exchanges() -> None:
     launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, (nested, Argument("buffer", buffer="y")), swap=(("a", "b"),))
     assert set(launch.buffers) == {"x", "y", "a", "b"}
     assert Launch("k", (1, 1, 1), (1, 1, 1), 0, (Argument("null"),)).buffers == ()
+
+
+def test_the_tolerance_of_a_rule_is_0_where_it_has_none() -> None:
+    assert Rule().tolerance == VerifyTolerance(0.0, 0.0, 0)
+    assert Rule(rtol=0.5, ulp=3).tolerance == VerifyTolerance(0.5, 0.0, 3)
+
+
+def test_the_contents_of_another_buffer_travel_with_a_fill() -> None:
+    origin = Buffer("x", "float32", (8,), Fill("python", PythonFunction("/f.py:f"), 1))
+    case = fakes.case("double")
+    buffers = {**case.buffers, "y": Buffer("y", "float64", (8,), Fill("same", NoOptions(), 2, origin))}
+    case = replace(case, buffers=buffers)
+    assert from_json(Case, to_json(case)) == case
+    fills = [buffer.fill for buffer in case.buffers.values() if buffer.fill is not None]
+    assert [fill.runs_user_code for fill in fills] == [False, True]
+
+
+def test_own_buffers_are_those_of_launches_swaps_and_variables() -> None:
+    case = fakes.case("double")
+    struct = Argument("struct", fields=(Argument("buffer", buffer="a"),))
+    launch = replace(case.launches[0], args=(struct, Argument("null")), swap=(("b", "c"),))
+    buffers = {name: Buffer(name, "float32", (1,)) for name in "abcd"}
+    buffers["e"] = Buffer("e", "float32", (1,), symbol="d_e")
+    assert replace(case, buffers=buffers, launches=(launch,)).own_buffers == {"a", "b", "c", "e"}
+
+
+def test_references_of_every_kind() -> None:
+    case = fakes.case("double", reference={"a": "f"}, reference_files={"b": "g", "a": "g"})
+    assert case.references == ("a", "b")

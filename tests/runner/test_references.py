@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpuregress.launch_log import LaunchLog
-from gpuregress.records import ReferenceKernel
+from gpuregress.records import Buffer, Case, ReferenceKernel, Rule
 from gpuregress.runner.dumps import DumpFolder
 from gpuregress.runner.launcher import Launcher
 from gpuregress.runner.references import ReferenceDumps
@@ -30,8 +30,11 @@ def kernel(name: str) -> ReferenceKernel:
 
 
 def references(log: LaunchLog, folder: Path, **kernels: ReferenceKernel) -> ReferenceDumps:
-    case = fakes.case("double", reference_kernels=kernels)
-    task = fakes.task(case, folder, references=dict.fromkeys(kernels, fakes.program()))
+    return of_case(log, folder, fakes.case("double", reference_kernels=kernels))
+
+
+def of_case(log: LaunchLog, folder: Path, case: Case) -> ReferenceDumps:
+    task = fakes.task(case, folder, references=dict.fromkeys(case.reference_kernels, fakes.program()))
     launcher = Launcher(fakes.FakeDevice(), task, log, lambda _phase: None)
     return ReferenceDumps(launcher, DumpFolder(case, folder / "dumps"), ())
 
@@ -88,3 +91,42 @@ def test_cases_share_the_fault_of_a_trusted_kernel_unless_it_lost_the_device(log
     shared(log, tmp_path, "fake/a", device, "fault")
     shared(log, tmp_path, "fake/b", device, "fault")
     assert device.launched == 2  # that fault is sticky
+
+
+def test_a_twin_of_the_same_launches_is_read_in_the_same_run(log: LaunchLog, tmp_path: Path) -> None:
+    case = fakes.case("double", reference_kernels={"x": kernel("twice"), "out": replace(kernel("twice"), buffer="x")})
+    actual = of_case(log, tmp_path, case)
+    actual.write({"x": X}, {"x": "00"})
+    assert actual.launcher.current == 1
+    assert Path(actual.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "1.0", "2.0"]
+    assert (actual.rounded["out"].buffer, actual.errors) == ("out", {})
+
+
+def test_a_twin_of_another_precision_is_also_kept_unrounded(log: LaunchLog, tmp_path: Path) -> None:
+    case = fakes.case("double", reference_kernels={"out": replace(kernel("twice"), buffer="wide")})
+    wide = Buffer("wide", "float64", (8,), case.buffers["x"].fill)
+    case = replace(case, buffers={**case.buffers, "wide": wide})
+    actual = of_case(log, tmp_path, case)
+    actual.write({"x": X, "wide": np.arange(8) + 0.1}, {"x": "00", "wide": "01"})
+    assert (actual.rounded["out"].dtype, actual.unrounded["out"].dtype) == ("float32", "float64")
+    assert Path(actual.unrounded["out"].path).read_text().splitlines()[2] == "1.1"
+
+
+def test_a_file_is_a_reference(log: LaunchLog, tmp_path: Path) -> None:
+    np.save(tmp_path / "ans.npy", 2 * X)
+    case = fakes.case("double", reference_files={"out": f"{tmp_path}/ans.npy", "x": f"{tmp_path}/none.npy"})
+    actual = of_case(log, tmp_path, case)
+    actual.write({"x": X}, {"x": "00"})
+    assert Path(actual.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
+    assert f"{tmp_path}/none.npy cannot be read" in actual.errors["x"]
+
+
+def test_a_file_of_another_shape_is_for_verify(log: LaunchLog, tmp_path: Path) -> None:
+    np.save(tmp_path / "ans.npy", np.array([56.0]))
+    case = fakes.case("double", reference_files={"out": f"{tmp_path}/ans.npy"})
+    actual = of_case(log, tmp_path, case)
+    actual.write({"x": X}, {"x": "00"})
+    assert actual.errors == {"out": "ans.npy holds shape [1]; out has [8]"}
+    actual = of_case(log, tmp_path, replace(case, compare={"out": Rule(verify="/mine.py:f")}))
+    actual.write({"x": X}, {"x": "00"})
+    assert (actual.rounded["out"].dtype, actual.rounded["out"].shape) == ("float64", (1,))

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 import secrets
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpuregress import storage
-from gpuregress.errors import NothingToDo, StorageError, UsageError
+from gpuregress.dump.run_names import LATEST, every, find, latest
+from gpuregress.errors import StorageError
 from gpuregress.session.runs import journal
+
+__all__ = [
+    "ACCEPTING",
+    "LATEST",
+    "LAUNCH_LOG",
+    "RESULTS",
+    "SHARED",
+    "create",
+    "discard",
+    "every",
+    "find",
+    "is_abandoned",
+    "latest",
+    "point_latest",
+    "point_latest_if_over",
+]
 
 RESULTS = journal.RESULTS
 LAUNCH_LOG = "launch.log"
-LATEST = "latest"
 SHARED = ".shared"
 """In the folder of a run that goes on: what its workers share."""
 ACCEPTING = ".accept.lock"
 """Held in the folder of runs while baselines are written: there it is never committed."""
 _IGNORE = ".gitignore"
 _IGNORE_ALL = "*\n"
-_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 _ABANDONED_S = 24 * 3600.0
 
 
@@ -102,49 +116,6 @@ def discard(runs: Path, folder: Path, previous: Path | None) -> None:
         if [path.name for path in runs.iterdir()] == [_IGNORE] and (runs / _IGNORE).read_text() == _IGNORE_ALL:
             (runs / _IGNORE).unlink()
             runs.rmdir()
-
-
-def find(runs: Path, name: str | None = None) -> Path:
-    """Find the folder of a run.
-
-    Args:
-        runs: the project's `runs`.
-        name: a run's name or its beginning or end, `latest`, or None for the last one.
-
-    Raises:
-        NothingToDo: there is no run yet.
-        UsageError: no run, or more than one, has that name.
-    """
-    if name in (None, LATEST):
-        last = latest(runs) or next(reversed(every(runs)), None)
-        if last is None:
-            raise NothingToDo(f"there is no run in {runs} yet; `gpuregress run` makes one")
-        return last
-    candidates = [
-        folder for folder in every(runs) if name and (folder.name.startswith(name) or folder.name.endswith(name))
-    ]
-    if len(candidates) == 1:
-        return candidates[0]
-    if candidates:
-        raise UsageError(f"{len(candidates)} runs are called {name!r}: {', '.join(f.name for f in candidates[-5:])}")
-    newest = ", ".join(folder.name for folder in every(runs)[-5:]) or "none yet"
-    raise UsageError(f"there is no run {name!r} in {runs}; the last ones are: {newest}")
-
-
-def latest(runs: Path) -> Path | None:
-    """The run that `runs/latest` names; None where it names none."""
-    with contextlib.suppress(OSError):
-        target = runs / (runs / LATEST).readlink().name
-        return target if target.is_dir() else None
-    return None
-
-
-def every(runs: Path) -> tuple[Path, ...]:
-    """All runs, finished or not, oldest first."""
-    if not runs.is_dir():
-        return ()
-    with storage.disk_errors(runs, "read"):
-        return tuple(sorted(entry for entry in runs.iterdir() if _NAME.fullmatch(entry.name) and entry.is_dir()))
 
 
 def is_abandoned(folder: Path) -> bool:

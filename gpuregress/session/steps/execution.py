@@ -14,7 +14,7 @@ from gpuregress.errors import GpuregressError, InfeasibleSource, Interrupted, Jo
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Case, Outcome, Task, Verdict
-from gpuregress.report import variant_lines
+from gpuregress.report import accuracy_text, variant_lines
 from gpuregress.session import measurement_remarks
 from gpuregress.session.agreement_groups import AgreementGroups
 from gpuregress.session.compilation.builder import ProgramBuilder
@@ -145,7 +145,11 @@ class _Execution:
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
         judged = judge.verdict(task.case, task.program, outcome)
-        remarks = (*measurement_remarks.remarks(task.case, outcome), *variant_lines.lines(judged))
+        remarks = (
+            *measurement_remarks.remarks(task.case, outcome),
+            *accuracy_text.remarks(task.case, judged),
+            *variant_lines.lines(judged),
+        )
         if judged.status in ("pass", "new"):  # their details are not shown
             changes = judged.changes if judged.status == "pass" else ()
             for remark in (*remarks, *(f"changed since the baseline: {change}" for change in changes)):

@@ -63,6 +63,7 @@ buffers:
   h: {dtype: uint32, shape: [n], fill: {park_miller: {}}}
   i: {dtype: float32, shape: [n], fill: {file: data/points.npy}}
   j: {dtype: float32, shape: [n], fill: {python: fills.py:points}}
+  k: {dtype: float64, shape: [n], fill: {same: j}}
 """,
     "Arange": """
 buffers:
@@ -128,7 +129,7 @@ compare:
   c: {metric: {rms: 1.0e-6}}
   d: {order: any, key: [id]}
   e: {statistics: {ks: 0.001}}
-  f: {verify: rules.py:close_enough}
+  f: {verify: rules.py:close_enough, rtol: 1.0e-5}
 """,
     "Outliers": """
 compare:
@@ -174,12 +175,18 @@ checks:
     "Reference": """
 reference:
   a: reference.py:expected
-  b: {python: reference.py:expected, compare: {rtol: 1.0e-6}}
+  b: {python: reference.py:expected, compare: {rtol: 1.0e-6}, improves: true}
   c:
     source: ../kernels/naive.cu
     compile: {options: [-lineinfo]}
     launches:
       - {kernel: naive, grid: [1], block: [1], args: [c, x]}
+  d: {file: data/answers.npy, compare: {atol: 1.0e-6}}
+  e:
+    buffer: e64
+    launches:
+      - {kernel: naive<double>, grid: [1], block: [1], args: [e64, x64]}
+    compare: {ulp: 2}
 """,
     "Limits": """
 limits: {timeout: 2min, memory: 4GiB}

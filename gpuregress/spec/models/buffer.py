@@ -23,6 +23,7 @@ from gpuregress.spec.models.values import (
     FunctionPath,
     LiteralValue,
     LiteralValues,
+    Name,
     Text,
 )
 
@@ -74,8 +75,13 @@ class FillSpec(OneOfSpec):
     integers: IntegersSpec | None = None
     choice: Annotated[list[LiteralValue], Field(min_length=1)] | None = Field(None, description="possible elements")
     park_miller: ParkMillerSpec | None = None
-    file: Text | None = Field(None, description="a dump, .npy, or .bin, relative to the job")
+    file: Text | None = Field(
+        None,
+        description="a dump, .npy, .npz:array, .bin or text of numbers, relative to the job; or an earlier result, "
+        "baseline:CASE/BUFFER or run:latest/CASE/BUFFER; {n} is replaced by the parameter",
+    )
     python: FunctionPath | None = Field(None, description="module.py:function, relative to the job")
+    same: Name | None = Field(None, description="the buffer whose contents before the first launch it gets, too")
 
     words: ClassVar[Mapping[str, Any]] = {"zeros": True, "ones": True, "arange": {}, "permutation": True}
     only_words: ClassVar[tuple[str, ...]] = ("zeros", "ones", "permutation")
@@ -92,7 +98,7 @@ class FillSpec(OneOfSpec):
         ((kind, setting),) = value.items()
         if kind in cls.only_words:
             raise ValueError(f"{kind} takes no setting: write fill: {kind}")
-        return {kind: {} if setting is None and kind not in ("value", "file", "python", "choice") else setting}
+        return {kind: {} if setting is None and kind not in ("value", "file", "python", "choice", "same") else setting}
 
 
 def _dtype(value: Any) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gpuregress import records
 from gpuregress.document import units
+from gpuregress.document.problems import suggestion
 from gpuregress.document.reader import Key
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.buffer import BufferSpec, FillSpec
-from gpuregress.spec.resolve import element_types, functions, paths, textures
+from gpuregress.spec.resolve import data_files, element_types, functions, textures
+from gpuregress.spec.resolve.data_files import FindEarlier
 from gpuregress.spec.resolve.scope import Scope
 
 MAX_ELEMENTS = 2**40
@@ -19,48 +22,105 @@ T = TypeVar("T")
 FillProblem = Callable[[records.Buffer], str | None]
 
 
-def buffers(
-    file: JobFile, scope: Scope, *, memory: int, seed_for: Callable[[str], int], fill_problem: FillProblem
-) -> dict[str, records.Buffer]:
+@dataclass(frozen=True, slots=True)
+class FillSources:
+    """The sources of fills besides the job itself.
+
+    Attributes:
+        seed_for: a buffer's name → the seed of its fill.
+        problem: what keeps a buffer from being filled, None if nothing does.
+        earlier: finds results of earlier runs.
+    """
+
+    seed_for: Callable[[str], int]
+    problem: FillProblem
+    earlier: FindEarlier
+
+
+def buffers(file: JobFile, scope: Scope, *, memory: int, fills: FillSources) -> dict[str, records.Buffer]:
     """All buffers of a case, in the job's order; those that are wrong are left out.
 
     Args:
         file: the job.
         scope: the case's numbers; errors are reported there.
         memory: bytes that all of them may take.
-        seed_for: a buffer's name → the seed of its fill.
-        fill_problem: what keeps a buffer from being filled, None if nothing does.
+        fills: where their contents come from.
     """
+    given = file.job.buffers
+    origins = {name: origin for name, item in given.items() if (origin := _origin(file, scope, name, item))}
     result: dict[str, records.Buffer] = {}
-    total = 0
-    for name, item in file.job.buffers.items():
-        key: Key = ("buffers", name)
-        shape = _shape(scope, item, key)
-        dtype = element_types.dtype(scope, item.dtype, (*key, "dtype"))
-        symbol = scope.text(item.symbol, (*key, "symbol"), strict=True) if item.symbol else None
-        fill = _fill(scope, item.fill, (*key, "fill"), seed_for(name)) if item.fill else None
-        if shape is None or dtype is None or (item.fill and fill is None) or (item.symbol and symbol is None):
-            continue
-        buffer = records.Buffer(name, dtype, shape, fill, symbol)
-        sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
-        buffer = dataclasses.replace(buffer, texture=sampled)
-        total += buffer.size
-        if buffer.size > memory:
-            text = f"{list(shape)} of {dtype} is {units.size_text(buffer.size)}: {_over(memory)}"
-            scope.error((*key, "shape"), text, *item.shape)
-            continue
-        problem = fill_problem(buffer) if fill else None
-        if problem:
-            scope.error((*key, "fill"), problem, *item.shape)
-            continue
-        result[name] = buffer
-    if total > memory and len(result) == len(file.job.buffers):
+    for name in sorted(given, key=lambda name: name in origins):  # what others are filled from comes first
+        item = given[name]
+        if item.fill is not None and item.fill.same is not None:
+            contents = result.get(origins.get(name, ""))
+            fill = (
+                records.Fill("same", records.NoOptions(), fills.seed_for(name), contents)
+                if contents is not None
+                else None
+            )
+        else:
+            fill = _fill(scope, item.fill, ("buffers", name, "fill"), name, fills) if item.fill else None
+        buffer = _buffer(scope, name, item, fill)
+        if buffer is not None and _is_sound(scope, item, buffer, memory, fills.problem):
+            result[name] = buffer
+    total = sum(buffer.size for buffer in result.values())
+    if total > memory and len(result) == len(given):
         scope.error(
             ("buffers",),
             f"take {units.size_text(total)} together: {_over(memory)}",
-            *(text for item in file.job.buffers.values() for text in item.shape),
+            *(text for item in given.values() for text in item.shape),
         )
-    return result
+    return {name: result[name] for name in given if name in result}
+
+
+def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None) -> records.Buffer | None:
+    key: Key = ("buffers", name)
+    shape = _shape(scope, item, key)
+    dtype = element_types.dtype(scope, item.dtype, (*key, "dtype"))
+    symbol = scope.text(item.symbol, (*key, "symbol"), strict=True) if item.symbol else None
+    if shape is None or dtype is None or (item.fill and fill is None) or (item.symbol and symbol is None):
+        return None
+    buffer = records.Buffer(name, dtype, shape, fill, symbol)
+    sampled = textures.texture(scope, item.texture, buffer, key, surface=item.surface)
+    return dataclasses.replace(buffer, texture=sampled)
+
+
+def _is_sound(scope: Scope, item: BufferSpec, buffer: records.Buffer, memory: int, fill_problem: FillProblem) -> bool:
+    key: Key = ("buffers", buffer.name)
+    if buffer.size > memory:
+        text = f"{list(buffer.shape)} of {buffer.dtype} is {units.size_text(buffer.size)}: {_over(memory)}"
+        scope.error((*key, "shape"), text, *item.shape)
+        return False
+    problem = fill_problem(buffer) if buffer.fill is not None else None
+    if problem:
+        scope.error((*key, "fill"), problem, *item.shape)
+    return not problem
+
+
+def _origin(file: JobFile, scope: Scope, name: str, item: BufferSpec) -> str | None:
+    """The buffer at the end of a chain of `same`; None without one, or where the chain is wrong, which is reported."""
+    if item.fill is None or item.fill.same is None:
+        return None
+    key: Key = ("buffers", name, "fill", "same")
+    chain, following = [name], item.fill.same
+    while following not in chain:
+        chain.append(following)
+        other = file.job.buffers.get(following)
+        if other is None:
+            if len(chain) == 2 and ("buffers", following) not in file.broken and ("buffers",) not in file.broken:
+                scope.problems.add(key, f"unknown buffer {following!r}{suggestion(following, file.job.buffers)}")
+            return None
+        if other.fill is None:
+            if len(chain) == 2:
+                text = f"{following} has no fill: same takes what a buffer holds before the first launch"
+                scope.problems.add(key, text)
+            return None
+        if other.fill.same is None:
+            return following
+        following = other.fill.same
+    cycle = [*chain[chain.index(following) :], following]
+    scope.problems.add(key, f"{' → '.join(cycle)} is a cycle: one of them needs contents of its own")
+    return None
 
 
 def _over(memory: int) -> str:
@@ -76,20 +136,21 @@ def _shape(scope: Scope, item: BufferSpec, key: Key) -> tuple[int, ...] | None:
     )
 
 
-def _fill(scope: Scope, fill: FillSpec, key: Key, seed: int) -> records.Fill | None:
+def _fill(scope: Scope, fill: FillSpec, key: Key, name: str, fills: FillSources) -> records.Fill | None:
     kind = fill.kind
     before = scope.problems.reported
-    options = _options(scope, kind, getattr(fill, kind), (*key, kind))
-    return None if options is None or scope.problems.reported > before else records.Fill(kind, options, seed)
+    options = _options(scope, kind, getattr(fill, kind), (*key, kind), fills.earlier)
+    if options is None or scope.problems.reported > before:
+        return None
+    return records.Fill(kind, options, fills.seed_for(name))
 
 
-def _options(scope: Scope, kind: str, setting: Any, key: Key) -> records.FillOptions | None:
+def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarlier) -> records.FillOptions | None:
     """Evaluate the options of a fill; None if one is invalid, which is reported."""
     if setting is True and kind in ("zeros", "ones", "permutation"):
         return records.NoOptions()
     if kind == "file":
-        filled = scope.text(setting, key)
-        return None if filled is None else records.InputFile(str(paths.existing(scope.problems, key, filled, "file")))
+        return data_files.resolve(scope, key, setting, earlier)
     if kind == "python":
         return records.PythonFunction(str(functions.existing(scope, setting, key)))
     if kind in ("value", "choice"):

@@ -89,16 +89,16 @@ def _macros(scope: Scope, group: MacroGroupSpec, key: Key, position: int) -> dic
         filled = {name: _macro(scope, value, (*key, name)) for name, value in group.given.items()}
         return {name: text for name, text in filled.items() if text is not None}
     if group.parameter == "all":
-        if not scope.names:
+        if not scope.parameters:
             scope.error(key, "all: the job has no parameters")
-        return {name: macro_text(value) for name, value in scope.names.items()}
-    if group.parameter not in scope.names:
-        hint = suggestion(group.parameter, scope.names)
+        return {name: macro_text(value) for name, value in scope.parameters.items()}
+    if group.parameter not in scope.parameters:
+        hint = suggestion(group.parameter, scope.parameters)
         scope.error(
             (*key, position), f"unknown parameter {group.parameter!r}{hint}; others are written {{NAME: value}}"
         )
         return {}
-    return {group.parameter: macro_text(scope.names[group.parameter])}
+    return {group.parameter: macro_text(scope.parameters[group.parameter])}
 
 
 def _macro(scope: Scope, value: float | str | PlainTextSpec, key: Key) -> str | None:

@@ -38,9 +38,10 @@ def rule(scope: Scope, item: RuleSpec, element: ElementType, key: Key) -> record
         statistics=_statistics(scope, item, key),
         verify=user_functions.existing(scope, item.verify, (*key, "verify")) if item.verify else None,
     )
-    others = [name for name in item.model_fields_set if name != "verify"]
+    others = [name for name in item.model_fields_set if name not in ("verify", "rtol", "atol", "ulp")]
     if item.verify and others:
-        scope.error((*key, "verify"), f"stands in place of all other rules: take out {', '.join(sorted(others))}")
+        text = f"stands in place of all rules but a tolerance: take out {', '.join(sorted(others))}"
+        scope.error((*key, "verify"), text)
     return result
 
 

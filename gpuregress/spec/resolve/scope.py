@@ -18,9 +18,10 @@ class Scope:
     """The values of names in one case.
 
     Attributes:
-        names: parameter → value.
+        names: parameter → value; also `seed`, once it is known, and `step` in a repeated launch.
         problems: collects the errors.
         case: `n=1000,tile=128`, for messages; "" where there are no parameters.
+        added: names that are no parameters.
         refusals: collects what is over a device's limits, where that is no error of the job; None: it is one.
     """
 
@@ -28,10 +29,19 @@ class Scope:
     problems: Problems
     case: str = ""
     refusals: list[str] | None = None
+    added: frozenset[str] = frozenset()
 
     def with_step(self, step: int) -> Scope:
         """Return the scope of one step of a repeated launch."""
-        return dataclasses.replace(self, names={**self.names, "step": step})
+        return self._with("step", step)
+
+    def _with(self, name: str, number: int) -> Scope:
+        return dataclasses.replace(self, names={**self.names, name: number}, added=self.added | {name})
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """The parameters alone, without `seed` and `step`."""
+        return {name: value for name, value in self.names.items() if name not in self.added}
 
     def refuse(self, key: Key, message: str, *values: float | str) -> None:
         """Report a number that is over every device's limit: an error, or the reason for a skip."""
@@ -39,6 +49,11 @@ class Scope:
             self.error(key, message, *values)
         else:
             self.refusals.append(f"{dotted(key)}: {message}")
+
+    def with_seed(self, seed: int) -> Scope:
+        """Return the scope in which `seed` is the case's seed, unless a parameter has that name."""
+        is_parameter = "seed" in self.names and "seed" not in self.added
+        return self if is_parameter else self._with("seed", seed)
 
     def error(self, key: Key, message: str, *values: float | str) -> None:
         """Report an error.

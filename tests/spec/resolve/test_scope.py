@@ -41,3 +41,12 @@ def test_an_error_names_the_case_if_it_depends_on_it(scope: Scope) -> None:
 
 def test_a_plain_number_is_not_quoted() -> None:
     assert (shown("n", 5), shown("5", 5), shown(5, 5)) == ("'n' is 5", "is 5", "is 5")
+
+
+def test_the_seed_and_the_step_are_names_and_no_parameters(scope: Scope) -> None:
+    inner = scope.with_seed(7).with_step(3)
+    assert inner.number("seed * step", ("a",)) == 21
+    assert inner.with_seed(8).number("seed", ("a",)) == 8
+    assert inner.parameters == scope.parameters == {"n": 1000, "x": 0.5}
+    named = Scope({"seed": 3}, scope.problems)
+    assert named.with_seed(7).parameters == {"seed": 3}, "a parameter of that name is meant"
