@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuregress.inputs.fill_check import fill_problem, is_dump, split_member
+from gpuregress.inputs.file_names import is_dump, split_member
+from gpuregress.inputs.fill_check import fill_problem
 from gpuregress.records import Buffer
 
 if TYPE_CHECKING:

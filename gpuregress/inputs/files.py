@@ -20,7 +20,7 @@ from gpuregress.document.problems import suggestion
 from gpuregress.dtypes import ElementType
 from gpuregress.errors import HarnessError, UserCodeError
 from gpuregress.inputs import text_files
-from gpuregress.inputs.fill_check import is_dump, split_member
+from gpuregress.inputs.file_names import is_dump, split_member
 from gpuregress.records import Buffer, InputFile, PythonFunction
 
 Array = npt.NDArray[Any]

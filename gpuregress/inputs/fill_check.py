@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 
 from gpuregress import dtypes
 from gpuregress.conversion import numbers_problem, progression_problem
@@ -14,28 +12,6 @@ from gpuregress.records import Buffer, Fill, Interval, NormalDistribution, Progr
 PARK_MILLER_MODULUS = 2**31 - 1
 FARTHEST_SIGMAS = 8.3
 """Standard deviations that no number of `streams.normal` is over: its 2^52 points end at 8.21."""
-
-_MEMBER = re.compile(r"(?P<path>.+\.npz):(?P<member>[^:]+)", re.DOTALL)
-_DUMP = b"# gpuregress"
-
-
-def split_member(text: str) -> tuple[Path, str]:
-    """Split `x.npz:name` into the archive and the name of an array; "" for other files."""
-    match = _MEMBER.fullmatch(text)
-    return (Path(match["path"]), match["member"]) if match else (Path(text), "")
-
-
-def is_dump(text: str) -> bool:
-    """Tell whether a file begins as a dump does.
-
-    Args:
-        text: the file's path, also of an array of an archive.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with split_member(text)[0].open("rb") as file:
-        return file.read(len(_DUMP)) == _DUMP
 
 
 def fill_problem(buffer: Buffer) -> str | None:
