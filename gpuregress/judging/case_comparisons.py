@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from gpuregress import compare
-from gpuregress.judging import accuracy, buffer_checks, drift_and_determinism, seeds, user_code
+from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user_code
 from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.judging.precision import accuracy
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from gpuregress import dtypes, usermodules
 from gpuregress.dtypes import ElementType
+from gpuregress.inputs import reference_values
+from gpuregress.inputs.reference_values import ReferenceFailed, ReferenceResult
 from gpuregress.records import Case
-from gpuregress.runner import reference_values
-from gpuregress.runner.reference_values import ReferenceFailed, ReferenceResult
 
 Array = npt.NDArray[np.generic]
 

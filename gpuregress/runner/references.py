@@ -16,12 +16,13 @@ import numpy.typing as npt
 from gpuregress import conversion, dtypes, inputs, usermodules
 from gpuregress.dump import reader
 from gpuregress.errors import GpuregressError, KernelFault
+from gpuregress.inputs import reference_values
+from gpuregress.inputs.reference_values import ReferenceFailed, ReferenceResult
 from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
-from gpuregress.runner import python_reference, reference_values, shared_references, watched_case
+from gpuregress.runner import python_reference, shared_references, watched_case
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
 from gpuregress.runner.launcher import Launcher, thread_count
-from gpuregress.runner.reference_values import ReferenceFailed, ReferenceResult
 from gpuregress.runner.shared_references import SharedReferences, SharedResult
 
 Array = npt.NDArray[np.generic]

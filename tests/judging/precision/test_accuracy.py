@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.judging import accuracy
+from gpuregress.judging.precision import accuracy
 from gpuregress.records import Accuracy, Baseline, MadeOf, ReferenceKernel
 from tests import fakes
 from tests.judging.dumps import dump

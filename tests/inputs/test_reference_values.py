@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpuregress.inputs.reference_values import ReferenceFailed, settle
 from gpuregress.records import Buffer
-from gpuregress.runner.reference_values import ReferenceFailed, settle
 
 OUT = Buffer("out", "float32", (2, 2))
 

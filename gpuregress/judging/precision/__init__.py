@@ -1,0 +1,1 @@
+"""Precision of results, beside the comparison by a rule."""
