@@ -104,11 +104,11 @@ def shrink(project: Project, request: ShrinkRequest, listen: Callable[[str], Non
         raise UsageError(f"{request.target} is already there and is left as it is; name another file with -o")
     case = _one_case(project, request.selector)
     with StopSignal() as stop, storage.scratch() as scratch:
-        failed = _failure(project, case, request.options, scratch)
+        failed, kind = _failure(project, case, request.options, scratch)
         listen(f"{case.name} fails: {failed.message}")
         here = JobFolder(project, Path(case.path), request.options, scratch / "runs")
         alone = simplifications.of_one_case(_document(Path(case.path)), case, f"{case.job}-shrunk")
-        with _started(_Start(project, case, failed, here, stop), alone) as (trials, first):
+        with _started(_Start(project, case, failed, kind, here, stop), alone) as (trials, first):
             _check_room(first, request.target)
             search = Reduction(trials, first, first.failure or failed, start + request.limit_s, listen)
             search.run()
@@ -128,13 +128,14 @@ def _document(path: Path) -> Job:
     return data
 
 
-def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -> Failure:
-    """Run the case as it is; return the kind of its failure."""
+def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -> tuple[Failure, str]:
+    """Run the case as it is; return the kind of its failure, and the kind of device, `cpu` or `cuda`."""
     summary = options.run(dataclasses.replace(project, runs=scratch / "first"), [case.name])
     verdict: Verdict | None = next((one for one in summary.verdicts if one.case == case.name), None)
     failed = failure.of(case, verdict)
     if failed is not None and (failed.sides or failed.status != "differ"):
-        return failed
+        device = verdict.outcome.device if verdict is not None and verdict.outcome is not None else None
+        return failed, "cuda" if device is not None and device.name.startswith("cuda") else "cpu"
     status, reason = (verdict.status, verdict.reason) if verdict is not None else ("error", "it was not run")
     if status == "pass":
         raise NothingToDo(f"{case.name} passes: there is no failure to keep")
@@ -145,11 +146,12 @@ def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What a search starts from: the case and its failure, and where candidates are run."""
+    """What a search starts from: the case, its failure, the kind of device, and where candidates are run."""
 
     project: Project
     case: Case
     failed: Failure
+    kind: str
     here: JobFolder
     stop: StopSignal
 
@@ -183,8 +185,7 @@ def _started(start: _Start, alone: Job) -> Iterator[tuple[Trials, Trial]]:
 def _trusted(start: _Start) -> Iterator[JobFolder | None]:
     """Yield the project with the accepted source, from git; None where it cannot be had."""
     project, case, here = start.project, start.case, start.here
-    kind = "cuda" if here.options.device.startswith("cuda") else "cpu"
-    accepted = AcceptedDumps(BaselineStore(project.baselines), kind).baseline(case)
+    accepted = AcceptedDumps(BaselineStore(project.baselines), start.kind).baseline(case)
     found = repository.find(project.root)
     if accepted is None or found is None:
         yield None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.devices import registry
 from tests.operations.commits.git_projects import commit, everything, start
 from tests.waiting import wait_until
 from tests.workshop import Workshop
@@ -66,9 +67,17 @@ def shop(history: tuple[Path, list[str]], tmp_path: Path) -> Workshop:
     return shop
 
 
-def test_a_bug_of_ten_commits_ago(shop: Workshop, history: tuple[Path, list[str]]) -> None:
+@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name not in registry.available():
+        pytest.skip("there is no GPU")
+    return name
+
+
+def test_a_bug_of_ten_commits_ago(shop: Workshop, history: tuple[Path, list[str]], device: str) -> None:
     before = everything(shop.root.parent)
-    result = shop.call("bisect", "scale", "HEAD~12", "HEAD", "--device", "cpu")
+    result = shop.call("bisect", "scale", "HEAD~12", "HEAD", "--device", device)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == f"first bad commit: {history[1][BUG]}"
     assert "  changed  tests/src/factor.h\n           tests/src/scale.cu\n" in result.stdout
