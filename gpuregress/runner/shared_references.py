@@ -24,7 +24,7 @@ from typing import Any
 
 from gpuregress import storage, usermodules
 from gpuregress.errors import StorageError
-from gpuregress.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, from_json, to_json
+from gpuregress.records import Buffer, Case, DeviceInfo, Dump, Launch, Program, to_json
 from gpuregress.runner import watched_case
 from gpuregress.toolchain import kernel_text
 
@@ -192,11 +192,9 @@ def _seen(folder: Path) -> tuple[tuple[str, ...], ...]:
 def _result(folder: Path, seen: Sequence[Sequence[str]], case: Case) -> SharedResult | None:
     """A result that holds for a case; None without one."""
     for names in seen:
-        path = folder / "results" / f"{_digest([names], case)}.json"
-        with contextlib.suppress(TypeError):
-            result = _read(path)
-            if result is not None and (result.rounded or result.errors) and _is_of_this_code(result):
-                return result
+        result = _read(folder / "results" / f"{_digest([names], case)}.json")
+        if result is not None and (result.rounded or result.errors) and _is_of_this_code(result):
+            return result
     return None
 
 
@@ -205,8 +203,10 @@ def _is_of_this_code(result: SharedResult) -> bool:
 
 
 def _read(path: Path) -> SharedResult | None:
-    data = _json(path)
-    return from_json(SharedResult, data) if data is not None else None
+    """A result as it was written; a damaged one is computed again."""
+    with contextlib.suppress(StorageError):
+        return storage.read_record(path, SharedResult, "")
+    return None
 
 
 def _kept(folder: Path, case: Case, result: SharedResult) -> SharedResult:
@@ -214,7 +214,7 @@ def _kept(folder: Path, case: Case, result: SharedResult) -> SharedResult:
     if result.is_final:
         with contextlib.suppress(StorageError):
             path = folder / "results" / f"{_digest([result.seen], case)}.json"
-            storage.write_atomic(path, json.dumps(to_json(result)).encode(), durable=False)
+            storage.write_atomic(path, json.dumps(storage.seal(to_json(result))).encode(), durable=False)
             path = folder / "seen" / f"{_sha256(result.seen)}.json"
             if not path.exists():
                 storage.write_atomic(path, json.dumps(result.seen).encode(), durable=False)

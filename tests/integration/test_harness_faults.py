@@ -105,6 +105,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "baselines/scale/n=40/out.1.4": RUN,
     "baselines/scale/n=40/baseline.yaml": RUN,
     "runs/*/dumps/scale/n=40/out.1.4": ("accept", "scale/n=40", "-m", "again"),
+    "runs/*/dumps/bad/n=50/out.1.4": ("diff", "1.4", "1.4", "bad/n=50"),
+    "runs/revisions.tsv": ("list", "--json"),
     "runs/*/verdicts.jsonl": ("report", "--json"),
     "runs/*/results.json": ("report", "--json"),
     "runs/*/launch.log": ("log", "--json"),

@@ -337,6 +337,13 @@ def test_a_launch_that_is_not_large_is_cut_the_second_time(monkeypatch: pytest.M
     assert [parts((smallest - 1, 1, 1), has_loops=True) for _ in range(2)] == [1, 2]
 
 
+@pytest.mark.parametrize("data", ["", "[", "{}", '{"Footprint": []}', '{"Nothing": [1]}', "[1]", "null"])
+def test_a_launch_whose_footprint_is_damaged_stays_whole(data: str) -> None:
+    addresses = AddressMap(AddressSpace(), Textures(), {})
+    launch = KernelLaunch(StoredFootprint(has_loops=True, data=data), (4096, 1, 1), (128, 1, 1), b"", addresses)
+    assert partition.partition(launch, 2) == [(0, 4096)]
+
+
 @given(
     grid=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
     ends=st.tuples(st.integers(0, 80), st.integers(0, 80)),
