@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gpuregress.dtypes import ElementType
 
-__all__ = ["fill", "fill_problem", "is_dump", "read_file", "same", "seed_for", "split_member"]
+__all__ = ["array_dtype", "fill", "fill_problem", "is_dump", "read_file", "same", "seed_for", "split_member"]
 
 
 def seed_for(job_seed: int, buffer_name: str) -> int:
@@ -59,3 +59,16 @@ def read_file(text: str, element: ElementType, *, read_dump: Callable[[Path], An
     from gpuregress.inputs import files  # noqa: PLC0415 - as above
 
     return files.read(text, element, read_dump).array
+
+
+def array_dtype(text: str) -> str:
+    """The dtype of a `.npy` or an array of a `.npz`, as numpy names it; "" for other files and for records.
+
+    Raises:
+        HarnessError: the file cannot be read.
+    """
+    if split_member(text)[0].suffix not in (".npy", ".npz"):
+        return ""
+    from gpuregress.inputs import files  # noqa: PLC0415 - as above
+
+    return files.array_dtype(text)

@@ -186,6 +186,16 @@ def _text_problem(buffer: Buffer, element: ElementType, path: Path) -> str | Non
     )
 
 
+def array_dtype(text: str) -> str:
+    """See `inputs.array_dtype`."""
+    path, member = split_member(text)
+    try:
+        dtype, _ = _held(path, member, path.stat().st_mtime_ns)
+    except (OSError, ValueError) as error:
+        raise HarnessError(f"{path} cannot be read: {error}") from None
+    return dtype.name if dtype.kind in "biufc" and dtype != np.longdouble else ""
+
+
 @lru_cache(maxsize=64)
 def _held(path: Path, member: str, _changed_ns: int) -> tuple[np.dtype[Any], int]:
     """The dtype and the number of values of an array file; cached until it changes."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuregress import dtypes, inputs, records
 from gpuregress.document.problems import suggestion
@@ -20,6 +21,9 @@ from gpuregress.spec.resolve import data_files, launches
 from gpuregress.spec.resolve import functions as user_functions
 from gpuregress.spec.resolve.data_files import FindEarlier
 from gpuregress.spec.resolve.scope import Scope
+
+if TYPE_CHECKING:
+    from gpuregress.dump.header import Header
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def case_references(
     for name, item in file.job.reference.items():
         rule = rules.get(name, case.rules.get(name, Rule()))
         if name in files and name in case.buffers and not rule.verify:
-            _check_file(scope, _key(file, name, "file"), files[name], case.buffers[name])
+            _check_file(scope, _key(file, name, "file"), files[name], case.buffers[name], rule)
         _check_twin(scope, item, case, name, rule)
         if item.improves and name in case.buffers:
             _check_improves(scope, case.buffers[name], rule)
@@ -88,21 +92,36 @@ def _key(file: JobFile, name: str, form: str) -> Key:
     return ("reference", name) if is_short else ("reference", name, form)
 
 
-def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer) -> None:
-    """Report a file that does not hold as many values as the buffer; its values are read by the worker."""
+def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule: Rule) -> None:
+    """Report a file of another count or precision than its buffer; its values are read by the worker."""
     as_fill = dataclasses.replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
     try:
-        problem = _dump_problem(path, buffer) if inputs.is_dump(path) else inputs.fill_problem(as_fill)
+        if inputs.is_dump(path):
+            from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and few references are dumps
+
+            header = reader.read_header(Path(path))
+            problem, held = _dump_problem(path, header, buffer), header.element_type.name
+        else:
+            problem, held = inputs.fill_problem(as_fill), inputs.array_dtype(path)
     except (GpuregressError, OSError) as error:
-        problem = str(error)
+        problem, held = str(error), ""
+    if not problem and _is_other_precision(held, buffer.dtype) and not _tolerates(rule):
+        problem = f"{Path(path).name} holds {held} and {buffer.name} is {buffer.dtype}: {_PRECISIONS}"
     if problem:
         scope.error(key, problem)
 
 
-def _dump_problem(path: str, buffer: records.Buffer) -> str | None:
-    from gpuregress.dump import reader  # noqa: PLC0415 - loads numpy, and few references are dumps
+_PRECISIONS = "two precisions are not equal to the bit; say how far apart they may be, as compare: {ulp: 2}"
 
-    header = reader.read_header(Path(path))
+
+def _is_other_precision(one: str, other: str) -> bool:
+    """Tell whether two dtypes hold floats of different widths; "" is an unknown one."""
+    elements = [dtypes.parse(name) for name in (one, other) if name]
+    floats = [[part.scalar.name for part in element.parts if part.scalar.is_float] for element in elements]
+    return len(floats) == 2 and floats[0] != floats[1] and all(floats)
+
+
+def _dump_problem(path: str, header: Header, buffer: records.Buffer) -> str | None:
     parts = [[part.name for part in element.parts] for element in (header.element_type, dtypes.parse(buffer.dtype))]
     if parts[0] == parts[1] and math.prod(header.shape) == math.prod(buffer.shape):
         return None
@@ -140,12 +159,8 @@ def _check_twin(scope: Scope, item: ReferenceSpec, case: CaseBuffers, name: str,
     parts = [[part.name for part in dtypes.parse(dtype).parts] for dtype in (twin.dtype, buffer.dtype)]
     if parts[0] != parts[1]:
         scope.error(key, f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: their elements have other parts")
-    elif twin.dtype != buffer.dtype and dtypes.parse(buffer.dtype).is_float and not _tolerates(rule):
-        scope.error(
-            key,
-            f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: two precisions are not equal to the bit; "
-            "say how far apart they may be, as compare: {ulp: 2}",
-        )
+    elif _is_other_precision(twin.dtype, buffer.dtype) and not _tolerates(rule):
+        scope.error(key, f"{twin.name} is {twin.dtype} and {name} {buffer.dtype}: {_PRECISIONS}")
 
 
 def _tolerates(rule: Rule) -> bool:

@@ -99,6 +99,34 @@ def test_a_file_that_does_not_fit_or_is_not_there(tmp_path: Path) -> None:
     assert said == ["reference.sum.file: PROJECT/configs/eight.bin has 8 bytes and 8 elements of float32 need 32"]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "rule", "is_refused"),
+    [
+        ("f4", "{}", False),
+        ("f8", "{}", True),
+        ("f8", "{order: any}", True),
+        ("f2", "{}", True),
+        ("f8", "{ulp: 0}", False),
+        ("f8", "{metric: {max: 0.1}}", False),
+        ("i8", "{}", False),
+        ("f8", "{verify: reference.py:totals_agree}", False),
+    ],
+)
+def test_a_file_of_another_precision_needs_a_tolerance(
+    tmp_path: Path, dtype: str, rule: str, *, is_refused: bool
+) -> None:
+    place = project(tmp_path, reduce=f"{JOB}where: [n == 1000, tile == 128]\nreference: {{sum: sums.npz:a}}\n")
+    np.savez(tmp_path / "configs" / "sums.npz", a=np.zeros(8, dtype), b=np.zeros(8))
+    path = tmp_path / "configs" / "reduce.yaml"
+    path.write_text(f"{path.read_text()}compare: {{sum: {rule}}}\n")
+    if not is_refused:
+        assert plan.make(place, []).cases
+        return
+    with pytest.raises(JobErrors) as caught:
+        plan.make(place, [])
+    assert "and sum is float32: two precisions are not equal to the bit; say how far apart" in str(caught.value)
+
+
 TWIN = """\
 reference:
   sum:
