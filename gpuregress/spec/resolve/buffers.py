@@ -53,11 +53,7 @@ def buffers(file: JobFile, scope: Scope, *, memory: int, fills: FillSources) -> 
         item = given[name]
         if item.fill is not None and item.fill.same is not None:
             contents = result.get(origins.get(name, ""))
-            fill = (
-                records.Fill("same", records.NoOptions(), fills.seed_for(name), contents)
-                if contents is not None
-                else None
-            )
+            fill = None if contents is None else _same(contents)
         else:
             fill = _fill(scope, item.fill, ("buffers", name, "fill"), name, fills) if item.fill else None
         buffer = _buffer(scope, name, item, fill)
@@ -71,6 +67,12 @@ def buffers(file: JobFile, scope: Scope, *, memory: int, fills: FillSources) -> 
             *(text for item in given.values() for text in item.shape),
         )
     return {name: result[name] for name in given if name in result}
+
+
+def _same(contents: records.Buffer) -> records.Fill:
+    """The fill of a buffer that holds what another one does; its seed is the other one's."""
+    assert contents.fill is not None, "a chain of `same` ends at a buffer with a fill"
+    return records.Fill("same", records.NoOptions(), contents.fill.seed, contents)
 
 
 def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None) -> records.Buffer | None:

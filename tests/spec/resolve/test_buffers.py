@@ -54,8 +54,8 @@ USED = ("args: [sum, x, ", "args: [sum, x, y, z, ")
 def test_the_same_contents_are_those_at_the_end_of_the_chain(tmp_path: Path) -> None:
     buffers = only(project(tmp_path, same=SAME.replace(*USED))).buffers
     assert list(buffers) == ["z", "y", "x", "sum"]
-    assert buffers["y"].fill == Fill("same", NoOptions(), inputs.seed_for(7, "y"), buffers["x"])
-    assert buffers["z"].fill == Fill("same", NoOptions(), inputs.seed_for(7, "z"), buffers["x"])
+    assert buffers["y"].fill == Fill("same", NoOptions(), inputs.seed_for(7, "x"), buffers["x"])
+    assert buffers["z"].fill == Fill("same", NoOptions(), inputs.seed_for(7, "x"), buffers["x"])
 
 
 @pytest.mark.parametrize(
