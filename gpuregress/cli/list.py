@@ -32,7 +32,7 @@ def command(
     from gpuregress.report.terminal import table
 
     project = context.find_project(ctx, jobs)
-    planned = plan.make(project, jobs, name_glob=name_glob, tags=tags)
+    planned = plan.make(project, jobs, plan.CaseFilter(name_glob, tags))
     store = baselines.BaselineStore(project.baselines)
     revisions: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}

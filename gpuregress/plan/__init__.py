@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gpuregress.plan.case_planning import CaseOverrides as CaseOverrides
 from gpuregress.plan.selection import BrokenJob as BrokenJob
+from gpuregress.plan.selection import CaseFilter as CaseFilter
 from gpuregress.plan.selection import Plan as Plan
 from gpuregress.plan.selection import make as make
 from gpuregress.plan.signature_check import check_program as check_program

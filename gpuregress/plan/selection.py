@@ -12,6 +12,7 @@ from gpuregress.document import reader
 from gpuregress.document.problems import suggestion
 from gpuregress.errors import GpuregressError, JobError, JobErrors, NothingToDo, UsageError
 from gpuregress.plan import case_planning
+from gpuregress.plan.case_planning import CaseOverrides
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.revision import Labels
@@ -48,14 +49,40 @@ class Plan:
     broken: tuple[BrokenJob, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CaseFilter:
+    """A filter of selected cases.
+
+    Attributes:
+        name_glob: keep only cases whose name, or job's name, it matches.
+        tags: keep only cases with one of these.
+    """
+
+    name_glob: str | None = None
+    tags: Sequence[str] = ()
+
+    def keeps(self, case: Case) -> bool:
+        """Tell whether a case is kept."""
+        if self.tags and not set(self.tags) & set(case.tags):
+            return False
+        return self.name_glob is None or _matches(case, self.name_glob)
+
+    @property
+    def options(self) -> str:
+        """The options of the command line: `-k GLOB --tag TAG`."""
+        given = [f"-k {self.name_glob}"] if self.name_glob else []
+        return " ".join([*given, *(f"--tag {tag}" for tag in self.tags)])
+
+
+EVERY_CASE, AS_PLANNED = CaseFilter(), CaseOverrides()
+
+
 def make(
     project: Project,
     selectors: Sequence[str],
+    filters: CaseFilter = EVERY_CASE,
+    overrides: CaseOverrides = AS_PLANNED,
     *,
-    name_glob: str | None = None,
-    tags: Sequence[str] = (),
-    repeat: int | None = None,
-    timeout: float | None = None,
     keep_going: bool = False,
 ) -> Plan:
     """Plan the selected cases.
@@ -63,10 +90,8 @@ def make(
     Args:
         project: where the jobs are.
         selectors: paths to job files or folders of them, job names, case names, or globs over case names; none: all.
-        name_glob: keep only cases whose name, or job's name, it matches.
-        tags: keep only cases with one of these.
-        repeat: in place of the jobs' own.
-        timeout: in place of the jobs' own, seconds.
+        filters: keep only some of them.
+        overrides: in place of the jobs' own settings.
         keep_going: plan the other jobs where one is wrong; `Plan.broken` names it.
 
     Raises:
@@ -74,16 +99,16 @@ def make(
         UsageError: a selector names nothing.
         NothingToDo: nothing is left.
     """
-    if repeat is not None and repeat < 1:
-        raise UsageError(f"--repeat {repeat}: it must be at least 1")
-    if timeout is not None and not timeout > 0:
-        raise UsageError(f"--timeout {timeout}: it must be more than 0 seconds")
+    if overrides.repeat is not None and overrides.repeat < 1:
+        raise UsageError(f"--repeat {overrides.repeat}: it must be at least 1")
+    if overrides.timeout is not None and not overrides.timeout > 0:
+        raise UsageError(f"--timeout {overrides.timeout}: it must be more than 0 seconds")
     jobs = {path: quick_name(path) for path in job_files(project.configs)}
     meant = _Selection(project, jobs, selectors)
     wrong = _JobProblems(keep_going=keep_going)
     if meant.files:
         wrong.add_clashes({**jobs, **{path: quick_name(path) for path in meant.files}})
-    planned, notes = _planned(meant.files, project, case_planning.CaseOverrides(repeat, timeout), wrong)
+    planned, notes = _planned(meant.files, project, overrides, wrong)
     if not selectors:
         wrong.add_no_files(project.configs)
     wrong.raise_if_any()
@@ -92,10 +117,10 @@ def make(
     planned = [case for case in planned if Path(case.path) not in wrong.errors]
     chosen = tuple(case for case in planned if meant.takes(case))
     meant.check_used(planned)
-    kept = tuple(case for case in chosen if _is_kept(case, name_glob, tags))
+    kept = tuple(case for case in chosen if filters.keeps(case))
     broken = wrong.jobs(project, {case.job for case in planned})
     if not kept and not broken:
-        raise NothingToDo(_nothing(project, jobs, name_glob, tags))
+        raise NothingToDo(_nothing(project, jobs, filters))
     names = {case.job for case in kept}
     remaining_notes = tuple(note for note in notes if note.partition(":")[0] in names)
     return Plan(kept, remaining_notes, broken)
@@ -211,7 +236,7 @@ def _job_line(path: Path) -> int | None:
 
 
 def _planned(
-    files: Iterable[Path], project: Project, overrides: case_planning.CaseOverrides, wrong: _JobProblems
+    files: Iterable[Path], project: Project, overrides: CaseOverrides, wrong: _JobProblems
 ) -> tuple[list[Case], list[str]]:
     """Plan the cases of all files; errors go to `wrong`."""
     planned: list[Case] = []
@@ -231,22 +256,14 @@ def _planned(
     return planned, notes
 
 
-def _is_kept(case: Case, name_glob: str | None, tags: Sequence[str]) -> bool:
-    if tags and not set(tags) & set(case.tags):
-        return False
-    return name_glob is None or _matches(case, name_glob)
-
-
 def _matches(case: Case, pattern: str) -> bool:
     return fnmatch.fnmatchcase(case.name, pattern) or fnmatch.fnmatchcase(case.job, pattern)
 
 
-def _nothing(project: Project, jobs: dict[Path, str], name_glob: str | None, tags: Sequence[str]) -> str:
+def _nothing(project: Project, jobs: dict[Path, str], filters: CaseFilter) -> str:
     if not jobs:
         return f"there is no job in {project.configs}: `gpuregress new KERNEL.cu` writes one"
-    filters = [f"-k {name_glob}"] if name_glob else []
-    filters += [f"--tag {tag}" for tag in tags]
-    return f"no case is left{f' by {chr(32).join(filters)}' if filters else ''}: `gpuregress list` shows all"
+    return f"no case is left{f' by {filters.options}' if filters.options else ''}: `gpuregress list` shows all"
 
 
 class _Selection:

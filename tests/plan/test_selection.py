@@ -6,6 +6,7 @@ import pytest
 
 from gpuregress import plan
 from gpuregress.errors import NothingToDo, UsageError
+from gpuregress.plan import CaseFilter, CaseOverrides
 from tests.plan.projects import FULL, JOB, project
 
 
@@ -43,14 +44,14 @@ def test_a_selector_that_names_nothing(tmp_path: Path) -> None:
 
 def test_globs_tags_and_overrides(tmp_path: Path) -> None:
     example = project(tmp_path, reduce=FULL, other=JOB)
-    assert len(plan.make(example, [], name_glob="reduce/*").cases) == 3
-    assert {case.job for case in plan.make(example, [], tags=["quick", "slow"]).cases} == {"reduce"}
-    (first, *_) = plan.make(example, [], repeat=7, timeout=1.5).cases
+    assert len(plan.make(example, [], CaseFilter("reduce/*")).cases) == 3
+    assert {case.job for case in plan.make(example, [], CaseFilter(tags=["quick", "slow"])).cases} == {"reduce"}
+    (first, *_) = plan.make(example, [], overrides=CaseOverrides(7, 1.5)).cases
     assert (first.repeat, first.limits.timeout) == (7, 1.5)
     with pytest.raises(NothingToDo, match="no case is left by --tag slow"):
-        plan.make(example, [], tags=["slow"])
+        plan.make(example, [], CaseFilter(tags=["slow"]))
     with pytest.raises(UsageError, match="--repeat 0"):
-        plan.make(example, [], repeat=0)
+        plan.make(example, [], overrides=CaseOverrides(repeat=0))
 
 
 def test_no_jobs(tmp_path: Path) -> None:

@@ -69,10 +69,8 @@ def _plan(context: RunContext) -> plan.Plan:
         return (context.machinery.planner or plan.make)(
             context.project,
             request.selectors,
-            name_glob=request.name_glob,
-            tags=request.tags,
-            repeat=request.repeat,
-            timeout=request.timeout,
+            plan.CaseFilter(request.name_glob, request.tags),
+            plan.CaseOverrides(request.repeat, request.timeout),
             keep_going=request.keeps_going,
         )
     except NothingToDo:
