@@ -90,10 +90,12 @@ class UnknownNames(CompileError):
 
     Args:
         messages: name → what to say, with the names that are there.
+        source: the path of the source, "" where it is the only one.
     """
 
-    def __init__(self, messages: Mapping[str, str]) -> None:
+    def __init__(self, messages: Mapping[str, str], source: str = "") -> None:
         self.messages = dict(messages)
+        self.source = source
         super().__init__("\n".join(messages.values()))
 
 

@@ -202,15 +202,19 @@ def read(path: Path) -> Log:
     return Log(header, tuple(events), tuple(unreadable))
 
 
-def render(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
+def render(launch: Launch, buffers: Mapping[str, Buffer], source: str = "") -> str:
     """Render a launch as one line: `block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)`.
+
+    Where the case has several sources, ` in two.cu` follows.
 
     Args:
         launch: its kernel, geometry and arguments.
         buffers: the case's, whose sizes in bytes stand for them.
+        source: the name of the kernel's source, "" where the case has only one.
     """
     args = ", ".join(_argument(argument, buffers) for argument in launch.args)
-    return f"{launch.kernel}<<<{_dim3(launch.grid)},{_dim3(launch.block)},{launch.shared}>>>({args})"
+    where = f" in {source}" if source else ""
+    return f"{launch.kernel}<<<{_dim3(launch.grid)},{_dim3(launch.block)},{launch.shared}>>>({args}){where}"
 
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:

@@ -42,17 +42,49 @@ def label(source: Path, inputs: SourceInputs) -> str:
     return keyword(source) or ("" if inputs.unknown else git_label(inputs)) or inputs.digest[:8]
 
 
+def label_of_all(sources: Sequence[tuple[Path, SourceInputs]]) -> str:
+    """Determine the label of several sources: their keywords, the commit of all their files, or their common hash.
+
+    Args:
+        sources: each source and the files that it is made of.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    if len(sources) == 1:
+        return label(*sources[0])
+    words = [keyword(path) for path, _ in sources]
+    joined = "-".join(dict.fromkeys(word or "" for word in words))
+    if all(words) and len(joined) <= MAX_LENGTH:
+        return joined
+    contents = {path: data for _, one in sources for path, data in zip(one.files, one.contents, strict=True)}
+    unknown = next((one.unknown for _, one in sources if one.unknown), "")
+    merged = SourceInputs(tuple(contents), tuple(contents.values()), "", unknown)
+    return ("" if unknown else git_label(merged)) or digest_of_all([one for _, one in sources])[:8]
+
+
+def digest_of_all(inputs: Sequence[SourceInputs]) -> str:
+    """Compute the digest of several sources, in any order; of one source, its own."""
+    if len(inputs) == 1:
+        return inputs[0].digest
+    return hashlib.sha256("\n".join(sorted(one.digest for one in inputs)).encode()).hexdigest()
+
+
 class Labels:
     """Cache of labels while jobs are planned: git is asked once for a source that many jobs share."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[tuple[Path, ...], str], str] = {}
+        self._known: dict[tuple[tuple[tuple[Path, ...], str], ...], str] = {}
 
     def of(self, source: Path, inputs: SourceInputs) -> str:
         """The same as `label`."""
-        key = (inputs.files, inputs.digest)
+        return self.of_all([(source, inputs)])
+
+    def of_all(self, sources: Sequence[tuple[Path, SourceInputs]]) -> str:
+        """The same as `label_of_all`."""
+        key = tuple((inputs.files, inputs.digest) for _, inputs in sources)
         if key not in self._known:
-            self._known[key] = label(source, inputs)
+            self._known[key] = label_of_all(sources)
         return self._known[key]
 
 

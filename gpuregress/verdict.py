@@ -211,7 +211,7 @@ def changes(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
     lines += _launches(expected.launches, actual.launches)
     lines += _resources(expected, actual)
     if expected.source != actual.source:
-        lines.append("source changed")
+        lines.append(_changed_sources(expected.sources, actual.sources))
     return tuple(lines)
 
 
@@ -362,6 +362,13 @@ def _without_reference_inputs(case: Case, facts: MadeOf) -> MadeOf:
 def _changed_inputs(expected: MadeOf, actual: MadeOf) -> tuple[str, ...]:
     names = dict.fromkeys((*expected.inputs, *actual.inputs))
     return tuple(name for name in names if expected.inputs.get(name) != actual.inputs.get(name))
+
+
+def _changed_sources(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
+    """Name the sources that changed, where there are several."""
+    names = [name for name in dict.fromkeys((*expected, *actual)) if expected.get(name) != actual.get(name)]
+    is_known = expected and actual and names
+    return f"source changed: {', '.join(names)}" if is_known else "source changed"
 
 
 def _change(what: str, expected: str, actual: str) -> list[str]:

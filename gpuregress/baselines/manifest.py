@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.errors import BaselineError
-from gpuregress.records import Acceptance, Case, Dump, MadeOf, Outcome, Program, from_json, to_json
+from gpuregress.records import Acceptance, Case, Dump, LaunchDigests, MadeOf, Outcome, Program, from_json, to_json
 from gpuregress.storage import digest_text
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Manifest:
         dumps: buffer → its accepted dump.
         first: buffer → the first dump accepted; its file is in `first/` unless it is still the accepted one.
         history: every accept, the oldest first.
+        launch_digests: of the buffers after each launch of the run that was accepted last.
     """
 
     version: int
@@ -55,6 +56,7 @@ class Manifest:
     dumps: Mapping[str, ManifestEntry]
     first: Mapping[str, ManifestEntry]
     history: tuple[Acceptance, ...]
+    launch_digests: LaunchDigests | None = None
 
 
 def render(document: Manifest) -> bytes:
@@ -66,6 +68,10 @@ def render(document: Manifest) -> bytes:
         for key in ("unwritten_ok", "case"):
             if not event[key]:
                 del event[key]  # seldom needed, or not known to earlier versions
+    if not document.made_of.sources:
+        del data["made_of"]["sources"]  # as above
+    if document.launch_digests is None:
+        del data["launch_digests"]
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     body = _HEAD + yaml.dump(data, Dumper=dumper, default_flow_style=False, width=1 << 20)
     return f"{body}whole: {digest_text(body.encode())}\n".encode()
@@ -99,25 +105,26 @@ def _document(built: YamlResult, path: Path) -> Manifest:
     return from_json(Manifest, built.data)
 
 
-def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Sequence[str]) -> MadeOf:
+def made_of(case: Case, outcome: Outcome, programs: Sequence[Program], launches: Sequence[str]) -> MadeOf:
     """Collect the facts that decided a run's results.
 
     Args:
         case: what was run.
         outcome: its result on the worker.
-        program: what its source was compiled to.
+        programs: what its sources were compiled to; none where that is not known.
         launches: `launch_log.render` of each launch.
     """
     device = outcome.device
-    options = program.options if program else case.source.options
+    compilers = dict.fromkeys(program.compiler for program in programs)
+    digests = [source.digest for source in case.sources]
     return MadeOf(
         source=case.source_digest,
         inputs=dict(outcome.inputs),
         seed=case.seed,
-        compiler=program.compiler if program else "",
-        options=_without_folders(options),
+        compiler=", ".join(compilers),
+        options=_without_folders(_options(case, programs)),
         contract=case.source.contract,
-        arch=program.arch if program else case.source.arch,
+        arch=programs[0].arch if programs else case.source.arch,
         device=device.model if device else "",
         card=device.card.uuid if device else "",
         driver=device.driver if device else "",
@@ -125,7 +132,14 @@ def made_of(case: Case, outcome: Outcome, program: Program | None, launches: Seq
         resources=outcome.resources,
         determinism=outcome.observations.determinism,
         orders=outcome.observations.orders,
+        sources=dict(zip(case.source_names, digests, strict=True)) if case.other_sources else {},
     )
+
+
+def _options(case: Case, programs: Sequence[Program]) -> tuple[str, ...]:
+    """The options of the compiled source, or of all that are compiled: a `.ptx` has none."""
+    given = dict.fromkeys(program.options for program in programs if program.options)
+    return next(iter(given), ()) if programs else case.source.options
 
 
 def manifest_entry(dump: Dump, revision: str) -> ManifestEntry:

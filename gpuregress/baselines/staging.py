@@ -50,7 +50,9 @@ def load(folder: Path, case: str, arch: str) -> Baseline:
     dumps = {buffer: _whole(folder, buffer, entry) for buffer, entry in document.dumps.items()}
     first = {buffer: _whole_first(folder, buffer, document) for buffer in document.first}
     path = str((folder / FILE).absolute())
-    return Baseline(case, path, document.revision, document.made_of, dumps, document.history, first, arch)
+    facts = document.made_of
+    history, digests = document.history, document.launch_digests
+    return Baseline(case, path, document.revision, facts, dumps, history, first, arch, digests)
 
 
 def document_in(folder: Path) -> Manifest | None:

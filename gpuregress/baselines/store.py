@@ -108,7 +108,8 @@ class AcceptBatch:
         event = Acceptance(case.revision, facts.source, when, by.who, by.why, by.run, by.unwritten_ok, case.name)
         history = (*(old.history if old else ()), event)
         first = first_dumps(old, entries, drift, anew)
-        document = Manifest(VERSION, case.revision, facts, entries, first, history)
+        digests = outcome.observations.launch_digests
+        document = Manifest(VERSION, case.revision, facts, entries, first, history, digests)
         self._changes[folder] = stage(folder, old, document, dumps)
         return folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,11 +85,18 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
         if isinstance(error, InfeasibleSource) and by_name[name].settings.infeasible:
             refused[name] = str(error).partition("\n")[0]
         elif isinstance(error, CompileError):
-            failures[by_name[name].source.path] = str(error)
+            failures[_failing_path(by_name[name], str(error))] = str(error)
         else:  # no compiler here: the jobs themselves are well
             console.say(f"note: the sources were not compiled: {error}", err=True)
             break
     return failures, refused
+
+
+def _failing_path(case: Any, text: str) -> str:
+    """The source that an error is of: of several, the one that its first line names."""
+    first = text.partition("\n")[0]
+    named = (source.path for source in case.sources if Path(source.path).name in first)
+    return str(next(named, case.source.path))
 
 
 def _count(number: int, what: str) -> str:

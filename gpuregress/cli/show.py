@@ -10,7 +10,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
-    from gpuregress.records import Case
+    from gpuregress.records import Case, Program
 
 
 @click.command(
@@ -35,9 +35,7 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
         names = ", ".join(one.name for one in cases[:8])
         raise UsageError(f"{case!r} is {len(cases)} cases; say which: {names}{', …' if len(cases) > 8 else ''}")
     if ptx:
-        from gpuregress.session.compilation.sources import compile_source
-
-        console.say(Path(compile_source(cases[0].source).ptx).read_text(encoding="utf-8"), nl=False)
+        console.say(_ptx(cases[0]), nl=False)
     elif llvm:
         console.say(_llvm(cases[0]), nl=False)
     elif as_json:
@@ -50,10 +48,29 @@ def command(ctx: click.Context, /, case: str, ptx: bool, llvm: bool, as_json: bo
     return 0
 
 
+def _ptx(case: Case) -> str:
+    """The PTX of a case's sources; of several, each under its name."""
+    texts = [Path(program.ptx).read_text(encoding="utf-8") for program in _programs(case)]
+    return _together(case, texts, "//")
+
+
 def _llvm(case: Case) -> str:
     from gpuregress.devices.cpu.compilation.translate import llvm_text
+
+    texts = [
+        llvm_text(Path(program.ptx).read_text(encoding="utf-8"), [entry.mangled for entry in program.entries.values()])
+        for program in _programs(case)
+    ]
+    return _together(case, texts, ";")
+
+
+def _programs(case: Case) -> list[Program]:
     from gpuregress.session.compilation.sources import compile_source
 
-    program = compile_source(case.source)
-    kernels = [entry.mangled for entry in program.entries.values()]
-    return llvm_text(Path(program.ptx).read_text(encoding="utf-8"), kernels)
+    return [compile_source(source) for source in case.sources]
+
+
+def _together(case: Case, texts: list[str], comment: str) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    return "\n".join(f"{comment} {name}\n{text}" for name, text in zip(case.source_names, texts, strict=True))

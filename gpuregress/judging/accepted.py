@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpuregress import baselines, launch_log
@@ -52,7 +53,10 @@ def nearest(case: Case, kind: str) -> tuple[str, ...]:
     return tuple(name for name in (kind, case.source.arch) if name)
 
 
-def made_of(case: Case, outcome: Outcome, program: Program | None) -> MadeOf:
+def made_of(case: Case, outcome: Outcome, programs: Sequence[Program]) -> MadeOf:
     """The provenance of a case's results: source, inputs, compiler, device, launches."""
-    calls = dict.fromkeys(launch_log.render(launch, case.buffers) for launch in case.launches)
-    return baselines.made_of(case, outcome, program, tuple(calls))
+    names = case.source_names if case.other_sources else ("",)
+    calls = dict.fromkeys(
+        launch_log.render(launch, case.buffers, names[launch.source]) for launch in dict.fromkeys(case.launches)
+    )
+    return baselines.made_of(case, outcome, programs, tuple(calls))

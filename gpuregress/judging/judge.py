@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuregress import verdict
@@ -13,6 +13,7 @@ from gpuregress.judging import overwritten_inputs, write_coverage
 from gpuregress.judging import variants as variant_runs
 from gpuregress.judging.accepted import AcceptedDumps, made_of
 from gpuregress.judging.case_comparisons import CaseComparisons
+from gpuregress.judging.launches import first_wrong
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Case, Outcome, Program, Verdict
 
@@ -31,18 +32,19 @@ class Judge:
     rejected: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     user: UserCodeProcess | None = None
 
-    def verdict(self, case: Case, program: Program | None, outcome: Outcome) -> Verdict:
+    def verdict(self, case: Case, programs: Sequence[Program], outcome: Outcome) -> Verdict:
         """Judge a case that a worker ran; an error during a comparison gives a verdict, too."""
         try:
             accepted = self.accepted.baseline(case)
             is_done = outcome.state == "done"
             comparisons = CaseComparisons(case, outcome, accepted, self.user).by_buffer() if is_done else {}
-            for name, overwritten in overwritten_inputs.comparisons(case, program, outcome).items():
+            comparisons = first_wrong.added(case, programs, outcome, accepted, comparisons)
+            for name, overwritten in overwritten_inputs.comparisons(case, programs, outcome).items():
                 comparisons.setdefault(name, []).append(overwritten)
             variants = variant_runs.verdicts(case, outcome, self.user)
             for failure in variant_runs.failures(case, outcome, variants):
                 comparisons.setdefault(failure.buffer, []).append(failure)
-            provenance = made_of(case, outcome, program)
+            provenance = made_of(case, outcome, programs)
             decided = verdict.decide(case, outcome, accepted, comparisons, made_of=provenance)
             decided = dataclasses.replace(decided, variants=variants) if variants else decided
         except Interrupted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from gpuregress import storage
 from gpuregress.errors import GpuregressError
 from gpuregress.records import (
-    Argument,
     Buffer,
     Case,
     Comparison,
@@ -31,32 +30,33 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Use of a buffer as an argument: the launch, counted from 1, its kernel, the position of the argument."""
+    """Use of a buffer as an argument: the launch, counted from 1, its kernel and source, the argument's position."""
 
     launch: int
     kernel: str
+    source: int
     argument: int
     in_struct: bool
 
 
-def comparisons(case: Case, program: Program | None, outcome: Outcome) -> dict[str, Comparison]:
+def comparisons(case: Case, programs: Sequence[Program], outcome: Outcome) -> dict[str, Comparison]:
     """Find the inputs that should still hold their fill, and do not.
 
     Args:
         case: what was run.
-        program: its compiled source.
+        programs: its compiled sources.
         outcome: of a case that ran to its end.
 
     Returns:
         Buffer → a comparison that fails.
     """
     changed = outcome.observations.overwritten
-    if not changed or program is None:
+    if not changed or not programs:
         return {}
     uses = _uses(case)
     compared = {}
     for name, change in changed.items():
-        why = _forbidden(case, program, case.buffers[name], uses.get(name, []))
+        why = _forbidden(case, programs, case.buffers[name], uses.get(name, []))
         if why:
             compared[name] = _comparison(case.buffers[name], change, why)
     return compared
@@ -101,36 +101,39 @@ def _element(buffer: Buffer, change: OverwrittenInput) -> Element:
 # --- what is forbidden ------------------------------------------------------------------------------------------------
 
 
-def _forbidden(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> str:
+def _forbidden(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Sequence[_Use]) -> str:
     """Describe why a buffer must not change; "" if it may."""
     is_result = buffer.name in case.dump
     if case.settings.inputs == "unchanged" and not is_result:
         return f"the job says `inputs: unchanged` ({_named(uses)})"
     if buffer.texture is not None and not buffer.texture.surface:
         return f"kernels are given it as a texture ({_named(uses)})"
-    if uses and buffer.symbol is None and all(_is_const(program, use) for use in uses):
+    if uses and buffer.symbol is None and all(_is_const(programs, use) for use in uses):
         return f"its parameter is a pointer to const ({_named(uses)})"
-    if not is_result and _is_never_stored_to(case, program, buffer, uses):
+    if not is_result and _is_never_stored_to(case, programs, buffer, uses):
         return f"no kernel stores through a pointer to it ({_named(uses)})"
     return ""
 
 
-def _is_const(program: Program, use: _Use) -> bool:
-    parameter = _parameter(program, use)
+def _is_const(programs: Sequence[Program], use: _Use) -> bool:
+    parameter = _parameter(programs, use)
     return parameter is not None and not use.in_struct and parameter.const
 
 
-def _is_never_stored_to(case: Case, program: Program, buffer: Buffer, uses: Sequence[_Use]) -> bool:
+def _is_never_stored_to(case: Case, programs: Sequence[Program], buffer: Buffer, uses: Sequence[_Use]) -> bool:
     """Whether no kernel's PTX stores to a buffer."""
-    kernels = dict.fromkeys(launch.kernel for launch in case.launches)
-    by_kernel = {kernel: _accesses(program.ptx, program.entries[kernel].mangled) for kernel in kernels}
+    kernels = dict.fromkeys((launch.source, launch.kernel) for launch in case.launches)
+    by_kernel = {
+        (at, kernel): kernel_accesses(programs[at].ptx, programs[at].entries[kernel].mangled) for at, kernel in kernels
+    }
     if any(one is None or one.writes_anywhere for one in by_kernel.values()):
         return False
     if buffer.symbol is not None:
-        name = program.symbols.get(buffer.symbol, buffer.symbol)
-        return not any(one is not None and name in one.written for one in by_kernel.values())
+        name = programs[buffer.symbol_source].symbols.get(buffer.symbol, buffer.symbol)
+        own = [one for (at, _), one in by_kernel.items() if at == buffer.symbol_source]
+        return not any(one is not None and name in one.written for one in own)
     for use in uses:
-        accesses, parameter = by_kernel[use.kernel], _parameter(program, use)
+        accesses, parameter = by_kernel[use.source, use.kernel], _parameter(programs, use)
         if accesses is None or parameter is None:
             return False
         if accesses.of_parameter(use.argument, parameter.size, accesses.written):
@@ -138,14 +141,19 @@ def _is_never_stored_to(case: Case, program: Program, buffer: Buffer, uses: Sequ
     return True
 
 
-def _parameter(program: Program, use: _Use) -> Parameter | None:
-    parameters = program.entries[use.kernel].parameters
+def _parameter(programs: Sequence[Program], use: _Use) -> Parameter | None:
+    parameters = programs[use.source].entries[use.kernel].parameters
     return parameters[use.argument] if use.argument < len(parameters) else None
 
 
 @lru_cache(maxsize=64)
-def _accesses(ptx: str, kernel: str) -> Accesses | None:
-    """The buffer accesses of a kernel of a PTX file; None if unknown."""
+def kernel_accesses(ptx: str, kernel: str) -> Accesses | None:
+    """Return the buffer accesses of a kernel; None if unknown.
+
+    Args:
+        ptx: the path of the PTX file, "" without one.
+        kernel: the mangled name.
+    """
     from gpuregress.devices.cpu import buffer_accesses  # noqa: PLC0415 - loads LLVM's bindings, and few inputs change
 
     if not ptx:
@@ -165,19 +173,12 @@ def _uses(case: Case) -> dict[str, list[_Use]]:
     uses: dict[str, list[_Use]] = {}
     for number, launch in enumerate(case.launches, 1):
         for position, argument in enumerate(launch.args):
-            for name in _buffers_of(argument):
-                use = _Use(number, launch.kernel, position, in_struct=argument.kind == "struct")
+            for name in argument.buffers:
+                use = _Use(number, launch.kernel, launch.source, position, in_struct=argument.kind == "struct")
                 uses.setdefault(holds[name], []).append(use)
         for first, second in launch.swap:
             holds[first], holds[second] = holds[second], holds[first]
     return uses
-
-
-def _buffers_of(argument: Argument) -> Iterator[str]:
-    if argument.kind == "buffer":
-        yield argument.buffer
-    for member in argument.fields:
-        yield from _buffers_of(member)
 
 
 def _named(uses: Sequence[_Use]) -> str:

@@ -54,7 +54,7 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     for case in plan.make(project, selectors).cases:
         if case.settings.refused is not None:
             continue
-        for one in (case.source, *(case.variants.sources.values() if case.variants else ())):
+        for one in (*case.sources, *(case.variants.sources.values() if case.variants else ())):
             source = dataclasses.replace(one, arch=arch) if arch else one
             key = source_key(source)
             distinct[key] = source

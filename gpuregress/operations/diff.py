@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gpuregress import plan, verdict
@@ -12,9 +13,11 @@ from gpuregress.dump import reader
 from gpuregress.errors import NothingToDo
 from gpuregress.judging import diagnosis
 from gpuregress.judging.buffer_pairs import BufferPair
+from gpuregress.operations import launch_history
 from gpuregress.operations.commits import kept_dumps, sides
 from gpuregress.operations.commits.commit_runs import RunOptions
 from gpuregress.operations.commits.sides import Side, SidesRequest
+from gpuregress.operations.launch_history import CaseResults
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
 from gpuregress.storage import digest_file
@@ -70,7 +73,8 @@ def compare_revisions(
     cases = plan.make(project, selectors).cases
     request = SidesRequest(project, cases, this_job=this_job, options=options or RunOptions())
     with sides.opened(request, (before, after)) as (expected, actual):
-        verdicts = [compared for case in cases if (compared := _compared(case, expected, actual, raw=raw, width=width))]
+        compared = (_compared(project, case, (expected, actual), raw=raw, width=width) for case in cases)
+        verdicts = [one for one in compared if one is not None]
         notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
     if not verdicts:
         existing = sorted({revision for case in cases for revision in kept_dumps.revisions(project, case)})
@@ -122,8 +126,9 @@ def _lacking(case: Case, before: Side, after: Side) -> Iterator[str]:
                 yield f"{case.name}: {name} has no dump of revision {lacking.word}"
 
 
-def _compared(case: Case, before: Side, after: Side, *, raw: bool, width: int) -> Verdict | None:
+def _compared(project: Project, case: Case, revisions: tuple[Side, Side], *, raw: bool, width: int) -> Verdict | None:
     """The verdict on a case; None where one of the revisions has no dumps of it."""
+    before, after = revisions
     if before.failure(case.name) or after.failure(case.name):
         return _failed(case, before, after)
     expected, actual = before.dumps(case.name), after.dumps(case.name)
@@ -131,7 +136,9 @@ def _compared(case: Case, before: Side, after: Side, *, raw: bool, width: int) -
     if not shared:
         return None
     outcome = after.outcome(case.name) or Outcome(case.name, "done")
-    compared = [_buffer(case, name, expected[name], actual[name], raw=raw, width=width, of=outcome) for name in shared]
+    plain = [_buffer(case, name, expected[name], actual[name], raw=raw, width=width, of=outcome) for name in shared]
+    results = CaseResults(expected, before.outcome(case.name)), CaseResults(actual, after.outcome(case.name))
+    compared = launch_history.with_first_wrong(project, case, results, plain, partial(_differs, case, raw=raw))
     buffers = tuple(
         dataclasses.replace(
             buffer,
@@ -169,6 +176,12 @@ def _buffer(
     compared = diagnosis.compare(pair, of or Outcome(case.name, "done"), width)
     status: Status = "pass" if compared.same else "differ"
     return BufferVerdict(name, status, str(after), str(before), (compared,))
+
+
+def _differs(case: Case, before: Path, after: Path, name: str, *, raw: bool) -> bool:
+    """Whether two dumps of a buffer differ under its rule."""
+    rule = Rule() if raw or name not in case.compare else None
+    return not BufferPair(case, "baseline", record(name, before), record(name, after), rule).compare().same
 
 
 def _verdict(case: Case, buffers: tuple[BufferVerdict, ...], before: str, after: str) -> Verdict:

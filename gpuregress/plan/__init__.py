@@ -7,8 +7,8 @@ from gpuregress.plan.selection import BrokenJob as BrokenJob
 from gpuregress.plan.selection import CaseFilter as CaseFilter
 from gpuregress.plan.selection import Plan as Plan
 from gpuregress.plan.selection import make as make
-from gpuregress.plan.signature_check import check_program as check_program
+from gpuregress.plan.signature_check import check_programs as check_programs
 from gpuregress.plan.signature_check import check_reference as check_reference
 from gpuregress.plan.signature_check import unknown_names as unknown_names
 from gpuregress.plan.signature_check import unset_constants as unset_constants
-from gpuregress.plan.sources import of_program as of_program
+from gpuregress.plan.sources import of_programs as of_programs

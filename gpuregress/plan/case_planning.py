@@ -20,6 +20,7 @@ from gpuregress.plan import (
     comparison_rules,
     job_names,
     seeds,
+    source_files,
     sources,
     status_buffer,
     verify_signature,
@@ -98,7 +99,7 @@ class _JobPlan:
         scopes = parameter_combinations.scopes(self.file, self.problems)
         self.sources = sources.JobSources(self.file, name, self.project, self.problems, self.labels)
         facts = self.sources.facts(scopes[0]) if scopes else self.sources.facts_without_parameters()
-        self.file = status_buffer.with_status(self.file, facts.path if facts else None, self.problems)
+        self.file = status_buffer.with_status(self.file, facts.paths if facts else (), self.problems)
         self.job = self.file.job
         dump = buffer_usage.dumped(self.file, self.problems)
         buffer_usage.check(self.file, self.problems, dump)
@@ -129,7 +130,7 @@ class _JobPlan:
                 self.problems.add(("tags", position), f"{show(tag)} holds a control character")
 
     def _check_devices(self) -> None:
-        has_cubin = any(facts.path.suffix == ".cubin" for facts in self.sources.known)
+        has_cubin = any(facts.has_cubin for facts in self.sources.known)
         if has_cubin and "devices" in self.job.model_fields_set:
             for position, device in enumerate(self.job.devices):
                 if device == "cpu":
@@ -142,7 +143,7 @@ class _JobPlan:
         seed = scope.whole(self.job.seed, ("seed",), low=0, high=2**64 - 1, what="") or 0
         scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
-        planned = self._inputs(scope, seed)
+        planned = self._inputs(scope, seed, facts)
         buffers, launches = planned.buffers, planned.launches
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         verify = self._verify_functions(scope)
@@ -161,13 +162,16 @@ class _JobPlan:
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
         )
-        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number))
+        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts))
         if facts is None:
             return None
-        source = sources.source(self.file, facts, scope, launches, buffers)
-        if len(self.problems) or source is None:
+        compiled = sources.of_case(self.file, facts, scope, launches, buffers)
+        if len(self.problems) or not compiled:
             return None
+        source, *others = compiled
         source, built_variants = variants.combinations(self.file, scope, source)
+        if others and built_variants is not None:
+            self.problems.add(("variants",), "needs a job with one source: the launches of this one name several")
         if len(self.problems):
             return None
         settings = dataclasses.replace(self._settings(scope, source), refused=refused)
@@ -196,7 +200,7 @@ class _JobPlan:
             limits=records.Limits(
                 self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout, memory or 0
             ),
-            devices=("cuda",) if facts.path.suffix == ".cubin" else tuple(dict.fromkeys(self.job.devices)),
+            devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(self.job.devices)),
             tags=tuple(self.job.tags),
             expect_fault=self.job.expect.fault if self.job.expect else None,
             settings=settings,
@@ -204,16 +208,20 @@ class _JobPlan:
             expect_launch=expect_launch,
             variants=built_variants,
             seeds=further,
+            other_sources=tuple(others),
         )
 
-    def _inputs(self, scope: Scope, seed: int) -> CaseInputs:
+    def _inputs(self, scope: Scope, seed: int, facts: sources.SourceFacts | None) -> CaseInputs:
         """Plan the buffers and launches of a case under a seed."""
         scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
         fills = FillSources(lambda buffer: inputs.seed_for(seed, buffer), _fill_problem, self._earlier)
         buffers = spec_buffers.buffers(self.file, scope, memory=memory or default_memory(), fills=fills)
+        if facts is not None:
+            buffers = source_files.with_variables(buffers, facts.files, self.problems)
         self._prepare_status(scope, buffers)
-        return CaseInputs(buffers, spec_launches.launches(self.file, scope, buffers))
+        launches = spec_launches.launches(self.file, scope, buffers)
+        return CaseInputs(buffers, facts.launched(launches) if facts is not None else launches)
 
     def _verify_functions(self, scope: Scope) -> dict[str, str]:
         """Resolve the functions of the job's `verify`; those that cannot be called are reported."""
@@ -250,6 +258,7 @@ class _JobPlan:
         return CaseSettings(
             arch=self._named_arch(source),
             inputs=self.job.inputs,
+            launch_digests="off" if self.job.launch_digests == "off" else None,
             infeasible="skip" if self.job.infeasible == "skip" else None,
             agree=tuple(self.job.agree or ()),
             timing=TimingLoop(

@@ -24,21 +24,24 @@ def explain(case: Case) -> tuple[str, ...]:
 def _lines(case: Case) -> Iterator[str]:
     yield f"case      {case.name}"
     yield f"job       {case.path}"
-    source = case.source
+    source, *others = case.sources
     yield f"source    {source.path}, revision {case.revision}"
+    yield from (f"          {other.path}" for other in others)
     given = [*source.options, *(f"-D{name}={text}" if text else f"-D{name}" for name, text in source.defines.items())]
     given += [f"-I{folder}" for folder in source.include]
     yield f"compile   {shlex.join([source.arch, source.contract, *given])}"
     yield f"seed      {case.seed}"
     yield "buffers"
     for buffer in case.buffers.values():
-        yield f"  {_buffer(buffer)}"
+        of = f" of {case.source_names[buffer.symbol_source]}" if buffer.symbol and others else ""
+        yield f"  {_buffer(buffer, of)}"
     total = sum(buffer.size for buffer in case.buffers.values())
     yield f"  {units.size_text(total)} together"
     yield "launches"
     for launch, run in itertools.groupby(case.launches):
         count = sum(1 for _ in run)
-        yield f"  {_launch(launch, case.buffers)}{f'  x {count}' if count > 1 else ''}"
+        of = f" in {case.source_names[launch.source]}" if others else ""
+        yield f"  {_launch(launch, case.buffers, of)}{f'  x {count}' if count > 1 else ''}"
     yield f"dump      {', '.join(case.dump) or 'nothing'}"
     yield from _judgement(case)
     yield f"limits    {case.limits.timeout:g} s, {_memory(case.limits.memory)}"
@@ -87,14 +90,14 @@ def _reference(case: Case, name: str) -> str:
     return f"{kernel.buffer} of {kernel.source.path}" if kernel.buffer else kernel.source.path
 
 
-def _buffer(buffer: Buffer) -> str:
+def _buffer(buffer: Buffer, of_source: str = "") -> str:
     filled = "output, poisoned"
     if buffer.fill is not None and buffer.fill.same is not None:
         filled = f"the same as {buffer.fill.same.name}"
     elif buffer.fill is not None:
         options = _options({name: item for name, item in to_json(buffer.fill.options).items() if name != "digest"})
         filled = f"{buffer.fill.kind}{f' ({options})' if options else ''}, seed {buffer.fill.seed}"
-    symbol = f", symbol {buffer.symbol}" if buffer.symbol else ""
+    symbol = f", symbol {buffer.symbol}{of_source}" if buffer.symbol else ""
     shape = ",".join(map(str, buffer.shape))
     size = units.size_text(buffer.size)
     return f"{buffer.name}: {buffer.dtype} [{shape}], {size}, {filled}{symbol}{_texture(buffer)}"
@@ -115,11 +118,11 @@ def _texture(buffer: Buffer) -> str:
     return f", texture ({', '.join([*kind, *memory, *normalized, *read])})"
 
 
-def _launch(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
+def _launch(launch: Launch, buffers: Mapping[str, Buffer], of_source: str = "") -> str:
     grid, block = (f"({','.join(map(str, extents))})" for extents in (launch.grid, launch.block))
     args = ", ".join(_argument(item, buffers) for item in launch.args)
     swap = "".join(f", then {first} <-> {second}" for first, second in launch.swap)
-    return f"{launch.kernel}<<<{grid},{block},{launch.shared}>>>({args}){swap}"
+    return f"{launch.kernel}<<<{grid},{block},{launch.shared}>>>({args}){of_source}{swap}"
 
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:

@@ -15,31 +15,39 @@ from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program
 from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
 
 
-def check_program(case: Case, program: Program) -> tuple[JobError, ...]:
+def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, ...]:
     """Compare a case's arguments with its kernels' signatures.
 
     Args:
         case: with its launches.
-        program: its compiled source.
+        programs: its compiled sources.
 
     Returns:
         An error for each argument that is wrong, with the job's line and the kernel as its source declares it.
     """
-    errors = _contradictions(case, case.launches, program, case.source, ("launches",))
-    return _errors(case, errors | _memory(case, program))
+    errors: dict[Key, str] = {}
+    for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
+        launches = [launch for launch in case.launches if launch.source == at]
+        errors |= _contradictions(case, launches, program, source, ("launches",))
+    return _errors(case, errors | _memory(case, programs))
 
 
-def unset_constants(case: Case, program: Program) -> tuple[str, ...]:
+def unset_constants(case: Case, programs: Sequence[Program]) -> tuple[str, ...]:
     """Warn of `__constant__` variables that the case's kernels read and no buffer fills.
 
     Args:
         case: with its launches.
-        program: its compiled source.
+        programs: its compiled sources.
     """
+    return tuple(text for at, program in enumerate(programs) for text in _unset_constants_of(case, at, program))
+
+
+def _unset_constants_of(case: Case, source: int, program: Program) -> tuple[str, ...]:
     unset = _unset_constants(program.ptx) if program.ptx else {}
-    filled = {program.symbols.get(buffer.symbol, buffer.symbol) for buffer in case.buffers.values() if buffer.symbol}
+    symbols = [one.symbol for one in case.buffers.values() if one.symbol and one.symbol_source == source]
+    filled = {program.symbols.get(symbol, symbol) for symbol in symbols}
     names = {mangled: name for name, mangled in program.symbols.items()}
-    kernels = dict.fromkeys(launch.kernel for launch in case.launches)
+    kernels = dict.fromkeys(launch.kernel for launch in case.launches if launch.source == source)
     return tuple(
         f"{case.job}: no buffer fills the __constant__ variable {names.get(one, one)}, which {kernel} reads: it is zero"
         for kernel in kernels
@@ -62,16 +70,23 @@ def check_reference(case: Case, buffer: str, program: Program) -> tuple[JobError
     return _errors(case, _contradictions(case, kernel.launches, program, kernel.source, section))
 
 
-def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ...]:
-    """Locate the kernels and variables that the source does not have.
+def unknown_names(case: Case, messages: Mapping[str, str], source: str = "") -> tuple[JobError, ...]:
+    """Locate the kernels and variables that a source does not have.
 
     Args:
-        case: whose source, or whose reference's, does not have them.
+        case: one of whose sources, or of its references', does not have them.
         messages: name → what is wrong with it.
+        source: the path of the source; "": any.
     """
     errors: dict[Key, str] = {}
-    sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), case.launches)]
-    sections += [(("reference", name, "launches"), kernel.launches) for name, kernel in case.reference_kernels.items()]
+    paths = [one.path for one in case.sources]
+    own = [launch for launch in case.launches if source in ("", paths[launch.source])]
+    sections: list[tuple[tuple[str, ...], Sequence[Launch]]] = [(("launches",), own)]
+    sections += [
+        (("reference", name, "launches"), kernel.launches)
+        for name, kernel in case.reference_kernels.items()
+        if source in ("", kernel.source.path)
+    ]
     for section, launches in sections:
         errors |= {
             (*section, launch.origin, "kernel"): messages[launch.kernel]
@@ -81,7 +96,9 @@ def unknown_names(case: Case, messages: Mapping[str, str]) -> tuple[JobError, ..
     errors |= {
         ("buffers", name, "symbol"): messages[buffer.symbol]
         for name, buffer in case.buffers.items()
-        if buffer.symbol is not None and buffer.symbol in messages
+        if buffer.symbol is not None
+        and buffer.symbol in messages
+        and (source in ("", paths[buffer.symbol_source]) or source not in paths)
     }
     return _errors(case, errors)
 
@@ -104,9 +121,9 @@ def _contradictions(
     return errors
 
 
-def _memory(case: Case, program: Program) -> dict[Key, str]:
+def _memory(case: Case, programs: Sequence[Program]) -> dict[Key, str]:
     """Compare the memory of variables and buffers with the case's limit."""
-    variables = _variable_bytes(program.ptx) if program.ptx else 0
+    variables = sum(_variable_bytes(program.ptx) for program in programs if program.ptx)
     buffers = sum(buffer.size for buffer in case.buffers.values() if buffer.symbol is None)
     limit = case.limits.memory or default_memory()
     if not variables or variables + buffers <= limit:

@@ -1,15 +1,17 @@
-"""Source of a job: its file, its compilation, and the revision of its dumps."""
+"""Sources of a job: their files, their compilation, and the revision of the dumps."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuregress import records, revision, storage, toolchain
 from gpuregress.document.problems import Problems
 from gpuregress.document.reader import Key
+from gpuregress.plan import source_files
+from gpuregress.plan.source_files import SourceFile, SourceTexts
 from gpuregress.project import Project
 from gpuregress.revision import Labels
 from gpuregress.spec import templates
@@ -21,30 +23,51 @@ from gpuregress.spec.resolve.compilation import CompileSettings, compile_setting
 from gpuregress.spec.resolve.scope import Scope
 from gpuregress.toolchain import cxx_declarations, include_scanner
 
-SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
-
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Facts of a source that the cases of a job share.
+    """Facts of the sources that cases of a job share.
 
     Attributes:
-        path: the source, absolute.
+        files: those that the launches take kernels from.
+        of_launch: entry of `launches` → the position of its source among them.
+        own: the job's own source, None without one.
         include: folders, absolute.
-        digest: of the source and all it includes.
-        revision: the label of its dumps.
+        digest: of the sources and all they include.
+        revision: the label of the dumps.
         note: a message for the user, or None.
     """
 
-    path: Path
+    files: tuple[SourceFile, ...]
+    of_launch: Mapping[int, int]
+    own: Path | None
     include: tuple[Path, ...]
     digest: str
     revision: str
-    note: str | None
+    note: str | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The sources, absolute."""
+        return tuple(file.path for file in self.files)
+
+    @property
+    def has_cubin(self) -> bool:
+        """Tell whether a source is machine code, which runs on GPUs only."""
+        return any(path.suffix == ".cubin" for path in self.paths)
+
+    def launched(self, launches: tuple[records.Launch, ...]) -> tuple[records.Launch, ...]:
+        """Return the launches with the positions of their sources."""
+        changed: dict[int, records.Launch] = {}  # a step that is repeated a million times stays one object
+        for launch in launches:
+            source = self.of_launch.get(launch.origin, 0)
+            if id(launch) not in changed:
+                changed[id(launch)] = dataclasses.replace(launch, source=source) if source else launch
+        return tuple(changed[id(launch)] for launch in launches)
 
 
 class JobSources:
-    """The sources of a job: one, unless `source` or its compilation depends on a parameter.
+    """The sources of a job: the same for all cases, unless a `source` or the compilation depends on a parameter.
 
     Args:
         file: the job.
@@ -61,11 +84,11 @@ class JobSources:
 
     @property
     def known(self) -> tuple[SourceFacts, ...]:
-        """The distinct sources so far."""
+        """The distinct sets of sources so far."""
         return tuple(facts for facts in self._known.values() if facts is not None)
 
     def facts(self, scope: Scope) -> SourceFacts | None:
-        """Locate the source of a case; None if it is invalid, which is reported.
+        """Locate the sources of a case; None if one is invalid, which is reported.
 
         Args:
             scope: the case's values.
@@ -73,116 +96,137 @@ class JobSources:
         job = self._file.job
         if self._file.is_broken("source"):
             return None
-        source = scope.text(job.source, ("source",))
+        texts = source_files.texts(self._file, scope)
         settings = compile_settings(scope, job.compile, ("compile",))
-        if settings is None and source is not None:  # its file and folders may be wrong, too
-            self._located(source, _folders_only(scope, job), {})
-        if source is None or settings is None:
+        if settings is None and texts is not None:  # its file and folders may be wrong, too
+            self._located(texts, _folders_only(scope, job), {})
+        if texts is None or settings is None:
             return None
         telling = {name: text for name, text in settings.defines.items() if include_scanner.is_telling(text)}
-        key = (source, settings.options, settings.include, tuple(telling.items()))
+        key = (texts, settings.options, settings.include, tuple(telling.items()))
         if key not in self._known:
-            self._known[key] = self._located(source, settings, telling)
+            self._known[key] = self._located(texts, settings, telling)
         return self._known[key]
 
     def facts_without_parameters(self) -> SourceFacts | None:
-        """Locate the source of a job whose parameters are wrong, to report what else is; None if it depends on them."""
+        """Locate the sources of a job whose parameters are wrong, to report what else is; None if they need them."""
         job, scope = self._file.job, Scope({}, self._problems)
-        if templates.is_template(job.source) or self._file.is_broken("source"):
+        sources = [job.source, *(launch.source for launch in job.launches)]
+        if any(templates.is_template(text or "") for text in sources) or self._file.is_broken("source"):
             return None
         plain = {"options": job.compile.options, "include": job.compile.include}
         settings = compile_settings(scope, CompileSpec.model_validate(plain), ("compile",))
-        return self._located(job.source, settings or _folders_only(scope, job), {})
+        texts = source_files.texts(self._file, scope)
+        return self._located(texts, settings or _folders_only(scope, job), {}) if texts is not None else None
 
-    def _located(self, source: str, settings: CompileSettings, telling: Mapping[str, str]) -> SourceFacts | None:
+    def _located(self, texts: SourceTexts, settings: CompileSettings, telling: Mapping[str, str]) -> SourceFacts | None:
         job, problems = self._file.job, self._problems
-        path = paths.existing(problems, ("source",), source, "source")
-        if path is not None and path.suffix not in SUFFIXES:
-            problems.add(("source",), f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin")
-            path = None
-        _check_effect(self._file, problems, path)
+        located = source_files.locate(self._file, problems, texts)
+        _check_effect(self._file, problems, located.launched if located is not None else ())
         folders = _folders(problems, settings, ("compile",))
         wrong = revision.problem(job.revision) if job.revision != "auto" else None
         if wrong:
             problems.add(("revision",), wrong)
-        if path is None or wrong:
+        if located is None or wrong:
             return None
-        return self._labelled(path, folders, settings, telling)
+        files = self._read(located.launched, folders, settings, telling)
+        if files is None:
+            return None
+        given = [(file.path, file.inputs) for file in files]
+        label = self._labels.of_all(given) if job.revision == "auto" else job.revision
+        digest = revision.digest_of_all([inputs for _, inputs in given])
+        of_launch = {origin: located.launched.index(path) for origin, path in located.of_launch.items()}
+        return self._labelled(SourceFacts(files, of_launch, located.own, folders, digest, label))
 
-    def _labelled(
-        self, path: Path, include: tuple[Path, ...], settings: CompileSettings, telling: Mapping[str, str]
-    ) -> SourceFacts | None:
-        job, project = self._file.job, self._project
-        probe = records.Source(str(path), settings.options, tuple(str(folder) for folder in include), telling)
-        try:
-            inputs = toolchain.inputs(probe)
-            label = self._labels.of(path, inputs) if job.revision == "auto" else job.revision
-        except OSError as error:
-            text = f"{error.filename or path} cannot be read: {error.strerror or error}"
-            self._problems.add(("source",), text)
-            return None
-        if inputs.unknown:  # the program decides, once it is compiled: see `of_program`
-            return SourceFacts(path, include, inputs.digest, label, None)
+    def _read(
+        self, sources: Sequence[Path], include: tuple[Path, ...], settings: CompileSettings, telling: Mapping[str, str]
+    ) -> tuple[SourceFile, ...] | None:
+        """Read the files of the sources; None if one cannot be read, which is reported."""
+        files: list[SourceFile] = []
+        for path in sources:
+            probe = records.Source(str(path), settings.options, tuple(str(folder) for folder in include), telling)
+            try:
+                files.append(SourceFile(path, toolchain.inputs(probe)))
+            except OSError as error:
+                text = f"{error.filename or path} cannot be read: {error.strerror or error}"
+                self._problems.add(("source",), text)
+                return None
+        return tuple(files)
+
+    def _labelled(self, facts: SourceFacts) -> SourceFacts:
+        """Return the facts with a label that no other source text has."""
+        if any(file.inputs.unknown for file in facts.files):
+            return facts  # the program decides, once it is compiled: see `of_programs`
+        project = self._project
 
         def recorded(text: str) -> Collection[str]:
             return revision.recorded(project.baselines, project.runs, self._job_name, text)
 
-        name, note = revision.resolve(label, inputs.digest, recorded)
-        if note and inputs.digest in revision.accepted(project.baselines, self._job_name, name):
+        name, note = revision.resolve(facts.revision, facts.digest, recorded)
+        if note and facts.digest in revision.accepted(project.baselines, self._job_name, name):
             note = None  # known since the accept: a nightly run does not repeat it
-        return SourceFacts(path, include, inputs.digest, name, f"{self._job_name}: {note}" if note else None)
+        return dataclasses.replace(facts, revision=name, note=f"{self._job_name}: {note}" if note else None)
 
 
-def of_program(
-    case: records.Case, program: records.Program, recorded: Callable[[str, str], Collection[str]]
+def of_programs(
+    case: records.Case, programs: Sequence[records.Program], recorded: Callable[[str, str], Collection[str]]
 ) -> tuple[records.Case, str | None]:
-    """Return a case with the revision of its compiled program, and a note for the user.
+    """Return a case with the revision of its compiled programs, and a note for the user.
 
-    Where the source's text does not tell all that it reads, what it was compiled to does. Else the case is as planned.
+    Where a source's text does not tell all that it reads, what it was compiled to does. Else the case is as planned.
 
     Args:
         case: as planned.
-        program: its compiled source.
+        programs: its compiled sources.
         recorded: job, label → the digests of the sources that were recorded under it before this run.
     """
-    if not program.unknown:
+    unknown = [program for program in programs if program.unknown]
+    if not unknown:
         return case, None
-    ptx = storage.read_bytes(Path(program.ptx))
-    label, digest = revision.of_program(case.revision, case.source_digest, (*program.options, ptx))
+    parts: list[str | bytes] = []
+    for one in unknown:
+        parts += [*one.options, storage.read_bytes(Path(one.ptx))]
+    label, digest = revision.of_program(case.revision, case.source_digest, parts)
     name, note = revision.resolve(label, digest, lambda text: recorded(case.job, text))
     return dataclasses.replace(case, revision=name, source_digest=digest), f"{case.job}: {note}" if note else None
 
 
-def _check_effect(file: JobFile, problems: Problems, path: Path | None) -> None:
-    """Report settings of the compilation of a source that is not compiled."""
-    if path is None or path.suffix in include_scanner.SUFFIXES:
+def _check_effect(file: JobFile, problems: Problems, sources: Sequence[Path]) -> None:
+    """Report settings of the compilation of sources that are not compiled."""
+    if not sources or any(path.suffix in include_scanner.SUFFIXES for path in sources):
         return
+    shown = " and ".join(path.name for path in sources)
+    taken = f"{shown} {'is taken as it is' if len(sources) == 1 else 'are taken as they are'}, not compiled"
     for name in ("options", "include", "defines", "arch"):
         if name in file.job.compile.model_fields_set and not file.is_broken("compile"):
-            problems.add(("compile", name), f"has no effect: {path.name} is taken as it is, not compiled")
+            problems.add(("compile", name), f"has no effect: {taken}")
 
 
-def source(
+def of_case(
     file: JobFile,
     known: SourceFacts,
     scope: Scope,
     launches: tuple[records.Launch, ...],
     buffers: Mapping[str, records.Buffer],
-) -> records.Source | None:
-    """Return the source as a case compiles it; None if its compilation is invalid, which is reported.
+) -> tuple[records.Source, ...]:
+    """Return the sources as a case compiles them; none if the compilation is invalid, which is reported.
 
     Args:
         file: the job.
         known: from `JobSources.facts`.
         scope: the case's values.
-        launches: the case's.
-        buffers: the case's.
+        launches: the case's, with the positions of their sources.
+        buffers: the case's, with those of their variables.
     """
     settings = compile_settings(scope, file.job.compile, ("compile",))
     if settings is None:
-        return None
-    compiled = _compiled(known.path, known.include, settings, launches, _symbols(buffers))
-    return dataclasses.replace(compiled, digest=known.digest)
+        return ()
+    compiled = []
+    for at, one in enumerate(known.files):
+        own = tuple(launch for launch in launches if launch.source == at)
+        source = _compiled(one.path, known.include, settings, own, _symbols(buffers, at))
+        compiled.append(dataclasses.replace(source, digest=one.inputs.digest))
+    return tuple(compiled)
 
 
 def of_reference(
@@ -197,7 +241,7 @@ def of_reference(
 
     Args:
         file: the job.
-        known: the case's own source, from `JobSources.facts`.
+        known: the case's own sources, from `JobSources.facts`.
         scope: the case's values.
         launches: the reference's.
         buffers: the case's.
@@ -205,20 +249,24 @@ def of_reference(
     """
     item = file.job.reference[name]
     own_key: Key = ("reference", name)
-    path = known.path if item.source is None else _reference_path(scope, (*own_key, "source"), item.source)
+    path = known.own if item.source is None else _reference_path(scope, (*own_key, "source"), item.source)
+    if item.source is None and path is None:
+        scope.problems.add(own_key, f"missing key: reference.{name}.source; the job has no source of its own")
     given = item.compile or file.job.compile
     key: Key = ("compile",) if item.compile is None else (*own_key, "compile")
     settings = compile_settings(scope, given, key)
     if path is None or settings is None:
         return None
     include = known.include if item.compile is None else _folders(scope.problems, settings, key)
-    symbols = _symbols(buffers)
-    if path != known.path:
+    at = known.paths.index(path) if path in known.paths else None
+    symbols = _symbols(buffers, at)
+    if at is None:
         declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
         symbols = tuple(symbol for symbol in symbols if symbol.rpartition("::")[2] in declared)
     compiled = _compiled(path, include, settings, launches, symbols)
-    is_own = path == known.path and item.compile is None
-    return dataclasses.replace(compiled, digest=known.digest) if is_own else compiled
+    if at is None or item.compile is not None:
+        return compiled
+    return dataclasses.replace(compiled, digest=known.files[at].inputs.digest)
 
 
 def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:
@@ -228,15 +276,13 @@ def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:
 
 def _reference_path(scope: Scope, key: Key, text: str) -> Path | None:
     filled = scope.text(text, key)
-    path = None if filled is None else paths.existing(scope.problems, key, filled, "source")
-    if path is not None and path.suffix not in SUFFIXES:
-        scope.problems.add(key, f"unsupported kernel source {path.name}; expected .cu, .ptx or .cubin")
-        return None
-    return path
+    return None if filled is None else source_files.existing(scope.problems, key, filled)
 
 
-def _symbols(buffers: Mapping[str, records.Buffer]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(buffer.symbol for buffer in buffers.values() if buffer.symbol))
+def _symbols(buffers: Mapping[str, records.Buffer], source: int | None) -> tuple[str, ...]:
+    """The variables of a source that are buffers; None: of all sources."""
+    own = (buffer for buffer in buffers.values() if source in (None, buffer.symbol_source))
+    return tuple(dict.fromkeys(buffer.symbol for buffer in own if buffer.symbol))
 
 
 def _folders(problems: Problems, settings: CompileSettings, key: Key) -> tuple[Path, ...]:

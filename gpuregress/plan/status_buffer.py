@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.document.problems import Problems, suggestion
@@ -15,20 +16,20 @@ from gpuregress.toolchain.cxx_types import dtype_of_type
 _ARRAY = re.compile(r"\s*\[\s*([0-9]+)\s*\]")
 
 
-def with_status(file: JobFile, source: Path | None, problems: Problems) -> JobFile:
+def with_status(file: JobFile, sources: Sequence[Path], problems: Problems) -> JobFile:
     """Add the status variable to the buffers of a job.
 
     Args:
-        file: the job; `status: d_status` may name a `__device__` variable of its source.
-        source: the source, None where it is not there.
+        file: the job; `status: d_status` may name a `__device__` variable of its sources.
+        sources: the sources; none where one is not there.
         problems: collects the errors.
     """
     job, name = file.job, file.job.status_buffer
-    if name is None or name in job.buffers or file.is_broken("buffers", "source") or source is None:
+    if name is None or name in job.buffers or file.is_broken("buffers", "source") or not sources:
         return file
-    buffer = _variable(source, name)
+    buffer = next((found for source in sources if (found := _variable(source, name))), None)
     if buffer is None:
-        known = [*job.buffers, *_variables(source)]
+        known = [*job.buffers, *(one for source in sources for one in _variables(source))]
         message = f"unknown buffer or __device__ variable {name!r}{suggestion(name, known)}"
         problems.add(("status", "buffer") if isinstance(file.document.data["status"], dict) else ("status",), message)
         return file

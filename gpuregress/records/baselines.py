@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpuregress.records.dumps import Dump
+from gpuregress.records.launch_digests import LaunchDigests
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class MadeOf:
         resources: kernel → registers, shared, local, spill bytes.
         determinism: buffer → `bitwise`, `order varies` or `values vary`, where the case was run more than once.
         orders: the order of blocks and threads in each of these runs, where the device has a choice.
+        sources: name of each source → its digest, where the case has several.
     """
 
     source: str
@@ -43,6 +45,7 @@ class MadeOf:
     determinism: Mapping[str, str] = field(default_factory=dict)
     card: str = ""
     orders: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Baseline:
         history: every accept, the oldest first; the last is this one.
         first: buffer → the first dump ever accepted, for buffers whose drift is watched.
         arch: `sm_80`, `cpu` or `cuda` where it holds for that architecture or device only, "" for the common one.
+        launch_digests: of its buffers after each launch, None where none were kept.
     """
 
     case: str
@@ -86,3 +90,4 @@ class Baseline:
     history: tuple[Acceptance, ...]
     first: Mapping[str, Dump] = field(default_factory=dict)
     arch: str = ""
+    launch_digests: LaunchDigests | None = None

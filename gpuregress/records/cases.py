@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -72,6 +73,7 @@ class Buffer:
         shape: elements along each axis, slowest first.
         fill: None for an output, which is poisoned.
         symbol: the `__constant__` or `__device__` variable that this buffer is, if it is one.
+        symbol_source: position of its source among the case's sources.
         texture: how it is read where kernels are given a texture or surface object; None: they are given a pointer.
     """
 
@@ -81,6 +83,7 @@ class Buffer:
     fill: Fill | None = None
     symbol: str | None = None
     texture: Texture | None = None
+    symbol_source: int = 0
 
     @property
     def size(self) -> int:
@@ -115,6 +118,12 @@ class Argument:
     label: str = ""
     fields: tuple[Argument, ...] = ()
 
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The buffers that the kernel is given with it, those inside structs, too."""
+        own = (self.buffer,) if self.kind == "buffer" else ()
+        return (*own, *(name for member in self.fields for name in member.buffers))
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
@@ -137,6 +146,7 @@ class Launch:
         args: in the kernel's order.
         swap: pairs of buffers that exchange their memory after this launch.
         origin: which entry of the job's `launches` it comes from.
+        source: position of the kernel's source among the case's sources.
     """
 
     kernel: str
@@ -146,6 +156,7 @@ class Launch:
     args: tuple[Argument, ...]
     swap: tuple[tuple[str, str], ...] = ()
     origin: int = 0
+    source: int = 0
 
     @property
     def shape(self) -> LaunchShape:
@@ -302,6 +313,8 @@ class CaseSettings(Sparse):
         infeasible: `skip`: the case is skipped where the compiler or the device refuses it.
         refused: why no device can launch it, as far as the job alone tells.
         agree: parameters on which its results must not depend.
+        launch_digests: `off`: keep no digests of the buffers after each launch.
+        dump_every_launch: dump the buffers after each launch.
     """
 
     arch: str | None = None
@@ -313,6 +326,8 @@ class CaseSettings(Sparse):
     infeasible: Literal["skip"] | None = None
     refused: str | None = None
     agree: tuple[str, ...] = ()
+    launch_digests: Literal["off"] | None = None
+    dump_every_launch: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +384,7 @@ class Case:
         name: `reduce/n=1000,tile=128`, or the job's name where it has no parameters; also its folder.
         path: the job file, absolute.
         parameters: name → number, boolean or text.
-        source: what to compile.
+        source: what to compile; of several sources, the first.
         revision: the label that its dumps carry.
         source_digest: of the source and all it includes.
         seed: the job's.
@@ -395,6 +410,7 @@ class Case:
         variants: other builds of it, which are compared with its own.
         seeds: further seeds with which it is run.
         settings: optional settings.
+        other_sources: further sources, each a program of its own.
     """
 
     job: str
@@ -427,6 +443,33 @@ class Case:
     status_codes: Mapping[str, str] = field(default_factory=dict)
     variants: Variants | None = None
     seeds: tuple[Seeded, ...] = ()
+    other_sources: tuple[Source, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All sources that the launches take kernels from; `Launch.source` is a position in them."""
+        return (self.source, *self.other_sources)
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """Name each source by its file, or by its path from the job's folder where two files share a name."""
+        paths = [source.path for source in self.sources]
+        names = [os.path.basename(path) for path in paths]  # noqa: PTH119 - text in, text out
+        folder = os.path.dirname(self.path)  # noqa: PTH120 - as above
+        return tuple(
+            name if names.count(name) == 1 else os.path.relpath(path, folder)
+            for path, name in zip(paths, names, strict=True)
+        )
+
+    @property
+    def kernel_labels(self) -> dict[tuple[int, str], str]:
+        """Map a source's position and a kernel to `step`, or to `step (two.cu)` where two sources launch a `step`."""
+        kernels = dict.fromkeys((launch.source, launch.kernel) for launch in self.launches)
+        names, of = [kernel for _, kernel in kernels], self.source_names
+        return {
+            (source, kernel): kernel if names.count(kernel) == 1 else f"{kernel} ({of[source]})"
+            for source, kernel in kernels
+        }
 
     @property
     def references(self) -> tuple[str, ...]:

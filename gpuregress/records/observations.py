@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpuregress.records.dumps import Dump
+from gpuregress.records.launch_digests import LaunchDigests
 from gpuregress.records.serialization import Sparse
 
 Determinism = Literal["bitwise", "order varies", "values vary"]
@@ -222,6 +223,7 @@ class Observations(Sparse):
         error: class name of the error for state `error`.
         details: further lines of that error.
         traceback: of an internal error.
+        launch_digests: of the buffers after the launches of the first run, where there are several.
     """
 
     poison: str = ""
@@ -246,3 +248,4 @@ class Observations(Sparse):
     error: str = ""
     details: tuple[str, ...] = ()
     traceback: str = ""
+    launch_digests: LaunchDigests | None = None

@@ -15,7 +15,7 @@ class Task:
 
     Attributes:
         case: what to run.
-        program: its compiled source.
+        program: its compiled source; of several, the first.
         log: the launch log, absolute.
         first_launch: the log number of its first launch.
         dumps: the folder for dumps, absolute.
@@ -24,6 +24,7 @@ class Task:
         references: buffer → the compiled source of the kernels that are its reference.
         shared: the folder of what the workers of this run share while it goes on, absolute; "": they share nothing.
         variants: name of a variant → its compiled source.
+        other_programs: the case's further sources, compiled.
     """
 
     case: Case
@@ -36,3 +37,9 @@ class Task:
     references: Mapping[str, Program] = field(default_factory=dict)
     shared: str = ""
     variants: Mapping[str, Program] = field(default_factory=dict)
+    other_programs: tuple[Program, ...] = ()
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The compiled sources of the case, in the order of `Case.sources`."""
+        return (self.program, *self.other_programs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
+from gpuregress.records.launch_digests import FirstWrong
 from gpuregress.records.observations import InstructionChange
 from gpuregress.records.outcomes import Outcome
 from gpuregress.records.parameter_spaces import ParameterSpace
@@ -88,6 +89,7 @@ class Comparison:
         findings: what it looks like, the strongest first.
         figures: further figures; `numbers` in JSON.
         accuracy: the error in ulp, of a comparison with a twin or a reference that asks for it.
+        first_wrong: the launch after which it first differed, None where that is not known.
     """
 
     buffer: str
@@ -107,6 +109,7 @@ class Comparison:
     findings: tuple[Finding, ...] = ()
     figures: UlpFigures | ErrorFigures | Figures = field(default=Figures(), metadata={"key": "numbers"})
     accuracy: AccuracyReport | None = None
+    first_wrong: FirstWrong | None = None
 
     @property
     def difference(self) -> str:

@@ -46,6 +46,8 @@ def _different(
     if comparison.worst is not None:
         position = comparison.figures.worst_thread
         yield f"  worst      {terminal.element_text(comparison.worst)}{f', at {position}' if position else ''}"
+    if comparison.first_wrong is not None:
+        yield f"  {comparison.first_wrong.message}"
     for number, finding in enumerate(comparison.findings):
         yield f"  {'looks like' if not number else '':<10} {finding.message}"
     yield from _error_map(comparison)

@@ -187,6 +187,8 @@ def _buffer(buffer: dict[str, Any]) -> Iterator[str]:
         message = comparison["message"] or f"{comparison['differing']} of {comparison['of']} differ"
         rule = f' <span class="soft">· rule: {escape(comparison["rule"])}</span>' if comparison["rule"] else ""
         yield f"<p><b>{escape(buffer['name'])}</b> ({escape(comparison['against'])}): {escape(message)}{rule}</p>"
+        if comparison.get("first_wrong"):
+            yield f"<p>{escape(comparison['first_wrong']['message'])}</p>"
         yield from _list("Looks like", [finding["message"] for finding in comparison["findings"]])
         yield from error_map_svg.svg(comparison["numbers"].get("picture", {}))
         yield from _elements(comparison)

@@ -126,6 +126,7 @@ def _buffer(buffer: BufferVerdict) -> dict[str, Any]:
         "worst": to_json(main.worst) if main else None,
         "message": main.message if main else "",
         "findings": [finding.message for finding in main.findings] if main else [],
+        "first_wrong": to_json(main.first_wrong) if main else None,
         "comparisons": to_json(buffer.comparisons),
     }
 

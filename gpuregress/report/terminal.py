@@ -316,6 +316,8 @@ def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
             yield f"{buffer.name} ({comparison.against}): the same as against the {before}"
             continue
         yield f"{buffer.name} ({comparison.against}): {message}"
+        if comparison.first_wrong is not None:
+            yield f"  {comparison.first_wrong.message}"
         yield from lines
     if buffer.dump:
         yield f"  dump      {shown(buffer.dump, root)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress import dtypes, inputs, storage
-from gpuregress.devices.base import Device, DeviceModule, LaunchReport, Memory
+from gpuregress.devices.base import Device, LaunchReport, Memory
 from gpuregress.dump import digest, reader
 from gpuregress.dump.contents import DumpContents
 from gpuregress.errors import INFEASIBLE, GpuregressError, KernelFault
@@ -30,13 +30,13 @@ from gpuregress.records import (
     Observations,
     Outcome,
     PoisonComparison,
-    Program,
     Task,
 )
 from gpuregress.runner import feasibility, timing
 from gpuregress.runner.buffer_reader import BufferReader, changes
 from gpuregress.runner.dumps import DumpFolder, digest_of
-from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
+from gpuregress.runner.launches.recorder import LaunchRecorder
 from gpuregress.runner.poison import COMPLEMENT, POISON, poison_shows, proven_unwritten, survey
 from gpuregress.runner.references import ReferenceDumps
 from gpuregress.runner.status_check import check_status
@@ -105,6 +105,7 @@ class _CaseRun:
         launcher: of the case.
         dumps: the folder of its dumps.
         was: buffer → the buffer that its memory was before the first launch.
+        labels: source's position and kernel → how the kernel is called.
         is_first: whether the first run of the case's launches is not over.
         firsts: dumped buffer → its contents after the first run, where later runs are compared with them.
         dumped: the dumps of the first run.
@@ -120,6 +121,7 @@ class _CaseRun:
     launcher: Launcher
     dumps: DumpFolder
     was: Mapping[str, Buffer] = field(default_factory=dict)
+    labels: Mapping[tuple[int, str], str] = field(default_factory=dict)
     is_first: bool = True
     firsts: dict[str, Array] = field(default_factory=dict)
     dumped: list[Dump] = field(default_factory=list)
@@ -136,10 +138,6 @@ class _CaseRun:
         return self.launcher.task.case
 
     @property
-    def program(self) -> Program:
-        return self.launcher.task.program
-
-    @property
     def device(self) -> Device:
         return self.launcher.device
 
@@ -150,10 +148,10 @@ class _CaseRun:
 
     def execute(self) -> None:
         """Run the case once and dump it, time it, repeat it, run it under the other poison, compute its references."""
-        feasibility.check_registers(self.device.info, self.case, self.program)
+        feasibility.check_registers(self.device.info, self.case, self.launcher.task.programs)
         filled = self._filled()
         self.inputs.update({name: self._digest(name, array) for name, array in filled.items()})
-        self.was = self.case.initial_buffers
+        self.was, self.labels = self.case.initial_buffers, self.case.kernel_labels
         orders = [self.device.vary(0)]
         self._run(filled, self._dump_first, is_timed=self.case.settings.timing is not None)
         if self.case.settings.timing:
@@ -185,22 +183,29 @@ class _CaseRun:
         is_timed: bool = False,
     ) -> None:
         """Run the case's own launches; `take` is given each buffer to dump while it is on the device."""
-        module = self.device.load(self.program, None if is_timed else thread_count(self.case.launches))
-        self._record_resources(module)
+        loaded = self.launcher.load(None if is_timed else thread_count(self.case.launches))
+        self._record_resources(loaded)
         pattern = self.poison if poison is None else poison
-        prepared = self.launcher.prepare(module, filled, self.program, self.case.source, pattern)
+        prepared = self.launcher.prepare(loaded, filled, pattern)
         kept = self._unfilled_symbols(prepared)
         self.initial.update({name: self._digest(name, array) for name, array in kept.items()})
         memory = dict(prepared)
-        for launch, report in self.launcher.run(self.case.launches, self.program, module, memory):
+        recorder = LaunchRecorder(self.case, self.launcher.task.programs, self.dumps) if self.is_first else None
+        if recorder is not None:
+            recorder.before(self.initial)
+        for launch, report in self.launcher.run(self.case.launches, loaded, memory):
             self._record(launch, report)
+            if recorder is not None:
+                self._record_buffers(recorder, launch, memory)
+        if recorder is not None:
+            self.observed = replace(self.observed, launch_digests=recorder.digests)
         if self.case.status is not None:
             check_status(memory[self.case.status], self.case.buffers[self.case.status], self.case.status_codes)
         self.is_first = False
         self._read(memory, take)
         self._compare_inputs(prepared, filled)
         if is_timed:
-            self._time(module, prepared, {**kept, **filled})
+            self._time(loaded, prepared, {**kept, **filled})
             self._compare_inputs(prepared, filled)
 
     def _read(self, memory: Mapping[str, Memory], take: Callable[[BufferReader], None]) -> None:
@@ -208,11 +213,13 @@ class _CaseRun:
         for name in self.case.dump:
             take(BufferReader(memory[name], self.case.buffers[name]))
 
-    def _time(self, module: DeviceModule, prepared: Mapping[str, Memory], contents: Mapping[str, Array]) -> None:
+    def _time(
+        self, loaded: Sequence[LoadedSource], prepared: Mapping[str, Memory], contents: Mapping[str, Array]
+    ) -> None:
         dump = self.case.dump
         run = len(self.repeats.get(dump[0], ())) + 2 if dump else 0
         with self.device.timed_exactly():
-            timed, memory = timing.sample(self.launcher, module, prepared, contents, run)
+            timed, memory = timing.sample(self.launcher, loaded, prepared, contents, run)
         self.observed = replace(self.observed, timing=timed)
         self._read(memory, lambda buffer: self._compare_repeat(buffer, is_classified=False))
 
@@ -286,17 +293,29 @@ class _CaseRun:
         self.launches.append(LaunchTime(self.launcher.current, launch.kernel, report.elapsed_ms))
         self.output.append(report.output)
         if report.counters:
-            counters = self.observed.counters
-            total = Counter(counters.get(launch.kernel, {})) + Counter(report.counters)
-            self.observed = replace(self.observed, counters={**counters, launch.kernel: total})
+            counters, label = self.observed.counters, self.labels[launch.source, launch.kernel]
+            total = Counter(counters.get(label, {})) + Counter(report.counters)
+            self.observed = replace(self.observed, counters={**counters, label: total})
 
-    def _record_resources(self, module: DeviceModule) -> None:
+    def _record_buffers(self, recorder: LaunchRecorder, launch: Launch, memory: Mapping[str, Memory]) -> None:
+        """Record the buffers after a launch; the case's time limit does not count the writing of dumps."""
+        assert self.launcher.position is not None
+        if not recorder.dumps_every_launch:
+            recorder.after(self.launcher.position, launch, memory)
+            return
+        self.launcher.entering("saving")
+        recorder.after(self.launcher.position, launch, memory)
+        self.launcher.entering("launching")
+
+    def _record_resources(self, loaded: Sequence[LoadedSource]) -> None:
         for launch in self.case.launches:
-            if launch.kernel in self.resources:
+            label = self.labels[launch.source, launch.kernel]
+            if label in self.resources:
                 continue
-            mangled = self.program.entries[launch.kernel].mangled
+            module = loaded[launch.source].module
+            mangled = loaded[launch.source].program.entries[launch.kernel].mangled
             info = module.kernel(mangled)
-            self.resources[launch.kernel] = {
+            self.resources[label] = {
                 "registers": info.registers,
                 "shared": info.shared,
                 "local": info.local,

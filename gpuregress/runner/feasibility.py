@@ -6,6 +6,7 @@ A GPU refuses a launch whose threads need more registers than a block has. The C
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from gpuregress import toolchain
 from gpuregress.devices import limits
@@ -17,13 +18,13 @@ _ALWAYS_LAUNCHED = 256
 """Threads that a block may have whatever registers they use: a thread has at most 255."""
 
 
-def check_registers(device: DeviceInfo, case: Case, program: Program) -> None:
+def check_registers(device: DeviceInfo, case: Case, programs: Sequence[Program]) -> None:
     """Refuse launches that a GPU refuses for their registers; without an assembler, nothing is checked.
 
     Args:
         device: that runs the case.
         case: with `infeasible: skip`; others are not checked.
-        program: its compiled source.
+        programs: its compiled sources.
 
     Raises:
         LaunchRefused: names the registers and the limit.
@@ -33,12 +34,12 @@ def check_registers(device: DeviceInfo, case: Case, program: Program) -> None:
     if not large or case.settings.infeasible is None or device.name != "cpu":
         return
     try:
-        used = toolchain.resources(toolchain.build_cubin(program))
+        used = [toolchain.resources(toolchain.build_cubin(program)) for program in programs]
     except InfeasibleSource:
         raise
     except (CompileError, HarnessError):
         return
     for launch in large:
-        mangled = program.entries[launch.kernel].mangled
-        registers = used.get(mangled, {}).get("registers", 0)
+        mangled = programs[launch.source].entries[launch.kernel].mangled
+        registers = used[launch.source].get(mangled, {}).get("registers", 0)
         limits.check_launch(device, KernelInfo(mangled, registers), launch.grid, launch.block, 0)

@@ -30,6 +30,26 @@ def thread_count(launches: Sequence[Launch]) -> int:
     return sum(math.prod(launch.grid) * math.prod(launch.block) for launch in launches)
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedSource:
+    """A source whose program is on the device.
+
+    Attributes:
+        source: what was compiled.
+        program: names its kernels and variables.
+        module: the loaded program.
+    """
+
+    source: Source
+    program: Program
+    module: DeviceModule
+
+    def symbol(self, buffer: Buffer) -> Memory:
+        """Return the variable that a buffer is."""
+        assert buffer.symbol is not None
+        return self.module.symbol(self.program.symbols.get(buffer.symbol, buffer.symbol))
+
+
 @dataclass(slots=True)
 class Launcher:
     """A device that runs the launches of one case.
@@ -64,39 +84,49 @@ class Launcher:
         """The device as people call it."""
         return self.task.device_label or self.device.info.name
 
+    def load(self, threads: int | None) -> list[LoadedSource]:
+        """Load the case's own sources.
+
+        Args:
+            threads: of all launches, where few are worth no optimisation; see `devices.base.Device.load`.
+        """
+        sources = zip(self.case.sources, self.task.programs, strict=True)
+        return [LoadedSource(source, program, self.device.load(program, threads)) for source, program in sources]
+
     def prepare(
-        self,
-        module: DeviceModule,
-        filled: Mapping[str, Array],
-        program: Program,
-        source: Source,
-        poison: bytes = POISON,
+        self, loaded: Sequence[LoadedSource], filled: Mapping[str, Array], poison: bytes = POISON
     ) -> dict[str, Memory]:
         """Allocate every buffer and fill or poison it.
 
         Args:
-            module: the loaded program, whose variables the symbols are.
+            loaded: the case's own sources, or that of a reference: a symbol that it does not have is a plain buffer.
             filled: buffer → its contents.
-            program: names the variables.
-            source: a symbol that it does not have is a plain buffer.
             poison: the two bytes of the pattern; none: outputs stay as they are.
         """
         memory = {}
         self.handles.clear()
         for name, buffer in self.case.buffers.items():
-            is_symbol = source is self.case.source or buffer.symbol in source.symbols
-            allocated = buffer if is_symbol else replace(buffer, symbol=None)
-            memory[name] = self._allocate(module, allocated, program)
+            holder = self._holder(buffer, loaded)
+            allocated = buffer if holder is not None else replace(buffer, symbol=None)
+            memory[name] = self._allocate(holder, allocated)
             BufferReader(memory[name], allocated).initialise(filled.get(name), poison)
             description = textures.describe(buffer)
             if description is not None:
                 self.handles[memory[name].address] = self.device.texture(memory[name], description)
         return memory
 
-    def _allocate(self, module: DeviceModule, buffer: Buffer, program: Program) -> Memory:
+    def _holder(self, buffer: Buffer, loaded: Sequence[LoadedSource]) -> LoadedSource | None:
+        """Find the source whose variable a buffer is; None if it is a plain buffer."""
         if buffer.symbol is None:
+            return None
+        if loaded[0].source is self.case.source:
+            return loaded[buffer.symbol_source]
+        return next((one for one in loaded if buffer.symbol in one.source.symbols), None)
+
+    def _allocate(self, holder: LoadedSource | None, buffer: Buffer) -> Memory:
+        if holder is None:
             return self.device.allocate(buffer.name, buffer.size, itemsize=dtypes.parse(buffer.dtype).size)
-        memory = module.symbol(program.symbols.get(buffer.symbol, buffer.symbol))
+        memory = holder.symbol(buffer)
         if buffer.size > memory.size:
             raise DeviceError(
                 f"buffer {buffer.name} has {buffer.size} bytes; its symbol {buffer.symbol} has {memory.size}"
@@ -104,28 +134,27 @@ class Launcher:
         return memory
 
     def run(
-        self, launches: Sequence[Launch], program: Program, module: DeviceModule, memory: dict[str, Memory]
+        self, launches: Sequence[Launch], loaded: Sequence[LoadedSource], memory: dict[str, Memory]
     ) -> Iterator[tuple[Launch, LaunchReport]]:
-        """Run launches in order; a swap exchanges two entries of `memory`."""
+        """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
         self.entering("launching")
         for position, launch in enumerate(launches):
             self.position = position
-            yield launch, self._launch(launch, program, module, memory)
+            yield launch, self._launch(launch, loaded[launch.source], memory)
             for first, second in launch.swap:
                 memory[first], memory[second] = memory[second], memory[first]
 
-    def _launch(
-        self, launch: Launch, program: Program, module: DeviceModule, memory: Mapping[str, Memory]
-    ) -> LaunchReport:
-        entry = program.entries[launch.kernel]
+    def _launch(self, launch: Launch, loaded: LoadedSource, memory: Mapping[str, Memory]) -> LaunchReport:
+        entry = loaded.program.entries[launch.kernel]
         arguments = tuple(pack(argument, memory, self.handles)[0] for argument in launch.args)
-        call = launch_log.render(launch, self.case.buffers)
+        of = self.case.source_names[launch.source] if self.case.other_sources else ""
+        call = launch_log.render(launch, self.case.buffers, of)
         self.current = self.task.first_launch if self.current is None else self.current + 1
-        constant = module.kernel(entry.mangled).constant
+        constant = loaded.module.kernel(entry.mangled).constant
         seed = self.case.seed if self.seed is None else self.seed
         self.log.begin(self.current, self.device_label, self.case.name, call, seed, constant)
         try:
-            report = self.device.launch(module, entry.mangled, launch.shape, arguments)
+            report = self.device.launch(loaded.module, entry.mangled, launch.shape, arguments)
         except GpuregressError as error:
             self.log.fault(self.current, str(error))
             raise

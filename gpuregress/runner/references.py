@@ -22,7 +22,7 @@ from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
 from gpuregress.runner import python_reference, shared_references, watched_case
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder
-from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.runner.shared_references import SharedReferences, SharedResult
 
 Array = npt.NDArray[np.generic]
@@ -165,9 +165,9 @@ class ReferenceDumps:
         launcher = self.launcher
         kernel, program = launcher.case.reference_kernels[names[0]], launcher.task.references[names[0]]
         launcher.device.free_all()
-        module = launcher.device.load(program, thread_count(kernel.launches))
-        memory = launcher.prepare(module, filled, program, kernel.source)
-        for _ in launcher.run(kernel.launches, program, module, memory):
+        loaded = [LoadedSource(kernel.source, program, launcher.device.load(program, thread_count(kernel.launches)))]
+        memory = launcher.prepare(loaded, filled)
+        for _ in launcher.run(kernel.launches, loaded, memory):
             pass
         launcher.entering("saving")
         case = launcher.case

@@ -58,10 +58,9 @@ class SeedRuns:
         launcher.entering("preparing")
         own = {name: self.fill(case.buffers[name]) for name in seeded.fills}
         launcher.device.free_all()
-        module = launcher.device.load(launcher.task.program, thread_count(case.launches))
-        contents = {**filled, **own}
-        memory = launcher.prepare(module, contents, launcher.task.program, launcher.case.source)
-        for _ in launcher.run(case.launches, launcher.task.program, module, memory):
+        loaded = launcher.load(thread_count(case.launches))
+        memory = launcher.prepare(loaded, {**filled, **own})
+        for _ in launcher.run(case.launches, loaded, memory):
             pass
         if case.status is not None:
             check_status(memory[case.status], case.buffers[case.status], case.status_codes)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.devices.base import DeviceModule, Memory
+from gpuregress.devices.base import Memory
 from gpuregress.records import Timing
 from gpuregress.runner.buffer_reader import BufferReader
-from gpuregress.runner.launcher import Launcher
+from gpuregress.runner.launcher import Launcher, LoadedSource
 
 Array = npt.NDArray[np.generic]
 
 
 def sample(
     launcher: Launcher,
-    module: DeviceModule,
+    loaded: Sequence[LoadedSource],
     prepared: Mapping[str, Memory],
     contents: Mapping[str, Array],
     run: int,
@@ -27,7 +27,7 @@ def sample(
 
     Args:
         launcher: of the case.
-        module: its program, loaded.
+        loaded: its sources.
         prepared: buffer → its memory before the first launch.
         contents: buffer → what it holds then.
         run: the number of the loop's last run among the case's runs, counted from 1.
@@ -37,14 +37,14 @@ def sample(
     """
     case, loop, samples, kernels = launcher.case, launcher.case.settings.timing, list[float](), dict[str, list[float]]()
     assert loop is not None
-    memory = dict(prepared)
+    memory, labels = dict(prepared), case.kernel_labels
     for number in range(loop.warmup + loop.samples):
         for name, buffer in case.buffers.items():
             BufferReader(prepared[name], buffer).initialise(contents.get(name))
         memory = dict(prepared)
         taken = [
-            (launch.kernel, report.elapsed_ms)
-            for launch, report in launcher.run(case.launches, launcher.task.program, module, memory)
+            (labels[launch.source, launch.kernel], report.elapsed_ms)
+            for launch, report in launcher.run(case.launches, loaded, memory)
         ]
         if number >= loop.warmup:
             samples.append(sum(elapsed for _, elapsed in taken))

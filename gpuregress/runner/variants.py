@@ -15,7 +15,7 @@ from gpuregress.records import Dump, Program, Source, VariantRun
 from gpuregress.runner import float_instructions
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder, digest_of
-from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.runner.status_check import check_status
 
 Array = npt.NDArray[np.generic]
@@ -75,9 +75,9 @@ class VariantRuns:
         """Run the case's launches; return the dumps that differ from its own."""
         launcher, case = self.launcher, self.launcher.case
         launcher.device.free_all()
-        module = launcher.device.load(program, thread_count(case.launches))
-        memory = launcher.prepare(module, filled, program, source)
-        for _ in launcher.run(case.launches, program, module, memory):
+        loaded = [LoadedSource(source, program, launcher.device.load(program, thread_count(case.launches)))]
+        memory = launcher.prepare(loaded, filled)
+        for _ in launcher.run(case.launches, loaded, memory):
             pass
         if case.status is not None:
             check_status(memory[case.status], case.buffers[case.status], case.status_codes)

@@ -36,20 +36,28 @@ def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
 def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[Case, ...]:
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
-    return tuple(_applied(case, request.poison, sanitize, devices.arch) for case in cases)
+    return tuple(_applied(case, request, sanitize, devices.arch) for case in cases)
 
 
-def _applied(case: Case, poison: str | None, sanitize: str | None, arch: str) -> Case:
-    settings = dataclasses.replace(case.settings, poison=poison, sanitize=sanitize)
+def _applied(case: Case, request: RunRequest, sanitize: str | None, arch: str) -> Case:
+    settings = dataclasses.replace(
+        case.settings,
+        poison=request.poison,
+        sanitize=sanitize,
+        dump_every_launch=True if request.dump_every_launch else None,
+    )
     case = dataclasses.replace(case, settings=settings)
     if not arch or case.settings.arch is not None:
         return case
+    first, *others = (dataclasses.replace(source, arch=arch) for source in case.sources)
     kernels = {
         name: dataclasses.replace(kernel, source=dataclasses.replace(kernel.source, arch=arch))
         for name, kernel in case.reference_kernels.items()
     }
-    source, variants = dataclasses.replace(case.source, arch=arch), case.variants
+    variants = case.variants
     if variants is not None:
         sources = {name: dataclasses.replace(one, arch=arch) for name, one in variants.sources.items()}
         variants = dataclasses.replace(variants, sources=sources)
-    return dataclasses.replace(case, source=source, reference_kernels=kernels, variants=variants)
+    return dataclasses.replace(
+        case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants
+    )

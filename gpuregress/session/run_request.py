@@ -35,6 +35,7 @@ class RunRequest:
         problem: why these are unknown, "" where they are known.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
+        dump_every_launch: dump the buffers after each launch of a case.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
 
@@ -53,6 +54,7 @@ class RunRequest:
     poison: str | None = None
     sanitize: str | None = None
     block_order: str = ""
+    dump_every_launch: bool = False
 
     @property
     def keeps_going(self) -> bool:

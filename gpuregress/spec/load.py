@@ -126,9 +126,7 @@ def _saved(document: Document, error: ValidationError) -> JobFile:
     _remove_all(data, broken)
     model: JobSpec | None
     try:
-        model = JobSpec.model_validate(
-            {"source": "?", "buffers": {}, "launches": [], **data}, context={"partial": True}
-        )
+        model = JobSpec.model_validate({"buffers": {}, "launches": [], **data}, context={"partial": True})
     except ValidationError:
         model = None
     return JobFile(document, model, problems.errors, frozenset(broken))

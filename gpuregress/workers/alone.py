@@ -34,7 +34,14 @@ def save(task: Task, path: Path, *, poison: bool = True) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    settings = dataclasses.replace(task.case.settings, poison=None if poison else "none", timing=None, sanitize=None)
+    settings = dataclasses.replace(
+        task.case.settings,
+        poison=None if poison else "none",
+        timing=None,
+        sanitize=None,
+        launch_digests="off",
+        dump_every_launch=None,
+    )
     case = dataclasses.replace(
         task.case,
         settings=settings,

@@ -45,7 +45,7 @@ def accept_outcome(
 def accept(store: BaselineStore, folder: Path, values: list[float], revision: str = "1.4", **more: object) -> None:
     case, outcome = make_case(revision), make_outcome(folder, values, revision)
     by = Acceptor(**{name: str(more.pop(name)) for name in ("who", "why", "run", "unwritten_ok") if name in more})
-    accept_outcome(store, case, outcome, made_of(case, outcome, None, ["k<<<(1,1,1),(1,1,1),0>>>()"]), by, **more)
+    accept_outcome(store, case, outcome, made_of(case, outcome, (), ["k<<<(1,1,1),(1,1,1),0>>>()"]), by, **more)
 
 
 def damage(path: Path, how: str) -> None:

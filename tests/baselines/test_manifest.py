@@ -53,7 +53,7 @@ def test_a_baseline_of_many_launches_is_read_again(
     monkeypatch.setattr("gpuregress.document.yaml_parser.MAX_VALUES", 50)
     case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
     calls = [f"k<<<({blocks},1,1),(1,1,1),0>>>()" for blocks in range(1, 100)]
-    accept_outcome(store, case, outcome, made_of(case, outcome, None, calls))
+    accept_outcome(store, case, outcome, made_of(case, outcome, (), calls))
     accepted = store.load(NAME)
     assert accepted is not None
     assert accepted.made_of.launches == tuple(calls)
@@ -133,4 +133,4 @@ def test_options_that_name_folders_are_left_out() -> None:
     outcome = Outcome(NAME, "done")
     source = Source("/p/k.cu", options=program_options)
     case = Case(case.job, case.name, case.path, {}, source, "1", "5eed", 1, {}, (), (), {})
-    assert made_of(case, outcome, None, []).options == ("-lineinfo", "-DTILE=4", "-std=c++17")
+    assert made_of(case, outcome, (), []).options == ("-lineinfo", "-DTILE=4", "-std=c++17")

@@ -49,7 +49,7 @@ def test_killed_at_each_step(
     """Whichever step the kill meets, the old baseline is whole or the new one."""
     accept(store, tmp_path / "run", [1.0, 2.0], drift=["sum"])
     case, outcome = make_case(revision), make_outcome(tmp_path / "new", [3.0, 4.0], revision)
-    facts = made_of(case, outcome, None, [])
+    facts = made_of(case, outcome, (), [])
     child = os.fork()
     if child == 0:
         owner, _, name = step.rpartition(".")

@@ -155,7 +155,7 @@ def test_an_accept_that_must_wait_takes_no_file_of_the_one_under_way(
 ) -> None:
     monkeypatch.setattr("gpuregress.baselines.store.LOCK_WAIT_S", 0.05)
     case, outcome = make_case(), make_outcome(tmp_path / "run", [1.0])
-    facts = made_of(case, outcome, None, [])
+    facts = made_of(case, outcome, (), [])
     left = store.folder / f"{TEMPORARY_PREFIX}left"
     store.folder.mkdir()
     left.touch()

@@ -47,6 +47,6 @@ def test_specific_baselines_come_first() -> None:
 
 
 def test_the_provenance_has_each_launch_once() -> None:
-    made_of = accepted.made_of(fakes.case("double", "double"), Outcome("c", "done"), fakes.program())
+    made_of = accepted.made_of(fakes.case("double", "double"), Outcome("c", "done"), (fakes.program(),))
     assert len(made_of.launches) == 1
     assert made_of.launches[0].startswith("double<<<")

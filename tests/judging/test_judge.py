@@ -24,7 +24,7 @@ def test_a_gold_standard_that_was_not_computed_is_no_pass(tmp_path: Path) -> Non
     array = np.zeros(buffer.shape, parse(buffer.dtype).storage)
     dump = writer.write(tmp_path / "out.1", array, parse(buffer.dtype), buffer.shape)
     judge = Judge(AcceptedDumps(BaselineStore(tmp_path / "baselines")))
-    actual = judge.verdict(case, None, Outcome(case.name, "done", dumps=(dump,)))
+    actual = judge.verdict(case, (), Outcome(case.name, "done", dumps=(dump,)))
     assert (actual.status, actual.reason) == ("differ", "out: reference: was not computed, for another one failed")
 
 

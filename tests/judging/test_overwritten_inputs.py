@@ -26,13 +26,13 @@ from gpuregress.records import (
 from tests import fakes
 
 
-def setup(*, const: bool = False, dtype: str = "float32", **changes: Any) -> tuple[Case, Program]:
+def setup(*, const: bool = False, dtype: str = "float32", **changes: Any) -> tuple[Case, list[Program]]:
     case = fakes.case("double", "twice")
     x = Buffer("x", dtype, (8,), Fill("ones", NoOptions(), 1))
     case = dataclasses.replace(case, buffers={**case.buffers, "x": x}, **changes)
     pointer, read_only = Parameter(8, 8, "pointer"), Parameter(8, 8, "pointer", const=const)
     entries = {name: Entry(name, (pointer, read_only)) for name in ("double", "twice")}
-    return case, dataclasses.replace(fakes.program(), entries=entries)
+    return case, [dataclasses.replace(fakes.program(), entries=entries)]
 
 
 def changed(expected: object, actual: object, dtype: str = "<f4") -> Outcome:
@@ -57,21 +57,21 @@ def test_an_input_that_a_kernel_may_write_is_no_failure() -> None:
 
 
 def test_unchanged_inputs_are_asked_for() -> None:
-    case, program = setup(settings=CaseSettings(inputs="unchanged"))
-    assert "`inputs: unchanged`" in overwritten_inputs.comparisons(case, program, changed(1, 7))["x"].message
-    assert overwritten_inputs.comparisons(dataclasses.replace(case, dump=("x",)), program, changed(1, 7)) == {}
+    case, programs = setup(settings=CaseSettings(inputs="unchanged"))
+    assert "`inputs: unchanged`" in overwritten_inputs.comparisons(case, programs, changed(1, 7))["x"].message
+    assert overwritten_inputs.comparisons(dataclasses.replace(case, dump=("x",)), programs, changed(1, 7)) == {}
 
 
 def test_a_texture_is_never_written() -> None:
-    case, program = setup()
+    case, programs = setup()
     x = dataclasses.replace(case.buffers["x"], texture=Texture())
     case = dataclasses.replace(case, buffers={**case.buffers, "x": x})
-    assert "as a texture" in overwritten_inputs.comparisons(case, program, changed(1, 7))["x"].message
+    assert "as a texture" in overwritten_inputs.comparisons(case, programs, changed(1, 7))["x"].message
 
 
 def test_the_first_part_that_changed_is_shown() -> None:
-    case, program = setup(const=True, dtype="float2")
-    comparison = overwritten_inputs.comparisons(case, program, changed((1, 2), (1, 9), "f4,f4"))["x"]
+    case, programs = setup(const=True, dtype="float2")
+    comparison = overwritten_inputs.comparisons(case, programs, changed((1, 2), (1, 9), "f4,f4"))["x"]
     assert comparison.worst is not None
     assert (comparison.worst.index, comparison.worst.part) == (5, "y")
     assert (comparison.worst.expected, comparison.worst.actual) == ("2.0", "9.0")

@@ -66,7 +66,7 @@ GOOD = entry((8, "pointer", "sum"), (8, "word", "x"), (4, "integer", "n"))
 )
 def test_arguments_against_the_signature(actual: records.Entry, key: str, message: str, tmp_path: Path) -> None:
     case = only(project(tmp_path, reduce=JOB), "reduce/n=1000,tile=128")
-    errors = plan.check_program(case, program(case.launches[0], actual))
+    errors = plan.check_programs(case, [program(case.launches[0], actual)])
     if not key:
         assert errors == ()
         return
@@ -82,7 +82,7 @@ def test_structs_are_laid_out_as_in_c(size: int, good: bool, tmp_path: Path) -> 
     text = JOB.replace("{int32: n}", "{struct: [{int8: 1}, x, {int32: n}]}")
     case = only(project(tmp_path, reduce=text), "reduce/n=1000,tile=128")
     actual = dataclasses.replace(GOOD, parameters=(*GOOD.parameters[:2], records.Parameter(size, 8, "struct", "n")))
-    assert (not plan.check_program(case, program(case.launches[0], actual))) == good
+    assert (not plan.check_programs(case, [program(case.launches[0], actual)])) == good
 
 
 VARIABLES_KERNEL = """// $Revision: 1.0 $
@@ -160,7 +160,7 @@ FOUR = Parameter(4, 4, "struct")
 def _problems(*arguments: Argument, cubin: str = "/k.cubin", ptx: str = "") -> list[str]:
     program = Program("key", ptx, cubin, {"k": Entry("k", (WORD, FOUR))}, {}, "cubin as given", (), "sm_90")
     case = fakes.case("k", launches=(Launch("k", (1, 1, 1), (1, 1, 1), 0, arguments),))
-    return [error.message for error in plan.check_program(case, program)]
+    return [error.message for error in plan.check_programs(case, [program])]
 
 
 def test_machine_code_tells_sizes_only() -> None:

@@ -12,7 +12,7 @@ from gpuregress import launch_log
 from gpuregress.errors import DeviceError, KernelFault
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case
-from gpuregress.runner.launcher import Launcher, thread_count
+from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from tests import fakes
 
 
@@ -26,13 +26,41 @@ def launcher(case: Case, log: LaunchLog) -> Launcher:
     return Launcher(fakes.FakeDevice(), fakes.task(case, Path("/nowhere"), 5), log, lambda _phase: None)
 
 
+def loaded(case: Case) -> list[LoadedSource]:
+    return [LoadedSource(source, fakes.program(), fakes.FakeModule()) for source in case.sources]
+
+
+def test_a_launch_of_several_sources_is_logged_with_its_source(log: LaunchLog, tmp_path: Path) -> None:
+    case = fakes.case("double", "double")
+    case = replace(
+        case,
+        launches=(case.launches[0], replace(case.launches[1], source=1)),
+        other_sources=(replace(case.source, path="/nowhere/two.cu"),),
+    )
+    runner = launcher(case, log)
+    sources = loaded(case)
+    for _ in runner.run(case.launches, sources, runner.prepare(sources, {"x": np.ones(8, np.float32)})):
+        pass
+    begun = [one for one in launch_log.read(tmp_path / "launch.log").events if isinstance(one, launch_log.LaunchBegin)]
+    assert [one.call.rpartition(" in ")[2] for one in begun] == [Path(case.source.path).name, "two.cu"]
+
+
+def test_a_symbol_is_that_of_its_own_source(log: LaunchLog) -> None:
+    case = fakes.case("double")
+    table = Buffer("out", "float32", (16,), symbol="d_table", symbol_source=1)
+    case = replace(case, buffers={"out": table}, other_sources=(replace(case.source, path="/nowhere/two.cu"),))
+    sources = loaded(case)
+    memory = launcher(case, log).prepare(sources, {})
+    assert memory["out"] is sources[1].module.symbol("d_table")
+
+
 def test_launches_are_numbered_and_logged_before_they_begin(log: LaunchLog, tmp_path: Path) -> None:
     case = fakes.case("double", "fault", "double")
     runner = launcher(case, log)
-    memory = runner.prepare(fakes.FakeModule(), {"x": np.ones(8, np.float32)}, fakes.program(), case.source)
+    memory = runner.prepare(loaded(case), {"x": np.ones(8, np.float32)})
     done = []
     with pytest.raises(KernelFault):
-        done += [launch.kernel for launch, _ in runner.run(case.launches, fakes.program(), fakes.FakeModule(), memory)]
+        done += [launch.kernel for launch, _ in runner.run(case.launches, loaded(case), memory)]
     assert (runner.current, runner.position) == (6, 1)
     events = launch_log.read(tmp_path / "launch.log").events
     assert [event.number for event in events if isinstance(event, launch_log.LaunchBegin)] == [5, 6]
@@ -43,9 +71,9 @@ def test_a_swap_exchanges_memory_after_its_launch(log: LaunchLog) -> None:
     case = fakes.case("twice")
     case = replace(case, launches=(replace(case.launches[0], swap=(("out", "x"),)),))
     runner = launcher(case, log)
-    memory = runner.prepare(fakes.FakeModule(), {"x": np.ones(8, np.float32)}, fakes.program(), case.source)
+    memory = runner.prepare(loaded(case), {"x": np.ones(8, np.float32)})
     before = dict(memory)
-    ((_, report),) = runner.run(case.launches, fakes.program(), fakes.FakeModule(), memory)
+    ((_, report),) = runner.run(case.launches, loaded(case), memory)
     assert report.elapsed_ms == 0.5
     assert (memory["x"], memory["out"]) == (before["out"], before["x"])
     assert memory["x"].read().view(np.float32).tolist() == [2.0] * 8
@@ -55,9 +83,10 @@ def test_a_symbol_of_another_source_is_a_plain_buffer(log: LaunchLog) -> None:
     table = Buffer("out", "float32", (4096,), symbol="d_table")
     case = replace(fakes.case("double"), buffers={"out": table})
     with pytest.raises(DeviceError, match="its symbol d_table has"):
-        launcher(case, log).prepare(fakes.FakeModule(), {}, fakes.program(), case.source)
+        launcher(case, log).prepare(loaded(case), {})
     other = replace(case.source, path="/nowhere/gold.cu")
-    memory = launcher(case, log).prepare(fakes.FakeModule(), {}, fakes.program(), other)
+    gold = [LoadedSource(other, fakes.program(), fakes.FakeModule())]
+    memory = launcher(case, log).prepare(gold, {})
     assert memory["out"].size == 4 * 4096
 
 

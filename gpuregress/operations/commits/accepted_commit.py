@@ -37,7 +37,7 @@ def _likely(repository: Repository, case: Case, accepted: Baseline) -> Iterator[
         found = repository.resolve(word)
         if found is not None:
             yield found
-    for path in (Path(accepted.path), Path(case.source.path)):
+    for path in (Path(accepted.path), *(Path(source.path) for source in case.sources)):
         yield from last_changes(repository, path)
 
 

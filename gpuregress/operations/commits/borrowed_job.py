@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.operations.commits.repository import Repository
-from gpuregress.plan.sources import SUFFIXES
+from gpuregress.plan.source_files import SUFFIXES
 from gpuregress.records import Case, to_json
 
 

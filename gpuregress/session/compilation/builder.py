@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource
+from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
 from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.compiler_crew import Crew, Result, process_count
 from gpuregress.session.events import Compiling, Listener
@@ -22,9 +22,15 @@ from gpuregress.workers.compiler_pool import CompilerPool
 
 @dataclass(frozen=True, slots=True)
 class CasePrograms:
-    """The programs of one case: its own, buffer → that of its gold standard, and name of a variant → its own."""
+    """The programs of one case.
 
-    program: Program
+    Attributes:
+        programs: of its own sources, in their order.
+        references: buffer → that of its gold standard.
+        variants: name of a variant → its own.
+    """
+
+    programs: tuple[Program, ...]
     references: Mapping[str, Program]
     variants: Mapping[str, Program] = field(default_factory=dict)
 
@@ -93,19 +99,22 @@ class ProgramBuilder:
     def built(self, case: Case) -> Built | None:
         """What came of a case that was requested; None: not all of its sources are compiled yet."""
         results = [self._results.get(key) for key in self._keys[case.name]]
-        failed = next((result for result in results if isinstance(result, GpuregressError)), None)
-        if isinstance(failed, InfeasibleSource) and failed is not results[0]:
-            return CompileError(str(failed))  # a reference that does not compile says nothing of the case
-        if failed is not None:
-            return failed
+        own = len(case.sources)
+        for at, (source, result) in enumerate(zip(sources_of(case), results, strict=True)):
+            if isinstance(result, InfeasibleSource) and at >= own:
+                return CompileError(str(result))  # a reference that does not compile says nothing of the case
+            if isinstance(result, UnknownNames):
+                return UnknownNames(result.messages, source.path)
+            if isinstance(result, GpuregressError):
+                return result
         programs = [result for result in results if isinstance(result, Program)]
         if len(programs) < len(results):
             return None
-        own, *others = programs
-        count = len(case.reference_kernels)
+        count, own = len(case.reference_kernels), len(case.sources)
+        others = programs[own:]
         references = dict(zip(case.reference_kernels, others[:count], strict=True))
         variants = dict(zip(case.variants.sources if case.variants else (), others[count:], strict=True))
-        return CasePrograms(own, references, variants)
+        return CasePrograms(tuple(programs[:own]), references, variants)
 
 
 @contextlib.contextmanager
@@ -135,9 +144,9 @@ def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source]
 
 
 def sources_of(case: Case) -> tuple[Source, ...]:
-    """The case's own source, then those of its gold standards and of its variants."""
+    """The case's own sources, then those of its gold standards and of its variants."""
     varied = case.variants.sources.values() if case.variants else ()
-    return (case.source, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
+    return (*case.sources, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
 
 
 def source_key(source: Source) -> str:

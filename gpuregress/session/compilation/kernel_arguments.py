@@ -71,8 +71,8 @@ def check(cases: Sequence[Case], compiled: Mapping[str, Built]) -> None:
 def contradictions(case: Case, built: Built) -> tuple[JobError, ...]:
     """Errors of a case's kernel names and arguments."""
     if not isinstance(built, CasePrograms):
-        return plan.unknown_names(case, built.messages) if isinstance(built, UnknownNames) else ()
-    errors = plan.check_program(case, built.program)
+        return plan.unknown_names(case, built.messages, built.source) if isinstance(built, UnknownNames) else ()
+    errors = plan.check_programs(case, built.programs)
     for buffer, program in built.references.items():
         errors += plan.check_reference(case, buffer, program)
     return errors
@@ -86,6 +86,6 @@ def unset_constants(cases: Sequence[Case], compiled: Mapping[str, Built]) -> tup
             remark
             for case, built in programs
             if isinstance(built, CasePrograms)
-            for remark in plan.unset_constants(case, built.program)
+            for remark in plan.unset_constants(case, built.programs)
         )
     )

@@ -97,7 +97,7 @@ class Recording:
         if task is not None:
             from gpuregress.session.runs import results  # noqa: PLC0415 - the first case does not wait for it
 
-            entry = results.entry(verdict, task.case, task.program)
+            entry = results.entry(verdict, task.case, task.programs)
         try:
             self.writer.add(entry)
         except StorageError:  # the journal tries again with its next line, and at the end it counts

@@ -6,6 +6,7 @@ The journal is for ourselves, `results.json` for other programs, `report.txt` fo
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,11 @@ class FinishedCase:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def entry(verdict: Verdict, case: Case, program: Program | None) -> JournalEntry:
+def entry(verdict: Verdict, case: Case, programs: Sequence[Program]) -> JournalEntry:
     """A case's line in the journal."""
     if verdict.outcome is None:
         return JournalEntry(verdict)
-    return JournalEntry(verdict, dataclasses.replace(case, launches=()), made_of(case, verdict.outcome, program))
+    return JournalEntry(verdict, dataclasses.replace(case, launches=()), made_of(case, verdict.outcome, programs))
 
 
 def write(folder: Path, summary: RunSummary, writer: JournalWriter, *, root: Path) -> None:

@@ -52,7 +52,7 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
         broken=(*planned.broken, *broken.values()),
         remarks=(*planned.remarks, *remarks),
     )
-    programs = tuple(built.program for built in compiled.values() if isinstance(built, CasePrograms))
+    programs = tuple(one for built in compiled.values() if isinstance(built, CasePrograms) for one in built.programs)
     return CheckedRun(checked, programs, rejections.known(context.project.runs))
 
 

@@ -144,7 +144,7 @@ class _Execution:
 
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
-        judged = judge.verdict(task.case, task.program, outcome)
+        judged = judge.verdict(task.case, task.programs, outcome)
         remarks = (
             *measurement_remarks.remarks(task.case, outcome),
             *accuracy_text.remarks(task.case, judged),

@@ -45,7 +45,7 @@ class TaskFactory:
 
     def __call__(self, case: Case, built: CasePrograms) -> Task:
         """Make the task of a case; its revision is recorded from here on."""
-        case, note = plan.of_program(case, built.program, self._recorded)
+        case, note = plan.of_programs(case, built.programs, self._recorded)
         if note:
             self._remark(note)
         label = (case.job, case.revision, case.source_digest)
@@ -56,6 +56,16 @@ class TaskFactory:
         with contextlib.suppress(GpuregressError):  # a damaged baseline is reported when the case is judged
             known = self._accepted.known(case)
         log, dumps = str(self._folder / run_folders.LAUNCH_LOG), str(self._folder / "dumps")
-        first, shared = self._first_launch[case.name], str(self._folder / run_folders.SHARED)
-        programs, others = built.references, built.variants
-        return Task(case, built.program, log, first, dumps, known, references=programs, shared=shared, variants=others)
+        program, *others = built.programs
+        return Task(
+            case,
+            program,
+            log,
+            self._first_launch[case.name],
+            dumps,
+            known,
+            references=built.references,
+            shared=str(self._folder / run_folders.SHARED),
+            variants=built.variants,
+            other_programs=tuple(others),
+        )

@@ -34,6 +34,7 @@ inputs: unchanged
 timing: {samples: 100}
 resources: {registers: 64}
 variants: {fmad: [on, off]}
+launch_digests: off
 """,
     "Compile": """
 compile:
@@ -107,6 +108,7 @@ launches:
     shared: 4 * tile
     args: [out, x, {int32: n}, {int32: step}]
     repeat: 8
+    source: ../kernels/blur.cu
     swap: [[out, x]]
 """,
     "Grid": """

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     PlainValidator,
     ValidationInfo,
@@ -135,11 +136,23 @@ def _not_empty(value: T, info: ValidationInfo) -> T:
     return value
 
 
+def _on_off(value: Any) -> Any:
+    """YAML 1.1 reads `off` as false, so both are taken."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+OnOff = Annotated[Literal["on", "off"], BeforeValidator(_on_off), WithJsonSchema({"enum": ["on", "off", True, False]})]
+
+
 class JobSpec(Spec):
     """A kernel source, its buffers, its launches, and the criteria of a correct result."""
 
     job: Text | None = Field(None, description="the job's name; default: the file's name without .yaml")
-    source: Text = Field(description=".cu and .cuh are compiled, .ptx and .cubin are loaded; relative to the job")
+    source: Text | None = Field(
+        None,
+        description=".cu and .cuh are compiled, .ptx and .cubin are loaded; relative to the job; may be left out where "
+        "every launch names its own",
+    )
     revision: Text = Field("auto", description="auto, or a literal label for the dumps")
     compile: CompileSpec = CompileSpec.model_validate({})
     seed: Expr = Field(0, description="random fills derive from it and the buffer's name")
@@ -186,6 +199,9 @@ class JobSpec(Spec):
         None, description="unchanged: every filled buffer that is not dumped must hold its fill after the case"
     )
     timing: TimingSpec | None = None
+    launch_digests: OnOff = Field(
+        "on", description="off: keep no digests of the buffers after each launch, which tell the first wrong launch"
+    )
     resources: ResourcesSpec | None = None
     variants: VariantsSpec | None = None
 

@@ -10,7 +10,7 @@ from gpuregress import dtypes
 from gpuregress.document.problems import show, suggestion
 from gpuregress.spec import templates
 from gpuregress.spec.models.base import Spec
-from gpuregress.spec.models.values import LITERAL_SCHEMA, Expr, LiteralValue, Name
+from gpuregress.spec.models.values import LITERAL_SCHEMA, Expr, LiteralValue, Name, Text
 from gpuregress.toolchain import cxx_types
 
 
@@ -152,6 +152,9 @@ class LaunchSpec(Spec):
     shared: Expr = Field(0, description="dynamic shared memory, bytes")
     args: list[ArgumentSpec] = Field([], description="in the kernel's order")
     repeat: Expr = Field(1, description="the number of repetitions; `step` counts 0, 1, … in expressions")
+    source: Text | None = Field(
+        None, description="the kernel's own source file, relative to the job; default: the job's source"
+    )
     swap: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
         [], description="pairs of buffers that exchange their memory after each step"
     )

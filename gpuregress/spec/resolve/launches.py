@@ -45,6 +45,10 @@ def of_reference(
         name: of the buffer.
     """
     given = file.job.reference[name].launches or []
+    for position, launch in enumerate(given):
+        if launch.source is not None:
+            key = ("reference", name, "launches", position, "source")
+            scope.problems.add(key, f"a reference has one source: name it in reference.{name}.source")
     return _unrolled(file, scope, buffers, enumerate(given), ("reference", name, "launches"))
 
 
@@ -288,7 +292,7 @@ def _written_names(file: JobFile) -> tuple[str, ...]:
 
 
 def _uses_step(launch: LaunchSpec) -> bool:
-    texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel"}))
+    texts: Iterator[str] = _texts(launch.model_dump(exclude={"repeat", "swap", "kernel", "source"}))
     of_kernel = "step" in templates.names_in(launch.kernel)
     return of_kernel or any("step" in expressions.names_in(text) for text in texts)
 

@@ -14,7 +14,7 @@ from tests.session.compilation.crews import InProcessCrew, SlowCrew, case_of, co
 
 def stream_of(crew: Crew, cases: list[Case]) -> TaskStream:
     def task_of(case: Case, built: CasePrograms) -> Task:
-        return Task(case, built.program, "log", 1, "dumps", references=built.references)
+        return Task(case, built.programs[0], "log", 1, "dumps", references=built.references)
 
     return TaskStream(ProgramBuilder(crew, lambda _event: None), cases, task_of)
 

@@ -1,0 +1,1 @@
+"""Search for the first wrong launch of a case."""

@@ -1,0 +1,271 @@
+"""The first wrong launch of a case, from digests of its buffers after each launch.
+
+Nothing is claimed where the digests do not cover every write, or where the baseline had other launches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuregress import launch_log
+from gpuregress.judging.launches import launch_slice
+from gpuregress.judging.launches.launch_slice import LaunchEvidence, Origin, Timeline, UnknownState
+from gpuregress.records import (
+    Baseline,
+    Case,
+    Comparison,
+    Dump,
+    FirstWrong,
+    Launch,
+    LaunchDigests,
+    Outcome,
+    Program,
+    Rule,
+)
+from gpuregress.records.launch_digests import DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSide:
+    """The expected or the actual side of a comparison.
+
+    Attributes:
+        digests: after its launches.
+        inputs: filled buffer → digest of its bytes before the first launch.
+        dumps: dumped buffer → its dump, whose digest is that of the raw bytes.
+        calls: its launches as the log writes them; none where they are not known.
+        varying: buffers that differ from run to run.
+    """
+
+    digests: LaunchDigests
+    inputs: Mapping[str, str]
+    dumps: Mapping[str, Dump]
+    calls: frozenset[str] = frozenset()
+    varying: frozenset[str] = frozenset()
+
+
+def of_baseline(accepted: Baseline | None) -> RecordedSide | None:
+    """Take the digests of a baseline; None where it has none."""
+    if accepted is None or accepted.launch_digests is None:
+        return None
+    facts = accepted.made_of
+    varying = frozenset(name for name, kind in facts.determinism.items() if kind != "bitwise")
+    return RecordedSide(accepted.launch_digests, facts.inputs, accepted.dumps, frozenset(facts.launches), varying)
+
+
+def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | None:
+    """Take the digests of a run; None where it has none, or where an input was overwritten unnoticed.
+
+    Args:
+        outcome: of a case that ran to its end.
+        calls: its launches as the log writes them.
+    """
+    observed = outcome.observations
+    digests = observed.launch_digests
+    if digests is None:
+        return None
+    recorded = {memory for number, after in digests.after.items() if number != "0" for memory in after}
+    if set(observed.overwritten) - recorded:
+        return None
+    varying = frozenset(name for name, kind in observed.determinism.items() if kind != "bitwise")
+    return RecordedSide(
+        digests, outcome.inputs, {dump.buffer: dump for dump in outcome.dumps}, frozenset(calls), varying
+    )
+
+
+def added(
+    case: Case,
+    programs: Sequence[Program],
+    outcome: Outcome,
+    accepted: Baseline | None,
+    comparisons: Mapping[str, Sequence[Comparison]],
+) -> dict[str, list[Comparison]]:
+    """Add the first wrong launch to each failed comparison with the baseline.
+
+    Args:
+        case: with its launches.
+        programs: its compiled sources.
+        outcome: of a case that ran to its end.
+        accepted: its baseline.
+        comparisons: buffer → its comparisons.
+    """
+    result = {name: list(compared) for name, compared in comparisons.items()}
+    failed = [name for name, compared in result.items() if any(map(_is_failure, compared))]
+    expected, actual = of_baseline(accepted), of_outcome(outcome)
+    if not failed or expected is None or actual is None or not case.launches:
+        return result
+    evidence, timeline = DigestEvidence(case, expected, actual), Timeline(case, programs)
+    for name in failed:
+        found = find(case, timeline, evidence, name)
+        result[name] = [
+            dataclasses.replace(one, first_wrong=found) if _is_failure(one) else one for one in result[name]
+        ]
+    return result
+
+
+def _is_failure(comparison: Comparison) -> bool:
+    return comparison.against == "baseline" and not comparison.same
+
+
+class DescribedEvidence(LaunchEvidence):
+    """Evidence that tells what a difference means."""
+
+    def breaks_rule(self, buffer: str, origin: Origin) -> bool:
+        """Tell whether the difference at an origin breaks a rule; else it is only known to be one of bits.
+
+        Args:
+            buffer: what differs at the end.
+            origin: where that began.
+        """
+        raise NotImplementedError
+
+    def had_call(self, call: str) -> bool | None:
+        """Tell whether the expected side had a launch, as the log writes it; None if unknown."""
+        raise NotImplementedError
+
+
+def find(case: Case, timeline: Timeline, evidence: DescribedEvidence, buffer: str) -> FirstWrong | None:
+    """Find the first wrong launch of a dumped buffer that differs; None where it cannot be told.
+
+    Args:
+        case: with its launches.
+        timeline: of the case.
+        evidence: of the two runs.
+        buffer: what differs at the end.
+    """
+    initial = case.initial_buffers.get(buffer)
+    if initial is None:
+        return None
+    try:
+        origins = launch_slice.origins(timeline, evidence, initial.name)
+    except UnknownState:
+        return None
+    wrong = next((origin for origin in origins if evidence.breaks_rule(buffer, origin)), None)
+    chosen = wrong or next(iter(origins), None)
+    if chosen is None:
+        return None
+    return _described(case, timeline, evidence, buffer, chosen, is_by_rule=wrong is not None)
+
+
+def _described(
+    case: Case, timeline: Timeline, evidence: DescribedEvidence, buffer: str, origin: Origin, *, is_by_rule: bool
+) -> FirstWrong:
+    launch, step = case.launches[origin.number - 1], timeline.step(origin.number - 1)
+    source, name = case.source_names[launch.source], timeline.name_of(origin.memory, origin.number - 1)
+    where = f"launch {launch.origin + 1} ({launch.kernel}, {source})"
+    where += "" if step is None else f" at step {step}"
+    earlier = origin.among - 1
+    where += f" or one of the {earlier} launch{'es' if earlier > 1 else ''} before it" if earlier else ""
+    verb = "first wrong after" if is_by_rule else "first bit difference after"
+    inputs = _inputs(case, timeline, evidence, launch) if not earlier else "all that these read was the same before"
+    in_buffer = "" if name == buffer else f"; the difference is in {name}"
+    return FirstWrong(
+        launch=launch.origin + 1,
+        number=origin.number,
+        step=step,
+        kernel=launch.kernel,
+        source=source,
+        buffer=name,
+        decided_by="rule" if is_by_rule else "bits",
+        among=origin.among,
+        inputs=inputs,
+        message=f"{verb} {where}; {inputs}{in_buffer}",
+    )
+
+
+def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch: Launch) -> str:
+    """What is known of the inputs of the launch to blame, in words."""
+    hidden = timeline.hidden_variables(launch)
+    if hidden:
+        return f"the buffers it reads were the same, but it also reads {', '.join(hidden)}, which is no buffer"
+    name = case.source_names[launch.source] if case.other_sources else ""
+    if evidence.had_call(launch_log.render(launch, case.buffers, name)) is False:
+        return "the buffers it reads were the same, but its launch changed"
+    return "its inputs were the same"
+
+
+# --- digests ----------------------------------------------------------------------------------------------------------
+
+
+class DigestEvidence(DescribedEvidence):
+    """Evidence from the digests of two runs.
+
+    Args:
+        case: with its launches.
+        expected: the side that decides.
+        actual: the side that is judged.
+    """
+
+    def __init__(self, case: Case, expected: RecordedSide, actual: RecordedSide) -> None:
+        self._case, self._sides = case, (expected, actual)
+        self._states = _States(expected), _States(actual)
+        self._memories = {name: buffer.name for name, buffer in case.initial_buffers.items()}
+        both = set(self._states[0].recorded) & set(self._states[1].recorded)
+        self._checkpoints = (0, *sorted(both))
+        self._is_covered = self._covers()
+
+    @property
+    def checkpoints(self) -> Sequence[int]:
+        """The launches that both sides recorded."""
+        return self._checkpoints
+
+    def differs(self, memory: str, number: int) -> bool:
+        """Tell whether the digests differ.
+
+        Raises:
+            UnknownState: they are of other launches, or do not end in the dumps.
+        """
+        if not self._is_covered:
+            raise UnknownState
+        expected, actual = (states.at(memory, number) for states in self._states)
+        return expected != actual
+
+    def breaks_rule(self, buffer: str, origin: Origin) -> bool:
+        """Decide by bits where every bit counts, or where what the origin wrote is what was compared at the end."""
+        names = {memory: name for name, memory in self._memories.items()}
+        name, last = names[origin.memory], len(self._case.launches)
+        rules = [self._case.compare.get(one, Rule()) for one in (buffer, name)]
+        if all(rule.is_exact for rule in rules) and not any(name in side.varying for side in self._sides):
+            return True
+        is_final = all(one.at(origin.memory, origin.number) == one.at(origin.memory, last) for one in self._states)
+        return name == buffer and is_final
+
+    def had_call(self, call: str) -> bool | None:
+        """Tell whether the expected side had a launch."""
+        calls = self._sides[0].calls
+        return call in calls if calls else None
+
+    def _covers(self) -> bool:
+        """Tell whether the digests are of the same launches, and end in the dumps: no write went unnoticed."""
+        last = len(self._case.launches)
+        if any(side.digests.launches != last for side in self._sides) or self._checkpoints[-1] != last:
+            return False
+        return all(
+            states.at(self._memories[name], last) in ("", dump.digest[:DIGITS])
+            for side, states in zip(self._sides, self._states, strict=True)
+            for name, dump in side.dumps.items()
+            if name in self._memories
+        )
+
+
+class _States:
+    """The contents of each memory after each launch of one side, as digests."""
+
+    def __init__(self, side: RecordedSide) -> None:
+        initial = {name: digest[:DIGITS] for name, digest in side.inputs.items()}
+        initial |= side.digests.after.get("0", {})
+        self._numbers: dict[str, list[int]] = {name: [0] for name in initial}
+        self._digests: dict[str, list[str]] = {name: [digest] for name, digest in initial.items()}
+        self.recorded = sorted(int(number) for number in side.digests.after if number != "0")
+        for number in self.recorded:
+            for memory, digest in side.digests.after[str(number)].items():
+                self._numbers.setdefault(memory, []).append(number)
+                self._digests.setdefault(memory, []).append(digest)
+
+    def at(self, memory: str, number: int) -> str:
+        """The digest of a memory after a launch; "" for what was neither filled nor written."""
+        index = bisect_right(self._numbers.get(memory, ()), number)
+        return self._digests[memory][index - 1] if index else ""

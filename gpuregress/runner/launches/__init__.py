@@ -1,0 +1,1 @@
+"""Observation of the launches of a case while they run."""
