@@ -100,8 +100,7 @@ def shrink(project: Project, request: ShrinkRequest, listen: Callable[[str], Non
         GpuregressError: the errors of `session.run`.
     """
     start = time.monotonic()
-    if request.target is not None and request.target.exists():
-        raise UsageError(f"{request.target} is already there and is left as it is; name another file with -o")
+    _check_target(request.target)
     case = _one_case(project, request.selector)
     with StopSignal() as stop, storage.scratch() as scratch:
         failed, kind = _failure(project, case, request.options, scratch)
@@ -113,6 +112,20 @@ def shrink(project: Project, request: ShrinkRequest, listen: Callable[[str], Non
             search = Reduction(trials, first, first.failure or failed, start + request.limit_s, listen)
             search.run()
             return _written(case, search, trials, request, time.monotonic() - start)
+
+
+def _check_target(target: Path | None) -> None:
+    """Raise UsageError where a file cannot be written, before a search whose result would be lost."""
+    if target is None:
+        return
+    if target.exists():
+        raise UsageError(f"{target} is already there and is left as it is; name another file with -o")
+    folder = target.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        why = "there is no such folder" if not folder.is_dir() else "no permission"
+        raise UsageError(f"{target} cannot be written, {why}: {folder}")
+    if target.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"{target} would be no job: the name of a job's file ends with .yaml")
 
 
 def _one_case(project: Project, selector: str) -> Case:

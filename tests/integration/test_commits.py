@@ -97,6 +97,28 @@ def test_two_commits_and_the_work_tree(shop: Workshop) -> None:
     assert everything(shop.root.parent) == before
 
 
+def test_the_accepted_source_judges_smaller_cases(shop: Workshop, device: str) -> None:
+    good, bad = KERNEL, KERNEL.replace("i < n", "i < n - n / 20")
+    shop.write("src/scale.cu", good)
+    shop.write("configs/scale.yaml", JOB.replace("1000", "40").replace("128", "1"))
+    assert shop.call("run", "--device", device).exit_code == 1
+    assert shop.call("accept").exit_code == 0
+    commit(shop.root.parent, "Accept")
+    shop.write("src/scale.cu", bad)
+    before = everything(shop.root.parent)
+    target = shop.root / "configs/small.yaml"
+    result = shop.call("shrink", "scale", "--device", device, "-o", str(target))
+    assert result.exit_code == 0, result.output
+    assert "n: 40 → 20\n" in target.read_text()
+    run = shop.call("run", "--device", device, "-q", str(target))
+    assert (run.exit_code, "differ   scale-shrunk/n=20" in run.output) == (1, True)
+    for path in shop.root.glob("configs/small*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert {name: digest for name, digest in everything(shop.root.parent).items() if "/out/" not in name} == {
+        name: digest for name, digest in before.items() if "/out/" not in name
+    }
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_bisection_leaves_nothing(shop: Workshop, tmp_path: Path, number: signal.Signals) -> None:
     scratch = tmp_path / "scratch"

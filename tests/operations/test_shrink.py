@@ -52,6 +52,14 @@ def test_the_written_job_fails_where_it_stands(fake_shop: Workshop) -> None:
         target.unlink()
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("nowhere/small.yaml", "there is no such folder"), ("small.txt", "ends with .yaml")]
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_search(shop: Workshop, name: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        shrunk(shop, target=shop.root / name)
+
+
 def test_a_written_job_that_does_not_fail_is_our_bug(fake_shop: Workshop) -> None:
     done = Shrunk("scale/n=100", "", fake_shop.root / "configs/scale.yaml", "", (), 0, 0.0)
     with pytest.raises(HarnessError, match="does not fail by itself"):
