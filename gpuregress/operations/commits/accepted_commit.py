@@ -17,7 +17,7 @@ def find(repository: Repository, runs: CommitRuns, case: Case, accepted: Baselin
     """Return the hash of a commit whose source is the accepted one; None where none of the likely ones is.
 
     The likely ones are the last commit, the one that the revision's label names, and those that changed the baseline or
-    the source.
+    a source.
 
     Args:
         repository: of the project.
