@@ -59,7 +59,8 @@ class FakeMemory:
 class FakeModule(DeviceModule):
     """Every kernel of KERNELS, and one symbol of 64 bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_optimised: bool = True) -> None:
+        self.is_optimised = is_optimised
         self.memory = FakeMemory("d_table", 64, 1 << 50)
 
     def kernel(self, name: str) -> KernelInfo:
@@ -78,7 +79,8 @@ class FakeDevice(Device):
 
     info = DeviceInfo("cpu", "fake", "sm_90", "none", 1 << 30)
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_optimised: bool = True) -> None:
+        self.is_optimised = is_optimised
         self.memories: dict[int, FakeMemory] = {}
         self.launched = 0
         self.varies = False
@@ -87,7 +89,7 @@ class FakeDevice(Device):
         return f"order {run}" if self.varies else ""
 
     def load(self, program: Program, threads: int | None = None) -> FakeModule:
-        return FakeModule()
+        return FakeModule(is_optimised=self.is_optimised)
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> FakeMemory:
         memory = FakeMemory(name, size, (len(self.memories) + 1) << 32)
@@ -170,6 +172,11 @@ def _fault(device: FakeDevice, out: bytes, source: bytes) -> None:
     )
 
 
+def _nap(device: FakeDevice, out: bytes, source: bytes) -> None:
+    time.sleep(0.5)
+    _double(device, out, source)
+
+
 def _sleep(device: FakeDevice, out: bytes, source: bytes) -> None:
     time.sleep(60)
 
@@ -232,6 +239,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "count": _count,
     "status": _status,
     "fault": _fault,
+    "nap": _nap,
     "sleep": _sleep,
     "meet": _meet,
     "stubborn": _stubborn,
@@ -283,9 +291,11 @@ def task(case: Case, folder: Path, first_launch: int = 1, **more: Any) -> Task:
 
 
 def open_device(name: str) -> FakeDevice:
-    """Opens the fake; `none` is a device that is not there."""
+    """Opens the fake; `none` is a device that is not there, `unoptimised` one whose programs are slow."""
     if name == "none":
         raise DeviceError("no such device: none")
     if name == "broken":
         raise RuntimeError("broken driver")
+    if name == "unoptimised":
+        return FakeDevice(is_optimised=False)
     return FakeDevice()

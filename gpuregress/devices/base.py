@@ -86,7 +86,14 @@ class Memory(Protocol):
 
 
 class DeviceModule(Protocol):
-    """A loaded program."""
+    """A loaded program.
+
+    Attributes:
+        is_optimised: whether its launches are as fast as they can be; else one that takes long is worth to be run again
+            with a program that is loaded for more threads.
+    """
+
+    is_optimised: bool = True
 
     def kernel(self, name: str) -> KernelInfo:
         """The kernel of this mangled name; `DeviceError` naming those that are there if it is not."""

@@ -137,7 +137,8 @@ class Launcher:
         self, launches: Sequence[Launch], loaded: Sequence[LoadedSource], memory: dict[str, Memory]
     ) -> Iterator[tuple[Launch, LaunchReport]]:
         """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
-        self.entering("launching")
+        is_optimised = all(one.module.is_optimised for one in loaded)
+        self.entering("launching" if is_optimised else "trying")
         for position, launch in enumerate(launches):
             self.position = position
             yield launch, self._launch(launch, loaded[launch.source], memory)

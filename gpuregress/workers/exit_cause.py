@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuregress.workers.watchdog import Phase
+from gpuregress.workers.watchdog import LAUNCHES, Phase
 
 _MEMORY_WORDS = (
     "out of memory",  # LLVM ERROR, OpenBLAS
@@ -52,13 +52,13 @@ def find(code: int | None, words: Sequence[str], phase: Phase, *, is_limited: bo
     number = -code if code is not None and code < 0 else 0
     if number in _FROM_OUTSIDE:
         # The launch's own memory may be why the system killed it: a crash, as docs/faults.md promises; `why` says both.
-        is_kernels = number == signal.SIGKILL and phase is Phase.LAUNCHING
+        is_kernels = number == signal.SIGKILL and phase in LAUNCHES
         return Cause("kernel" if is_kernels else "none", _FROM_OUTSIDE[signal.Signals(number)])
     gave_up = number == signal.SIGABRT or (code is not None and code > 0)  # no kernel calls abort or exit
     no_memory = _NO_MEMORY if gave_up and (memory_line(words) or (is_limited and number)) else ""
     if phase is Phase.COMPUTING:
         return Cause("user", no_memory)
-    if phase is not Phase.LAUNCHING:
+    if phase not in LAUNCHES:
         return Cause("none", no_memory)
     return Cause("none", no_memory) if no_memory else Cause("kernel")
 

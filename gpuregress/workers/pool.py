@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from gpuregress.devices import slow_programs
 from gpuregress.errors import GpuregressError, HarnessError, StorageError
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
@@ -101,6 +102,7 @@ class WorkerPool:
         self._command = command
         self._stop = stop
         self._started = 0
+        self._tried: set[str] = set()
         self._waiting: deque[Task] = deque()
         self._feed: TaskFeed | None = None
         self._selector = selectors.DefaultSelector()
@@ -244,7 +246,10 @@ class WorkerPool:
         elif message["say"] == "refused":
             worker.refusal = message["message"]
         elif message["say"] == "phase" and worker.task is not None and worker.watch.late is None:
-            worker.watch.enter(Phase(message["phase"]), now, worker.task.case.limits.timeout)
+            phase = Phase(message["phase"])
+            if phase is Phase.TRYING and worker.task.case.name in self._tried:
+                phase = Phase.LAUNCHING
+            worker.watch.enter(phase, now, worker.task.case.limits.timeout)
         elif message["say"] == "outcome" and worker.watch.late is None:
             return self._finish(state, worker, from_json(Outcome, message["outcome"]), now)
         return None
@@ -285,8 +290,17 @@ class WorkerPool:
                 self._waiting.appendleft(task)  # it never began, and there are other slots
             elif task is not None:
                 yield _refused(task, why, worker.tail() if not worker.refusal else ())
+        elif task is not None and late is Phase.TRYING:
+            self._try_again(task)
         elif task is not None:
             yield _overdue(worker, task, late) if late is not None else _crashed(worker, task)
+
+    def _try_again(self, task: Task) -> None:
+        """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
+        for program in (*task.programs, *task.references.values(), *task.variants.values()):
+            slow_programs.note(program)
+        self._tried.add(task.case.name)
+        self._waiting.appendleft(task)
 
     def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
         worker = state.worker

@@ -3,6 +3,9 @@
 A job's `limits.timeout` covers its launches and nothing else: compiling, translating, filling, reading and dumping have
 one large limit of their own, so that a cold cache or a slow disk is never taken for a kernel that hangs. Each Python
 function of the job (a fill, a reference) has the case's limit again.
+
+Launches of code that is not optimised are tried for a moment. Where that is too short, the case is run again with
+optimised code, under its own limit.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import enum
 from dataclasses import dataclass
 
 STARTING_S = 120.0
+TRYING_S = 2.0
 PREPARING_S = 900.0
 SAVING_S = 900.0
 CHECKING_S = 1800.0
@@ -25,11 +29,16 @@ class Phase(enum.StrEnum):
     IDLE = "idle"
     PREPARING = "preparing"
     LAUNCHING = "launching"
+    TRYING = "trying"
     SAVING = "saving"
     COMPUTING = "computing"
     CHECKING = "checking"
     TERMINATED = "terminated"
     KILLED = "killed"
+
+
+LAUNCHES = (Phase.LAUNCHING, Phase.TRYING)
+"""Phases in which a kernel runs."""
 
 
 class Step(enum.Enum):
@@ -63,13 +72,14 @@ class Watch:
         Args:
             phase: the new phase.
             now: seconds on the caller's clock.
-            timeout: the case's own limit, for `LAUNCHING` and `COMPUTING`.
+            timeout: the case's own limit, for `LAUNCHING`, `TRYING` and `COMPUTING`.
         """
         self.phase = phase
         limits = {
             Phase.STARTING: STARTING_S,
             Phase.PREPARING: PREPARING_S,
             Phase.LAUNCHING: timeout,
+            Phase.TRYING: min(timeout, TRYING_S),
             Phase.SAVING: SAVING_S,
             Phase.COMPUTING: timeout,
             Phase.CHECKING: CHECKING_S,

@@ -30,7 +30,7 @@ def noted(use: Callable[[Case], object]) -> set[str]:
         (lambda case: case.parameters, set()),
         (lambda case: case.seed, {"seed"}),
         (lambda case: case.buffers["x"].shape, {"buffers"}),
-        (lambda case: len(case.launches), {"launches"}),
+        (lambda case: case.initial_buffers, {"buffers", "launches"}),
         (lambda case: case.parameters["n"], {"parameters.n"}),
         (lambda case: case.parameters.get("n"), {"parameters.n"}),
         (lambda case: case.parameters.get("depth", 3), {"parameters.depth"}),

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress import launch_log
+from gpuregress.devices import slow_programs
 from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Outcome, Task
@@ -130,6 +131,47 @@ def test_a_case_over_its_limit_is_killed_and_the_next_one_runs(tmp_path: Path, k
     assert late.fault.message.startswith(f"killed at its limit of 0.2 s in {kernel}<<<")
     assert late.fault.position == 0
     assert actual["fake/double"].state == "done"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compilation cache in which nothing is known of the fake's program."""
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_cases_own_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "TRYING_S", 0.1)
+    with pool(tmp_path, device="unoptimised") as made:
+        events = list(made.run(tasks(tmp_path, [fakes.case("nap"), fakes.case("double")])))
+    ended = {event.case: event.state for event in events if isinstance(event, Outcome)}
+    assert ended == {"fake/nap": "done", "fake/double": "done"}
+    begun = [event.case for event in events if isinstance(event, CaseStarted)]
+    assert begun == ["fake/nap", "fake/nap", "fake/double"]
+    assert not launch_log.read(tmp_path / "launch.log").unfinished
+    assert slow_programs.known(fakes.program())
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_launch_that_hangs_is_a_timeout_only_of_optimised_code(tmp_path: Path) -> None:
+    case = fakes.case("sleep", timeout=0.3)
+    with pool(tmp_path, device="unoptimised") as made:
+        events = list(made.run(tasks(tmp_path, [case])))
+    (outcome,) = [event for event in events if isinstance(event, Outcome)]
+    assert outcome.state == "timeout"
+    assert outcome.fault is not None
+    assert outcome.fault.message.startswith("killed at its limit of 0.3 s in sleep<<<")
+    assert sum(isinstance(event, CaseStarted) for event in events) == 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_crash_of_code_that_is_not_optimised_is_the_kernels(tmp_path: Path) -> None:
+    outcome = outcomes(tmp_path, fakes.case("crash"), device="unoptimised")["fake/crash"]
+    assert outcome.state == "fault"
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "crash"
 
 
 def test_a_result_that_comes_after_the_limit_does_not_count(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.workers.watchdog import KILL_GRACE_S, TERMINATE_GRACE_S, Phase, Step, Watch
+from gpuregress.workers.watchdog import KILL_GRACE_S, TERMINATE_GRACE_S, TRYING_S, Phase, Step, Watch
 
 
 def launching(timeout: float = 5.0) -> Watch:
@@ -47,3 +47,12 @@ def test_a_cases_own_limit_covers_its_launches_only(phase: Phase) -> None:
     watch.enter(phase, 0.0, 0.001)
     assert watch.step(60.0) is Step.WAIT
     assert watch.step(1000.0) is Step.TERMINATE
+
+
+@pytest.mark.parametrize(("timeout", "limit"), [(30.0, TRYING_S), (0.5, 0.5)])
+def test_code_that_is_not_optimised_is_tried_for_a_moment(timeout: float, limit: float) -> None:
+    watch = Watch(Phase.IDLE)
+    watch.enter(Phase.TRYING, 100.0, timeout)
+    assert watch.step(100.0 + limit / 2) is Step.WAIT
+    assert watch.step(100.0 + limit) is Step.TERMINATE
+    assert watch.late is Phase.TRYING

@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from gpuregress.devices import base, occupancy
+from gpuregress.devices import base, occupancy, slow_programs
 from gpuregress.devices.base import KernelInfo, LaunchReport
 from gpuregress.devices.cpu.compilation.object_cache import compiled
 from gpuregress.devices.cpu.parallel import block_order, cores, partition
@@ -37,8 +37,10 @@ from gpuregress.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.records import SM_90, DeviceInfo, LaunchShape, Program
 
 FEW_THREADS = 1 << 16
-"""Threads, in all launches of a case, that run faster than the code for proven rows is compiled: some 20 ms against
-half of the compilation."""
+"""Threads, in all launches of a case, that run faster than their code is optimised: some 20 ms against most of the
+compilation."""
+SLOW_S = 0.25
+"""Seconds of a launch from which on the next run optimises its program."""
 
 
 class CpuModule(base.DeviceModule):
@@ -48,10 +50,14 @@ class CpuModule(base.DeviceModule):
         program: from the toolchain.
         built: its object code and facts.
         space: where its variables go.
+        is_optimised: whether its launches are as fast as they can be.
     """
 
-    def __init__(self, program: Program, built: CompiledModule, space: AddressSpace) -> None:
+    def __init__(
+        self, program: Program, built: CompiledModule, space: AddressSpace, *, is_optimised: bool = True
+    ) -> None:
         self.program = program
+        self.is_optimised = is_optimised
         self.module_facts = built.facts
         self._loaded = llvm_backend.LoadedCode(built.code)
         self._functions: dict[str, Callable[[int], int]] = {}
@@ -161,8 +167,10 @@ class CpuDevice(base.Device):
         except OSError as error:
             raise DeviceError(f"cannot read the compiled program {program.ptx}: {error.strerror}") from error
         kernels = tuple(entry.mangled for entry in program.entries.values())
-        schedule = Schedule(self._order.last_first, proven_rows=threads is None or threads > FEW_THREADS)
-        module = CpuModule(program, compiled(text, kernels, schedule), self._space)
+        has_many = threads is None or threads > FEW_THREADS
+        is_optimised = has_many or slow_programs.known(program)
+        schedule = Schedule(self._order.last_first, proven_rows=has_many, is_optimised=is_optimised)
+        module = CpuModule(program, compiled(text, kernels, schedule), self._space, is_optimised=is_optimised)
         self._modules.append(module)
         return module
 
@@ -239,7 +247,10 @@ class CpuDevice(base.Device):
             launch.parameters,
             textures=self._textures,
         )
-        return self._run(module.function(facts), facts, machines, sequence, context_of)
+        report = self._run(module.function(facts), facts, machines, sequence, context_of)
+        if report.elapsed_ms > 1e3 * SLOW_S and not module.is_optimised:
+            slow_programs.note(module.program)
+        return report
 
     def _machine(
         self, module: CpuModule, facts: KernelFacts, arena: Arena, launch: KernelLaunch, shared: int

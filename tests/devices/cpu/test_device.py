@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.devices.cpu import device
 from gpuregress.devices.cpu.device import CpuDevice
 from gpuregress.devices.textures import TextureDescription
 from gpuregress.errors import DeviceError
@@ -71,3 +72,21 @@ def test_each_run_has_an_order_and_gives_the_same_bytes(program: Running) -> Non
         program.launch("k", 1, 4, y)
         assert ints(y) == [1, 2, 3, 4]
     assert orders == ["usual", "blocks and threads reversed", "blocks random:1"]
+
+
+def test_the_program_of_few_threads_is_optimised_from_the_first_slow_launch_on(
+    program: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+
+    def is_optimised_after_a_launch(threads: int | None) -> bool:
+        program.module = program.device.load(program.program, threads)
+        out = program.put("y", np.zeros(4, np.int32))
+        program.launch("k", 1, 4, out)
+        assert ints(out) == [1, 2, 3, 4]
+        return program.module.is_optimised
+
+    assert is_optimised_after_a_launch(None)
+    assert [is_optimised_after_a_launch(4) for _ in range(2)] == [False, False]
+    monkeypatch.setattr(device, "SLOW_S", 0.0)
+    assert [is_optimised_after_a_launch(4) for _ in range(2)] == [False, True]

@@ -96,7 +96,9 @@ def compile_module(text: str, kernels: Sequence[str], schedule: Schedule | None 
         refused,
         constant_bytes(tree),
     )
-    return CompiledModule(llvm_backend.compile_object(str(unit.module)), module_facts)
+    is_optimised = schedule is None or schedule.is_optimised
+    code = llvm_backend.compile_object(str(unit.module), is_optimised=is_optimised)
+    return CompiledModule(code, module_facts)
 
 
 def _refused(tree: Module, kernels: Sequence[str]) -> dict[str, str]:

@@ -62,10 +62,7 @@ def description() -> str:
 def optimise(text: str) -> Any:
     """Parse and optimise IR; return an llvmlite module."""
     machine = _target_machine()
-    module = llvm.parse_assembly(text)
-    module.triple = llvm.get_default_triple()
-    module.data_layout = str(machine.target_data)
-    module.verify()
+    module = _parsed(text, machine)
     options = llvm.create_pipeline_tuning_options(speed_level=_level(text))
     # NVRTC has unrolled the kernel's own loops; unrolling those over threads costs a quarter of compiling and gains no
     # kernel of kernels/ anything.
@@ -75,10 +72,39 @@ def optimise(text: str) -> Any:
     return module
 
 
-def compile_object(text: str) -> bytes:
-    """IR text → object code for this processor."""
-    code: bytes = _target_machine(_level(text)).emit_object(optimise(text))
+def compile_object(text: str, *, is_optimised: bool = True) -> bytes:
+    """IR text → object code for this processor.
+
+    Args:
+        text: the IR.
+        is_optimised: else variables are put into registers and nothing more, which takes a fifth of the time for code
+            that is some five times slower. The bits are the same.
+    """
+    level = _level(text) if is_optimised else 0
+    module = optimise(text) if is_optimised or len(text) >= HUGE else _with_registers(text)
+    code: bytes = _target_machine(level).emit_object(module)
     return code
+
+
+def _with_registers(text: str) -> Any:
+    """Parse IR and put its variables into registers (SROA)."""
+    machine = _target_machine(0)
+    module = _parsed(text, machine)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
+    return module
+
+
+def _parsed(text: str, machine: Any) -> Any:
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_default_triple()
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    return module
 
 
 def _level(text: str) -> int:

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The order and the checks with which the threads of a block run.
+    """The order and the checks with which the threads of a block run, and how fast.
 
     Attributes:
         last_first: whether a block's threads take turns from the last to the first.
         proven_rows: whether rows of threads that need no checks get code without, which is built beside the checked
             code and takes as long to compile.
+        is_optimised: whether LLVM optimises the code, which takes most of the compilation.
     """
 
     last_first: bool = False
     proven_rows: bool = True
+    is_optimised: bool = True
 
 
 @dataclass(frozen=True, slots=True)

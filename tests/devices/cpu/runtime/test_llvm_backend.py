@@ -48,3 +48,21 @@ def test_a_huge_kernel_is_not_optimised_and_gives_the_same_bits(
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "second"))
     assert _bits(tmp_path) == optimised
     assert 0 in levels
+
+
+def test_code_that_is_not_optimised_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "first"))
+    optimised = _bits(tmp_path)
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "second"))
+    compile_object = llvm_backend.compile_object
+    sizes = []
+
+    def quickly(text: str, *, is_optimised: bool) -> bytes:
+        assert is_optimised
+        sizes.append((len(compile_object(text)), len(code := compile_object(text, is_optimised=False))))
+        return code
+
+    monkeypatch.setattr(llvm_backend, "compile_object", quickly)
+    assert _bits(tmp_path) == optimised
+    assert sizes
+    assert all(size != quick for size, quick in sizes)
