@@ -26,7 +26,7 @@ EXIT_CODES: dict[Status, int] = {"pass": 0, "differ": 1, "new": 1, "fault": 3, "
 EXIT_PRECEDENCE = (4, 3, 2, 1, 5, 0)
 """Exit codes, the most severe first."""
 
-_EXPECTED_SIDES = ("baseline", "reference", "verify", "agree")
+_EXPECTED_SIDES = ("baseline", "reference", "twin", "verify", "agree")
 # Old baselines lack this option, which every program now has; it changes the PTX of no kernel.
 _OF_EVERY_PROGRAM = frozenset(["--device-int128"])
 # A GPU's names of faults that the CPU device determines more exactly.
@@ -76,6 +76,9 @@ def decide(
     over = _over_limits(case, outcome)
     if over and status in ("pass", "new"):
         status, reason = "differ", over[0]
+    lacking = _lacking_twins(outcome)
+    if lacking and (status == "pass" or (status == "new" and baseline is None)):
+        status, reason = "skip", lacking
     resources = _resources(baseline.made_of, made_of) if baseline and made_of else []
     return _verdict(
         case,
@@ -85,7 +88,7 @@ def decide(
         baseline=baseline,
         buffers=buffers,
         changes=(*renamed, *resources) if status == "pass" else changed,
-        notes=(*_notes(baseline), *over),
+        notes=(*_notes(baseline), *over, *([lacking] if lacking and status != "skip" else []), *_twin_notes(outcome)),
     )
 
 
@@ -331,6 +334,20 @@ def _is_of_old_results(buffers: Sequence[BufferVerdict]) -> bool:
     """Whether all failures are differences from accepted results, which changed inputs explain."""
     failing = [(one, comparison) for one in buffers for comparison in one.comparisons if not comparison.same]
     return all(one.dump and comparison.against in ("baseline", "first") for one, comparison in failing)
+
+
+def _lacking_twins(outcome: Outcome) -> str:
+    """Say which twins this machine could not run, "" if none."""
+    lacking = [twin for twin in outcome.observations.twins if twin.missing]
+    return "; ".join(f"not compared with {twin.kind}: {twin.missing}" for twin in lacking)
+
+
+def _twin_notes(outcome: Outcome) -> tuple[str, ...]:
+    """Name the devices whose results were compared."""
+    own = f"{outcome.device.name} ({outcome.device.model})" if outcome.device is not None else "this device"
+    return tuple(
+        f"compared with its twin: {own} and {twin.device}" for twin in outcome.observations.twins if twin.dumps
+    )
 
 
 def _notes(baseline: Baseline | None) -> tuple[str, ...]:

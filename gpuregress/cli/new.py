@@ -15,28 +15,40 @@ if TYPE_CHECKING:
 
 @click.command(
     "new",
-    short_help="write a job to start from, out of a kernel's signature",
+    short_help="write a job to start from, out of a kernel's or a device function's signature",
     epilog="Example: gpuregress new kernels/mine.cu",
 )
 @click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
 @click.option("--kernel", metavar="NAME", help="Which kernel of the source  [default: the first]")
+@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, as '*'")
 @click.option(
     "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: configs/NAME.yaml]"
 )
 @click.pass_context
-def command(ctx: click.Context, /, source: Path, kernel: str | None, output: Path | None) -> None:
+def command(ctx: click.Context, /, source: Path, kernel: str | None, function: str | None, output: Path | None) -> None:
     """Write a job for a kernel of KERNEL.cu, with buffers, launch and arguments from its signature.
 
-    The number of elements and the grid are guesses, marked as such. Never overwrites a file.
+    A source without kernels gets one for its first device function; --function chooses others, each in a file of its
+    own. The number of elements and the grid are guesses, marked as such. Never overwrites a file.
     """
+    from gpuregress.errors import UsageError
     from gpuregress.operations import new
 
     project = _project(ctx)
-    made = new.draft(project, source, kernel=kernel, target=output)
-    shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
-    console.say(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
-    if made.others:
-        console.say(f"the source's other kernels: {', '.join(made.others)} (--kernel NAME)")
+    if function is not None and kernel is not None:
+        raise UsageError("--kernel and --function are both given: leave one out")
+    if function is None:
+        drafts: tuple[new.Draft, ...] = (new.draft(project, source, kernel=kernel, target=output),)
+    else:
+        drafts = new.draft_functions(project, source, function, target=output)
+    for made in drafts:
+        shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
+        console.say(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
+    if drafts[0].others:
+        console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
+    if drafts[0].functions and function is None:
+        other = "" if drafts[0].others or kernel else "other "
+        console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
 
 
 def _project(ctx: click.Context) -> Project:

@@ -10,7 +10,7 @@ from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.precision import accuracy
 from gpuregress.judging.user_code import UserCodeProcess
-from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Outcome, Rule
+from gpuregress.records import Baseline, Case, Check, Comparison, Dump, Finding, Outcome, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class CaseComparisons:
             comparisons += drift_and_determinism.drift(self.case, actual, self.accepted)
             comparisons += drift_and_determinism.determinism_of(self.case, actual, self.accepted, self.outcome)
         comparisons += self._with_reference(actual, baseline, comparisons[0] if comparisons else None)
+        comparisons += self._with_twins(actual)
         comparisons += self._checks(actual)
         comparisons += self._with_repeats(actual)
         comparisons += seeds.comparisons(self.case, self.outcome, actual, baseline, self._check)
@@ -110,6 +111,26 @@ class CaseComparisons:
             worst_thread=diagnosed.figures.worst_thread,
         )
         return dataclasses.replace(compared, findings=diagnosed.findings, figures=figures)
+
+    def _with_twins(self, actual: Dump) -> list[Comparison]:
+        """Compare a buffer with those of the case's twins; a difference gets its causes."""
+        name, device = actual.buffer, self.outcome.device
+        own = f"{device.name} ({device.model})" if device is not None else "this device"
+        compared: list[Comparison] = []
+        for twin in self.outcome.observations.twins:
+            if twin.error:
+                message = f"{twin.device}: {twin.error}"
+                failed = Comparison(name, "twin", "", same=False, identical=False, of=actual.count, message=message)
+                compared.append(failed)
+            elif name in twin.dumps:
+                one = self._compare(BufferPair(self.case, "twin", twin.dumps[name], actual))
+                causes = twin.causes.get(name, ())
+                found = tuple(Finding(cause.name, cause.message, cause.elements / cause.of) for cause in causes)
+                if not one.same:
+                    message = f"{own} and its twin {twin.device}: {one.difference}"
+                    one = dataclasses.replace(one, message=message, findings=(*found, *one.findings))
+                compared.append(one)
+        return compared
 
     def _checks(self, actual: Dump) -> list[Comparison]:
         return [self._check(wanted, self.case, actual) for wanted in self.case.checks.get(actual.buffer, ())]

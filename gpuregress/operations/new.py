@@ -1,7 +1,8 @@
-"""Draft of a job for a kernel, derived from its signature."""
+"""Drafts of jobs for the kernels and device functions of a source, derived from their declarations."""
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, Interrupted, UsageError
+from gpuregress.operations import new_function
 from gpuregress.project import Project
 from gpuregress.records import Entry, Source
 from gpuregress.session.compilation import sources
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.functions import declarations
+from gpuregress.toolchain.functions.declarations import CxxFunction
 
 if TYPE_CHECKING:
     from gpuregress.devices.cpu.buffer_accesses import Accesses
@@ -31,15 +35,16 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct)\b|[*&
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A written job: its file, the kernel it launches, and the source's other kernels."""
+    """A written job: its file, the kernel or function that it tests, and the source's other ones."""
 
     path: Path
     kernel: str
     others: tuple[str, ...]
+    functions: tuple[str, ...] = ()
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
-    """Write a job for a kernel.
+    """Write a job for a kernel, or for the first device function of a source without kernels.
 
     Args:
         project: whose folder of jobs gets it.
@@ -51,24 +56,78 @@ def draft(project: Project, source: Path, *, kernel: str | None = None, target: 
         UsageError: no such source or kernel, or the job's file is already there.
         StorageError: no space, no permission.
     """
-    declared = _declarations(source)
-    chosen = _choose(declared, kernel, source)
+    text = _text(source)
+    declared, functions = cxx_declarations.declarations(text), declarations.device_functions([text])
+    if not declared and not functions:
+        raise UsageError(f"{source} has no __global__ function and no __device__ function: there is nothing to test")
     path = target if target is not None else project.configs / f"{source.stem}.yaml"
+    if not declared and kernel is None:
+        return _draft_function(source, text, functions, functions[0], path)
+    chosen = _choose(declared, kernel, source)
+    _refuse_existing(path)
+    others = tuple(str(one) for one in declared if one is not chosen)
+    written = "\n".join(_Writer(chosen, source, path).lines(others)) + "\n"
+    storage.write_atomic(path, written.encode())
+    return Draft(path, str(chosen), others, tuple(map(str, functions)))
+
+
+def draft_functions(project: Project, source: Path, pattern: str, *, target: Path | None = None) -> tuple[Draft, ...]:
+    """Write a job for each device function that a pattern names.
+
+    Args:
+        project: whose folder of jobs gets them.
+        source: the `.cu` or `.cuh` file.
+        pattern: a name, with or without namespace, or a shell pattern: `*` is every function.
+        target: the job's file, in place of configs/FUNCTION.yaml; for one function only.
+
+    Raises:
+        UsageError: no such source or function, or a job's file is already there.
+        StorageError: no space, no permission.
+    """
+    text = _text(source)
+    functions = declarations.device_functions([text])
+    chosen = [one for one in functions if _is_named(one, pattern)]
+    if not chosen:
+        there = f"it has: {', '.join(map(str, functions))}" if functions else "it has none"
+        raise UsageError(f"{source} has no device function {pattern!r}; {there}")
+    if target is not None and len(chosen) > 1:
+        raise UsageError(
+            f"{pattern!r} names {len(chosen)} functions, and -o is one file: {', '.join(map(str, chosen))}"
+        )
+    paths = [target or project.configs / f"{_function_job(one, functions)}.yaml" for one in chosen]
+    for path in paths:
+        _refuse_existing(path)
+    return tuple(_draft_function(source, text, functions, one, path) for one, path in zip(chosen, paths, strict=True))
+
+
+def _draft_function(
+    source: Path, text: str, functions: Sequence[CxxFunction], chosen: CxxFunction, path: Path
+) -> Draft:
+    _refuse_existing(path)
+    others = [one for one in functions if one is not chosen]
+    written = "\n".join(new_function.lines(chosen, text, source, path, others)) + "\n"
+    storage.write_atomic(path, written.encode())
+    return Draft(path, str(chosen), (), tuple(map(str, others)))
+
+
+def _is_named(function: CxxFunction, pattern: str) -> bool:
+    names = (function.name, function.name.rpartition("::")[2], str(function))
+    return any(fnmatch.fnmatchcase(name, pattern) or name == pattern for name in names)
+
+
+def _function_job(function: CxxFunction, functions: Sequence[CxxFunction]) -> str:
+    return new_function.job_name(function, [one for one in functions if one is not function])
+
+
+def _refuse_existing(path: Path) -> None:
     if path.exists():
         raise UsageError(f"{path} is already there and is left as it is; name another file with -o")
-    others = tuple(str(one) for one in declared if one is not chosen)
-    text = "\n".join(_Writer(chosen, source, path).lines(others)) + "\n"
-    storage.write_atomic(path, text.encode())
-    return Draft(path, str(chosen), others)
 
 
-def _declarations(source: Path) -> tuple[Declaration, ...]:
+def _text(source: Path) -> str:
     if not source.is_file():
         raise UsageError(f"there is no file {source}")
-    declared = cxx_declarations.declarations(storage.read_bytes(source).decode("utf-8", "replace"))
-    if not declared:
-        raise UsageError(f"{source} has no __global__ function: there is nothing to launch")
-    return declared
+    return storage.read_bytes(source).decode("utf-8", "replace")
 
 
 def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -> Declaration:
@@ -77,7 +136,8 @@ def _choose(declared: Sequence[Declaration], kernel: str | None, source: Path) -
     for one in declared:
         if kernel in (one.name, str(one), one.name.rpartition("::")[2]):
             return one
-    raise UsageError(f"{source} has no kernel {kernel!r}; it has: {', '.join(map(str, declared))}")
+    there = ", ".join(map(str, declared)) or "none, but device functions (--function NAME)"
+    raise UsageError(f"{source} has no kernel {kernel!r}; it has: {there}")
 
 
 class _Writer:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gpuregress.document.problems import Problems, suggestion
 from gpuregress.document.reader import Key
+from gpuregress.records import Case
 from gpuregress.spec.load import JobFile
 from gpuregress.spec.models.job import JobSpec
 from gpuregress.spec.models.launch import ArgumentSpec, LaunchSpec
@@ -82,15 +83,27 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
         problems.add(("dump",), f"{text}, as dump: [{', '.join(outputs[:_SHOWN])}]")
 
 
-def check_used(file: JobFile, problems: Problems) -> None:
-    """Report each unused buffer, unless an error elsewhere may be the reason."""
+def check_used(file: JobFile, problems: Problems, cases: Iterable[Case] = ()) -> None:
+    """Report each unused buffer, unless an error elsewhere may be the reason.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+        cases: its cases, whose launches the planning of a function has made.
+    """
     job = file.job
-    if file.is_broken("launches", "compare", "checks", "status", "reference", "verify"):
+    if file.is_broken("launches", "function", "compare", "checks", "status", "reference", "verify"):
         return
     used = set(_used(job))
+    if job.function is not None:
+        launched = (launch for case in cases for launch in case.launches)
+        used |= {argument.buffer for launch in launched for argument in launch.args}
+        if len(problems):
+            return
     for name in job.buffers:
         if name not in used:
-            problems.add(("buffers", name), f"{name} is never used: no launch takes it, and it is not a symbol")
+            taker = "no parameter of the function has its name" if job.function is not None else "no launch takes it"
+            problems.add(("buffers", name), f"{name} is never used: {taker}, and it is not a symbol")
 
 
 def _judged(job: JobSpec) -> set[str]:

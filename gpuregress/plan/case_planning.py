@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from gpuregress.plan import (
     status_buffer,
     verify_signature,
 )
+from gpuregress.plan.functions import calls, twins
+from gpuregress.plan.functions.calls import PlannedFunction
 from gpuregress.plan.references import CaseBuffers, case_references
 from gpuregress.plan.seeds import CaseInputs
 from gpuregress.project import Project
@@ -103,6 +105,7 @@ class _JobPlan:
         self.job = self.file.job
         dump = buffer_usage.dumped(self.file, self.problems)
         buffer_usage.check(self.file, self.problems, dump)
+        twins.check(self.file, self.problems)
         self._check_tags()
         planned = []
         for scope in scopes:
@@ -112,8 +115,8 @@ class _JobPlan:
         self._check_devices()
         left_out = agreement.check(self.file, planned, self.problems)
         self.notes = (*(facts.note for facts in self.sources.known if facts.note), *left_out)
-        if not any(error.key.startswith("launches") for error in self.problems.errors):
-            buffer_usage.check_used(self.file, self.problems)
+        if not any(error.key.startswith(("launches", "function")) for error in self.problems.errors):
+            buffer_usage.check_used(self.file, self.problems, planned)
         return tuple(planned)
 
     def _name(self) -> str:
@@ -144,7 +147,8 @@ class _JobPlan:
         scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
         planned = self._inputs(scope, seed, facts)
-        buffers, launches = planned.buffers, planned.launches
+        function = self._function(scope, facts, planned.buffers)
+        buffers, launches = planned.buffers, (function.launch,) if function else planned.launches
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         verify = self._verify_functions(scope)
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)
@@ -162,10 +166,12 @@ class _JobPlan:
         repeat = self.overrides.repeat or scope.whole(
             self.job.repeat.runs, repeat_key, low=1, high=MAX_REPEATS, what="runs"
         )
-        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts))
+        further = seeds.further(self.job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
         compiled = sources.of_case(self.file, facts, scope, launches, buffers)
+        if function is not None:
+            compiled = tuple(dataclasses.replace(one, harness=function.harness) for one in compiled)
         if len(self.problems) or not compiled:
             return None
         source, *others = compiled
@@ -209,10 +215,13 @@ class _JobPlan:
             variants=built_variants,
             seeds=further,
             other_sources=tuple(others),
+            function=function.call if function else None,
         )
 
-    def _inputs(self, scope: Scope, seed: int, facts: sources.SourceFacts | None) -> CaseInputs:
-        """Plan the buffers and launches of a case under a seed."""
+    def _inputs(
+        self, scope: Scope, seed: int, facts: sources.SourceFacts | None, function: PlannedFunction | None = None
+    ) -> CaseInputs:
+        """Plan the buffers and launches of a case under a seed; those of a function are the same under every seed."""
         scope = scope.with_seed(seed)
         memory = self.job.limits.memory or self.project.settings.memory
         fills = FillSources(lambda buffer: inputs.seed_for(seed, buffer), _fill_problem, self._earlier)
@@ -220,8 +229,16 @@ class _JobPlan:
         if facts is not None:
             buffers = source_files.with_variables(buffers, facts.files, self.problems)
         self._prepare_status(scope, buffers)
-        launches = spec_launches.launches(self.file, scope, buffers)
+        launches = (function.launch,) if function else spec_launches.launches(self.file, scope, buffers)
         return CaseInputs(buffers, facts.launched(launches) if facts is not None else launches)
+
+    def _function(
+        self, scope: Scope, facts: sources.SourceFacts | None, buffers: Mapping[str, records.Buffer]
+    ) -> PlannedFunction | None:
+        """Plan the calls of the job's function, if it has one."""
+        if self.job.function is None or facts is None:
+            return None
+        return calls.planned(self.file, scope, facts.files[0], buffers)
 
     def _verify_functions(self, scope: Scope) -> dict[str, str]:
         """Resolve the functions of the job's `verify`; those that cannot be called are reported."""
@@ -271,6 +288,7 @@ class _JobPlan:
             )
             if resources
             else None,
+            twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
         )
 
 

@@ -37,6 +37,9 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"  {_buffer(buffer, of)}"
     total = sum(buffer.size for buffer in case.buffers.values())
     yield f"  {units.size_text(total)} together"
+    if case.function is not None:
+        who = "by each block" if case.function.scope == "block" else "by each thread"
+        yield f"function  {case.function.declared}, called {case.function.calls} times, {who}"
     yield "launches"
     for launch, run in itertools.groupby(case.launches):
         count = sum(1 for _ in run)

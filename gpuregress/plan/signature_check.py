@@ -11,6 +11,7 @@ from gpuregress.document import reader, units
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors
 from gpuregress.plan.case_planning import default_memory
+from gpuregress.plan.functions import compiled_types
 from gpuregress.records import Argument, Case, Entry, Launch, Parameter, Program, Source
 from gpuregress.toolchain import cxx_declarations, include_scanner, ptx_declarations
 
@@ -29,6 +30,7 @@ def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, .
     for at, (source, program) in enumerate(zip(case.sources, programs, strict=True)):
         launches = [launch for launch in case.launches if launch.source == at]
         errors |= _contradictions(case, launches, program, source, ("launches",))
+    errors |= compiled_types.contradictions(case, programs[0])
     return _errors(case, errors | _memory(case, programs))
 
 
@@ -88,8 +90,9 @@ def unknown_names(case: Case, messages: Mapping[str, str], source: str = "") -> 
         if source in ("", kernel.source.path)
     ]
     for section, launches in sections:
+        of_function = case.function is not None and section == ("launches",)
         errors |= {
-            (*section, launch.origin, "kernel"): messages[launch.kernel]
+            ("function",) if of_function else (*section, launch.origin, "kernel"): messages[launch.kernel]
             for launch in launches
             if launch.kernel in messages
         }

@@ -65,6 +65,8 @@ from gpuregress.records.observations import SanitizerFinding as SanitizerFinding
 from gpuregress.records.observations import SanitizerResult as SanitizerResult
 from gpuregress.records.observations import SeedRun as SeedRun
 from gpuregress.records.observations import Timing as Timing
+from gpuregress.records.observations import TwinCause as TwinCause
+from gpuregress.records.observations import TwinResult as TwinResult
 from gpuregress.records.observations import UnwrittenElements as UnwrittenElements
 from gpuregress.records.observations import VariantRun as VariantRun
 from gpuregress.records.outcomes import FAULT_KINDS as FAULT_KINDS
@@ -75,9 +77,13 @@ from gpuregress.records.parameter_spaces import FailureGroup as FailureGroup
 from gpuregress.records.parameter_spaces import ParameterCondition as ParameterCondition
 from gpuregress.records.parameter_spaces import ParameterGrid as ParameterGrid
 from gpuregress.records.parameter_spaces import ParameterSpace as ParameterSpace
+from gpuregress.records.programs import HARNESS_FILE as HARNESS_FILE
+from gpuregress.records.programs import HARNESS_KERNEL as HARNESS_KERNEL
 from gpuregress.records.programs import CardFacts as CardFacts
 from gpuregress.records.programs import DeviceInfo as DeviceInfo
 from gpuregress.records.programs import Entry as Entry
+from gpuregress.records.programs import FunctionArgument as FunctionArgument
+from gpuregress.records.programs import FunctionCall as FunctionCall
 from gpuregress.records.programs import Parameter as Parameter
 from gpuregress.records.programs import Program as Program
 from gpuregress.records.rules import CheckSetting as CheckSetting

@@ -10,10 +10,13 @@ from typing import Literal
 
 from gpuregress import dtypes
 from gpuregress.records.fills import FillOptions
+from gpuregress.records.programs import FunctionCall
 from gpuregress.records.rules import CheckSetting, StatisticLimits
 from gpuregress.records.serialization import Sparse
 
 Dim3 = tuple[int, int, int]
+TRIALS = 3
+"""Runs on the device that explain a difference from the host, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,7 @@ class Source:
         kernels: the C++ names that must be there.
         symbols: the variables that must be there.
         digest: of its text and of all that it includes when it was planned; "": it may be what it is.
+        harness: C++ text behind the source that calls a device function; then `kernels` has that function's name alone.
     """
 
     path: str
@@ -199,6 +203,7 @@ class Source:
     kernels: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     digest: str = ""
+    harness: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +320,8 @@ class CaseSettings(Sparse):
         agree: parameters on which its results must not depend.
         launch_digests: `off`: keep no digests of the buffers after each launch.
         dump_every_launch: dump the buffers after each launch.
+        twins: the devices whose results this one's are compared with, `host` among them; the command line takes out
+            the run's own.
     """
 
     arch: str | None = None
@@ -328,6 +335,7 @@ class CaseSettings(Sparse):
     agree: tuple[str, ...] = ()
     launch_digests: Literal["off"] | None = None
     dump_every_launch: bool | None = None
+    twins: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,6 +419,7 @@ class Case:
         seeds: further seeds with which it is run.
         settings: optional settings.
         other_sources: further sources, each a program of its own.
+        function: the device function that its one launch calls; None: its launches are the job's own.
     """
 
     job: str
@@ -444,6 +453,7 @@ class Case:
     variants: Variants | None = None
     seeds: tuple[Seeded, ...] = ()
     other_sources: tuple[Source, ...] = ()
+    function: FunctionCall | None = None
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -512,9 +522,11 @@ class Case:
 
     @property
     def launch_numbers(self) -> int:
-        """Count the log numbers that it takes, with its repeats, samples and references."""
+        """Count the log numbers that it may take, with its repeats, samples, references and twins."""
         timing = self.settings.timing
         runs = self.repeat + (self.settings.poison == "twice")
         runs += timing.warmup + timing.samples if timing else 0
         runs += (len(self.variants.sources) if self.variants else 0) + len(self.seeds)
+        twins = self.settings.twins or ()
+        runs += sum(TRIALS if twin == "host" else 1 for twin in twins)
         return len(self.launches) * runs + sum(len(kernel.launches) for kernel in self.reference_kernels.values())

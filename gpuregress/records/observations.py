@@ -197,6 +197,44 @@ class VariantRun(Sparse):
 
 
 @dataclass(frozen=True, slots=True)
+class TwinCause:
+    """A cause of differences between a case and its twin, by the elements that it explains.
+
+    Attributes:
+        name: `fma`, `fast math`, `library` or `unexplained`.
+        message: in words, with its evidence.
+        elements: that it explains.
+        of: elements that differ.
+    """
+
+    name: str
+    message: str
+    elements: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwinResult(Sparse):
+    """The results of a twin.
+
+    Attributes:
+        kind: `host`, `cpu` or `cuda`.
+        device: for people: `cuda:0 (NVIDIA H200)`, `host (g++ 12.2.0)`.
+        dumps: dumped buffer → the twin's dump.
+        error: why it has no results, "" if it has.
+        missing: why this machine cannot run it, "" if it can.
+        causes: buffer → the causes of what differs.
+    """
+
+    kind: str
+    device: str
+    dumps: Mapping[str, Dump] = field(default_factory=dict)
+    error: str = ""
+    missing: str = ""
+    causes: Mapping[str, tuple[TwinCause, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Observations(Sparse):
     """Observations of one case. The keys of all mappings but `counters` are buffer names.
 
@@ -216,6 +254,7 @@ class Observations(Sparse):
         references: the references' dumps, rounded to the buffer's type.
         unrounded_references: the same in float64, where rounding changed a value.
         reference_errors: why there is no reference.
+        twins: the results on other devices, or on the host.
         sanitizer: of `--sanitize`.
         variants: of `variants:`, without the first combination.
         seeds: of `repeat: {seeds: …}`, without the job's own seed.
@@ -241,6 +280,7 @@ class Observations(Sparse):
     references: Mapping[str, Dump] = field(default_factory=dict)
     unrounded_references: Mapping[str, Dump] = field(default_factory=dict)
     reference_errors: Mapping[str, str] = field(default_factory=dict)
+    twins: tuple[TwinResult, ...] = ()
     sanitizer: SanitizerResult | None = None
     variants: tuple[VariantRun, ...] = ()
     seeds: tuple[SeedRun, ...] = ()

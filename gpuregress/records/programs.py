@@ -100,3 +100,55 @@ class DeviceInfo:
     memory: int
     limits: Mapping[str, int] = field(default_factory=dict)
     card: CardFacts = field(default=CardFacts(), metadata={"key": "extra"})
+
+
+CallScope = Literal["thread", "block"]
+Given = Literal["buffer", "parameter", "shared"]
+HARNESS_KERNEL = "gpuregress_call"
+"""The kernel that calls a function under test, in the compiled code."""
+HARNESS_FILE = "gpuregress_call"
+"""The file name of generated text in messages and line information; no line of it is the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionArgument:
+    """An argument of a function under test.
+
+    Attributes:
+        name: of the parameter, and of the buffer or the job's parameter that it is given.
+        type: of the parameter, in C++, with the template arguments put in.
+        given: a buffer, the value of a parameter of the job, or shared memory.
+        each: for a buffer: whether each call takes its own element, and not all of the buffer.
+    """
+
+    name: str
+    type: str
+    given: Given
+    each: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """The calls of a function under test: one for each element of its results.
+
+    Attributes:
+        name: as the log has it, with template arguments: `clampz<float>`.
+        declared: as the source declares it: `clampz<T>(T, T, T)`.
+        arguments: in order, without those that keep their defaults.
+        calls: their number.
+        scope: `block`: all threads of a block make one call together.
+        threads: of a block.
+        result: the buffer that holds what is returned; "": nothing is returned.
+        host: the C++ text behind the source that calls it on the host; "": it is not asked for.
+        library: the functions of the mathematical library that it calls, where its host twin is asked for.
+    """
+
+    name: str
+    declared: str
+    arguments: tuple[FunctionArgument, ...]
+    calls: int
+    scope: CallScope = "thread"
+    threads: int = 1
+    result: str = ""
+    host: str = ""
+    library: tuple[str, ...] = ()

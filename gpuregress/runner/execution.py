@@ -173,6 +173,8 @@ class _CaseRun:
         self._write_references(filled)
         self._run_seeds(filled)
         self._run_variants(filled)
+        if self.case.settings.twins and not self.observed.sticky:
+            self._run_twins(filled)
 
     def _run(
         self,
@@ -357,6 +359,13 @@ class _CaseRun:
                 reference_errors=references.errors,
                 sticky=references.sticky,
             )
+
+    def _run_twins(self, filled: Mapping[str, Array]) -> None:
+        from gpuregress.runner.twins.twin_runs import Twins  # noqa: PLC0415 - few cases have twins
+
+        twins = Twins(self.launcher, self.dumps, tuple(self.dumped))
+        twins.run(filled)
+        self.observed = replace(self.observed, twins=tuple(twins.done), sticky=twins.sticky)
 
     # --- inputs -------------------------------------------------------------------------------------------------------
 

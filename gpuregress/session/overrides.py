@@ -36,7 +36,15 @@ def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
 def apply(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[Case, ...]:
     """Apply the overrides, and compile for the GPU's own architecture where the job names none."""
     sanitize = request.sanitize if devices.kind == "cuda" else None
-    return tuple(_applied(case, request, sanitize, devices.arch) for case in cases)
+    return tuple(_applied(_with_other_twins(case, devices.kind), request, sanitize, devices.arch) for case in cases)
+
+
+def _with_other_twins(case: Case, kind: str) -> Case:
+    """Return a case whose twins are devices other than the run's own."""
+    if case.settings.twins is None:
+        return case
+    twins = tuple(twin for twin in case.settings.twins if twin != kind)
+    return dataclasses.replace(case, settings=dataclasses.replace(case.settings, twins=twins))
 
 
 def _applied(case: Case, request: RunRequest, sanitize: str | None, arch: str) -> Case:

@@ -26,6 +26,7 @@ _AS_WRITTEN = ("job", "revision", "tags")
 _SECTIONS = (
     "buffers",
     "launches",
+    "function",
     "parameters",
     "where",
     "compare",
@@ -69,7 +70,7 @@ class JobFile:
     def positions(self, section: str) -> list[int]:
         """Return the positions in the file of those entries of a list that are valid."""
         written = self.document.data.get(section) if isinstance(self.document.data, dict) else None
-        count = len(written) if isinstance(written, list) else 0
+        count = len(written) if isinstance(written, list) and (section,) not in self.broken else 0
         return [position for position in range(count) if (section, position) not in self.broken]
 
     def is_broken(self, *sections: str) -> bool:

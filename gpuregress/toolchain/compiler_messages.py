@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from gpuregress.records import Source
+from gpuregress.records import HARNESS_FILE, Source
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -68,6 +68,18 @@ def is_infeasible(log: str) -> bool:
     """
     errors = _ERROR.findall(_NAME_MAP.sub("", log))
     return bool(errors) and all(error.startswith("static assertion failed") for error in errors)
+
+
+def harness_error(log: str) -> str:
+    """Return the compiler's first error in the generated text, "" if it has none there or one in the source, too.
+
+    Args:
+        log: NVRTC's.
+    """
+    errors = re.findall(r"^(\S[^(\n]*)\(\d+\): error(?: #[\w-]+)?: (.*)$", log, re.MULTILINE)
+    if not errors or any(file != HARNESS_FILE for file, _ in errors):
+        return ""
+    return str(errors[0][1])
 
 
 def explain(log: str, source: Source, folders: Iterable[Path]) -> str:

@@ -20,7 +20,7 @@ from gpuregress.toolchain import compiler_messages
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
-_WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
+WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 _ATTRIBUTES = frozenset(
     {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__", "alignas"}
@@ -173,7 +173,7 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         plain = _DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), without_comments(text))
-        self._words = [(match[0], match.start()) for match in _WORD.finditer(plain)]
+        self._words = [(match[0], match.start()) for match in WORD.finditer(plain)]
         self._text = plain
         self._at = 0
 
@@ -195,7 +195,7 @@ class _Scanner:
             elif word == ";":
                 template = ()
             elif word == "template" and self._peek() == "<":
-                template = tuple(_spelled(part) for part in _split(self._angles())) or template
+                template = tuple(spelled(part) for part in split(self._angles())) or template
             elif word == "__global__":
                 declaration = self._kernel("::".join(scope for scope in scopes if scope), template)
                 template = ()
@@ -229,7 +229,7 @@ class _Scanner:
                 previous, offset = word, position
         if not re.fullmatch(r"[A-Za-z_]\w*", previous) or self._peek() != "(":
             return None
-        parameters = tuple(_parameter(part) for part in _split(self._brackets("(", ")")) if part not in ([], ["void"]))
+        parameters = tuple(parameter(part) for part in split(self._brackets("(", ")")) if part not in ([], ["void"]))
         name = f"{scope}::{previous}" if scope else previous
         return Declaration(name, template, parameters, self._text.count("\n", 0, offset) + 1)
 
@@ -256,8 +256,8 @@ class _Scanner:
         return self._brackets("<", ">")
 
 
-def _split(words: list[str]) -> list[list[str]]:
-    """Words at the commas outside all brackets."""
+def split(words: list[str]) -> list[list[str]]:
+    """Split words at the commas outside all brackets."""
     parts: list[list[str]] = [[]]
     depth = 0
     for word in words:
@@ -269,11 +269,12 @@ def _split(words: list[str]) -> list[list[str]]:
     return [part for part in parts if part]
 
 
-def _parameter(words: list[str]) -> CxxParameter:
+def parameter(words: list[str]) -> CxxParameter:
+    """Read the declaration of one parameter."""
     default = ""
     if "=" in words:
         at = words.index("=")
-        words, default = words[:at], _spelled(words[at + 1 :])
+        words, default = words[:at], spelled(words[at + 1 :])
     words = [
         word
         for word in words
@@ -290,7 +291,7 @@ def _parameter(words: list[str]) -> CxxParameter:
     kept = words if pointer else [word for word in words if word != "const"]
     if pointer and kept[-1:] == ["const"]:
         kept = kept[:-1]
-    return CxxParameter(name, _spelled([*kept, "*"] if array else kept), pointer, const, default)
+    return CxxParameter(name, spelled([*kept, "*"] if array else kept), pointer, const, default)
 
 
 def _pointee(words: list[str]) -> list[str]:
@@ -306,8 +307,8 @@ def _is_type_word(words: list[str]) -> bool:
     return words[-1] in builtin or words[-2] == "::" or all(word == "const" for word in words[:-1])
 
 
-def _spelled(words: list[str]) -> str:
-    """Words as text: a space only between two names or numbers, and behind commas."""
+def spelled(words: list[str]) -> str:
+    """Join words to text: a space only between two names or numbers, and behind commas."""
     text = ""
     for word in words:
         if text and re.match(r"\w", word) and re.search(r"[\w>*&]$", text) and not text.endswith("::"):

@@ -323,3 +323,8 @@ def _plain(word: str) -> str:
 def without_comments(text: str) -> str:
     """Replace each comment of a C++ text by a space or its newlines, so that line numbers stay."""
     return _COMMENTS.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)
+
+
+def blank_comments(text: str) -> str:
+    """Replace each comment of a C++ text by spaces, so that lines and offsets stay."""
+    return _COMMENTS.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource, UnknownNames
-from gpuregress.records import Source
+from gpuregress.records import HARNESS_KERNEL, Source
 from gpuregress.toolchain import compiler_messages, cxx_declarations, include_scanner, virtual_headers
 from gpuregress.toolchain.include_scanner import SourceInputs
 
@@ -124,7 +124,7 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
     program = _checked(
         nvrtc.nvrtcCreateProgram(
             # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-            f'#line 1 "{path.name}"\n{text}'.encode(),
+            f'#line 1 "{path.name}"\n{text}{source.harness}'.encode(),
             str(path).encode(),
             len(virtual),
             [content.encode() for content in virtual.values()],
@@ -138,7 +138,8 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
 
 
 def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple[Path, ...]) -> NvrtcResult:
-    expressions = {**{name: name for name in source.kernels}, **{name: f"&{name}" for name in source.symbols}}
+    named = () if source.harness else source.kernels
+    expressions = {**{name: name for name in named}, **{name: f"&{name}" for name in source.symbols}}
     for expression in expressions.values():
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     options = [
@@ -150,9 +151,12 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if int(result) != 0:
-        unknown = compiler_messages.unknown_names(log, (*source.kernels, *source.symbols))
+        unknown = compiler_messages.unknown_names(log, (*named, *source.symbols))
         if unknown:
             raise UnknownNames(cxx_declarations.unknown_names(unknown, source, text))
+        uncallable = compiler_messages.harness_error(log) if source.harness else ""
+        if uncallable:
+            raise UnknownNames({name: f"{name} cannot be called: {uncallable}" for name in source.kernels})
         refused = InfeasibleSource if compiler_messages.is_infeasible(log) else CompileError
         raise refused(compiler_messages.explain(log or f"nvrtc: error: {result.name}", source, folders))
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
@@ -162,7 +166,7 @@ def _compile(nvrtc: Any, program: Any, source: Source, text: str, folders: tuple
     }
     return NvrtcResult(
         compiler_messages.portable_paths(ptx, (*folders, *virtual_headers.cuda_folders())),
-        {name: lowered[name] for name in source.kernels},
+        {name: lowered.get(name, HARNESS_KERNEL) for name in source.kernels},
         {name: lowered[name] for name in source.symbols},
         f"nvrtc {_release(ptx)}",
         compiler_messages.locations(log, source).strip(),

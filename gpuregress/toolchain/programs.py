@@ -282,6 +282,7 @@ def _content(source: Source, files: SourceInputs) -> list[str | bytes]:
 
     options = nvrtc.options_for(source)
     parts: list[str | bytes] = [source.contract, source.arch, *options, "", *source.kernels, "", *source.symbols, ""]
+    parts += [source.harness] if source.harness else []
     parts.append(files.structure)
     for path, content in zip(files.files, files.contents, strict=True):
         parts += [path.name, content]

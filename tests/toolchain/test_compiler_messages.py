@@ -89,3 +89,10 @@ def test_only_static_assertions_make_a_source_infeasible(text: str, expected: bo
     with pytest.raises(CompileError) as caught:
         _compile(write, text, kernels=("k<8>",) if "template" in text else ())
     assert isinstance(caught.value, InfeasibleSource) == expected
+
+
+def test_an_error_in_the_source_is_not_blamed_on_the_call() -> None:
+    own = 'gpuregress_call(3): error: no instance of "f"\n'
+    assert compiler_messages.harness_error(own) == 'no instance of "f"'
+    assert compiler_messages.harness_error(f"k.cu(1): error: expected a ;\n{own}") == ""
+    assert compiler_messages.harness_error("k.cu(1): warning #177-D: unused\n") == ""

@@ -147,3 +147,40 @@ def test_no_text_breaks_it(text: str) -> None:
 )
 def test_const_is_what_the_parameter_points_to(declared: str, *, const: bool) -> None:
     assert _one(f"__global__ void k({declared}) {{}}").parameters[0].const is const
+
+
+def words(text: str) -> list[str]:
+    return cxx_declarations.WORD.findall(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        ("int a, float b", ["int a", "float b"]),
+        ("map<int, float> m, int (*f)(int, int)", ["map<int, float> m", "int(* f)(int, int)"]),
+        ("char c = ',', const char* s = \"a,b\"", ["char c=','", 'const char* s="a,b"']),
+    ],
+)
+def test_a_list_is_split_at_its_own_commas(text: str, parts: list[str]) -> None:
+    assert [cxx_declarations.spelled(part) for part in cxx_declarations.split(words(text))] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("unsigned long long n", CxxParameter("n", "unsigned long long", pointer=False, const=False)),
+        ("const float* __restrict__ x", CxxParameter("x", "const float*", pointer=True, const=True)),
+        ("T out[4]", CxxParameter("out", "T*", pointer=True, const=False)),
+        ("int k = f(1, 2)", CxxParameter("k", "int", pointer=False, const=False, default="f(1, 2)")),
+        ("unsigned int", CxxParameter("", "unsigned int", pointer=False, const=False)),
+    ],
+)
+def test_parameters(text: str, expected: CxxParameter) -> None:
+    assert cxx_declarations.parameter(words(text)) == expected
+
+
+@given(st.lists(st.sampled_from(["a", "int", "<", ">", "(", ")", ",", "*", "&", "::", "3"])))
+def test_any_words_are_split_without_a_loss(given_words: list[str]) -> None:
+    kept = [word for part in cxx_declarations.split(given_words) for word in part]
+    assert [word for word in kept if word != ","] == [word for word in given_words if word != ","]

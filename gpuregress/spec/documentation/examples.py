@@ -26,6 +26,7 @@ verify: {sum: reference.py:totals_agree}
 repeat: 2
 limits: {timeout: 30s, memory: 4GiB}
 devices: [cpu, cuda]
+twins: [cpu, cuda]
 tags: [quick]
 agree: [tile]
 infeasible: skip
@@ -110,6 +111,15 @@ launches:
     repeat: 8
     source: ../kernels/blur.cu
     swap: [[out, x]]
+""",
+    "Function": """
+function:
+  name: block_max<float>
+  scope: block
+  block: [128]
+  blocks: ceil(n / 128)
+  shared: 4 * 128
+  shared_arrays: {scratch: 32}
 """,
     "Grid": """
 launches:
@@ -204,6 +214,17 @@ resources: {registers: 64, spills: 0}
 """,
 }
 """Model → a piece of a job that shows all its keys."""
+
+OTHER_EXAMPLES: dict[str, str] = {
+    "Job": """
+source: ../kernels/reduce.cu
+buffers: {v: {dtype: float32, shape: [8, 128], fill: ones}, result: {dtype: float32, shape: [8]}}
+function: block_sum<float>
+scope: block
+block: [128]
+""",
+}
+"""Model → a second piece, for keys that cannot stand beside the others."""
 
 SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs}

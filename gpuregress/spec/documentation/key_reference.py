@@ -11,7 +11,7 @@ import yaml
 
 from gpuregress import project
 from gpuregress.document.yaml_parser import parse_yaml
-from gpuregress.spec.documentation.examples import EXAMPLES, SETTINGS_EXAMPLE
+from gpuregress.spec.documentation.examples import EXAMPLES, OTHER_EXAMPLES, SETTINGS_EXAMPLE
 from gpuregress.spec.documentation.json_schema import job_schema
 
 _TABLE = ("| key | type | default | meaning | example |", "|---|---|---|---|---|")
@@ -77,12 +77,15 @@ def _section(name: str, model: dict[str, Any]) -> str:
     if others:
         lines += ["", f"Takes {', or '.join(others)}, or a mapping:"]
     required = mapping.get("required", ())
+    pieces = [EXAMPLES[name], *([OTHER_EXAMPLES[name]] if name in OTHER_EXAMPLES else [])]
     lines += ["", *_TABLE]
     for key, item in mapping["properties"].items():
         default = "**required**" if key in required else _default(item.get("default"))
-        example = _example(parse_yaml(EXAMPLES[name].encode()).data, key)
+        example = _example([parse_yaml(piece.encode()).data for piece in pieces], key)
         lines.append(f"| `{key}` | {_takes(item)} | {default} | {_meaning(item)} | {example} |")
-    return "\n".join([*lines, "", "```yaml", EXAMPLES[name].strip(), "```", ""])
+    for piece in pieces:
+        lines += ["", "```yaml", piece.strip(), "```"]
+    return "\n".join([*lines, ""])
 
 
 def _default(value: Any) -> str:

@@ -10,19 +10,22 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     PlainValidator,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from gpuregress.document.problems import show
 from gpuregress.records import FAULT_KINDS
 from gpuregress.spec.models.base import Spec
 from gpuregress.spec.models.buffer import BufferSpec
 from gpuregress.spec.models.compilation import CompileSpec
-from gpuregress.spec.models.launch import LaunchSpec
+from gpuregress.spec.models.function import CallScope, FunctionSpec, Twins
+from gpuregress.spec.models.launch import Extents, LaunchSpec
 from gpuregress.spec.models.reference import ReferenceSpec
 from gpuregress.spec.models.rules import CheckSpec, RuleSpec
 from gpuregress.spec.models.values import (
@@ -142,10 +145,43 @@ def _on_off(value: Any) -> Any:
 
 
 OnOff = Annotated[Literal["on", "off"], BeforeValidator(_on_off), WithJsonSchema({"enum": ["on", "off", True, False]})]
+_ABSENT = ()
+"""The launches of a job that has no such key: a list in the file is never a tuple."""
+
+
+def _launches(value: Any, info: ValidationInfo) -> Any:
+    """Require launches or a function, and not both."""
+    if (info.context or {}).get("partial") or "function" not in info.data:
+        return value
+    has_function = info.data["function"] is not None
+    if value == _ABSENT and isinstance(value, tuple):
+        if not has_function:
+            raise PydanticCustomError("missing", "Field required")
+        return value
+    if has_function:
+        raise ValueError("a job has launches or a function, and both are given: leave one out")
+    if value == []:
+        raise ValueError("expected at least one entry, got none")
+    return value
+
+
+_OWN_SOURCES = {"properties": {"launches": {"items": {"required": ["source"]}}}}
+_FORMS: dict[str, Any] = {
+    "oneOf": [
+        {"required": ["launches"], "anyOf": [{"required": ["source"]}, _OWN_SOURCES]},
+        {"required": ["function", "source"]},
+    ]
+}
 
 
 class JobSpec(Spec):
     """A kernel source, its buffers, its launches, and the criteria of a correct result."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra=_FORMS,
+    )
 
     job: Text | None = Field(None, description="the job's name; default: the file's name without .yaml")
     source: Text | None = Field(
@@ -163,8 +199,16 @@ class JobSpec(Spec):
     buffers: Annotated[dict[Name, BufferSpec], AfterValidator(_not_empty)] = Field(
         description="the buffers by name", json_schema_extra={"minProperties": 1}
     )
-    launches: Annotated[list[LaunchSpec], AfterValidator(_not_empty)] = Field(
-        description="the launches, in order", json_schema_extra={"minItems": 1}
+    function: FunctionSpec | None = Field(
+        None, description="a __device__ function to test, in place of launches: calls go to the elements of result"
+    )
+    scope: CallScope | None = Field(None, description="beside function: block: a whole block makes one call")
+    block: Extents | None = Field(None, description="beside function: threads of a block along x, y, z")
+    launches: Annotated[list[LaunchSpec], BeforeValidator(_launches)] = Field(
+        _ABSENT,
+        validate_default=True,
+        description="the launches, in order; or a function",
+        json_schema_extra={"minItems": 1},
     )
     dump: Dump | None = Field(
         None, description="buffers to dump; default: those without a fill, and those compared, checked or referenced"
@@ -187,6 +231,9 @@ class JobSpec(Spec):
     limits: LimitsSpec = LimitsSpec.model_validate({})
     devices: Annotated[list[Literal["cpu", "cuda"]], Field(min_length=1)] = Field(
         ["cpu", "cuda"], description="the devices that can run it"
+    )
+    twins: Twins | None = Field(
+        None, description="compare the results of this device with those of the host's compiler, or another device"
     )
     tags: list[Text] = Field([], description="labels that --tag selects")
     expect: ExpectSpec | None = None

@@ -79,7 +79,7 @@ def expected_place(file: JobFile, scope: Scope, written: Sequence[records.Launch
         key = "kernel" if expect.kernel is not None else "launch"
         scope.error(("expect", key), "is given, and a status is read after the last launch: it is of no one kernel")
         return "", None
-    count, index, kernel = len(file.positions("launches")), None, ""
+    count, index, kernel = len(file.positions("launches")) or 1, None, ""  # a function has one launch
     if expect.launch is not None:
         number = scope.whole(expect.launch, ("expect", "launch"), low=1, what="it, which counts from 1,")
         if number is not None and number > count:

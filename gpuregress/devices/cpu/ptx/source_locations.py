@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from gpuregress.devices.cpu.ptx.cursor import Cursor
 from gpuregress.devices.cpu.ptx.tree import SourceLine
+from gpuregress.records import HARNESS_FILE
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _Location = tuple[int, int, int]
@@ -52,6 +53,8 @@ class Locations:
     def _make_current(self, location: _Location) -> None:
         seen = {location}
         while location in self._callers and self._callers[location] not in seen:
+            if self._files.get(self._callers[location][0]) == HARNESS_FILE:
+                break  # a function under test: its own line, not that of the generated call
             location = self._callers[location]
             seen.add(location)
         # Line 0 marks code that the compiler made up: the line before it is the better guess.

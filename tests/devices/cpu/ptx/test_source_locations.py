@@ -32,3 +32,28 @@ def test_lines_name_the_outermost_frame() -> None:
     lines = [item.source for item in body if isinstance(item, Instruction)]
     assert lines == [SourceLine("saxpy.cu", 10)] * 4
     assert str(lines[0]) == "saxpy.cu:10"
+
+
+def test_a_function_under_test_keeps_its_own_line() -> None:
+    text = (
+        HEAD
+        + """
+    .visible .entry gpuregress_call() {
+      .loc 1 88 5
+      mov.u32 %r1, 1;
+      .loc 2 12 18, function_name $L__info_string0, inlined_at 1 88 5
+      mov.u32 %r1, 2;
+      .loc 2 3 1, function_name $L__info_string0, inlined_at 2 13 5
+      .loc 2 13 5, function_name $L__info_string0, inlined_at 1 88 5
+      .loc 2 3 1, function_name $L__info_string0, inlined_at 2 13 5
+      mov.u32 %r1, 3;
+    }
+    .file 1 "gpuregress_call"
+    .file 2 "clamp.cuh"
+    .section .debug_str { $L__info_string0: .b8 95, 90 }
+    """
+    )
+    body = parse(text).functions[0].body
+    assert body is not None
+    lines = [item.source for item in body if isinstance(item, Instruction)]
+    assert lines == [SourceLine("gpuregress_call", 88), SourceLine("clamp.cuh", 12), SourceLine("clamp.cuh", 13)]

@@ -1,0 +1,1 @@
+"""Device functions as units of a test: declarations, overloads, and the kernel that calls one."""
