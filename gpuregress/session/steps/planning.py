@@ -89,7 +89,9 @@ def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
     again = tuple(
         case
         for case in planned.cases
-        if case.name in owed or case.job in owed or case.agreement_group in groups  # a broken job; who must agree
+        if case.name in owed
+        or case.job in owed  # a broken job
+        or (case.agreement_group in groups and case.name in last.start.cases)
     )
     if not again:
         raise NothingToDo(_nothing_to_rerun(owed))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import plan, verdict
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import Interrupted
 from gpuregress.judging import parameter_spaces
-from gpuregress.records import RunSummary, Verdict
+from gpuregress.records import Case, RunSummary, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.steps.checking import CheckedRun
@@ -46,7 +46,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         started=context.started_text,
         seconds=time.perf_counter() - context.start_s,
         verdicts=ordered,
-        notes=(*notes, *_infeasible_jobs(ordered), *absent.notes),
+        notes=(*notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
         state="interrupted" if executed.interrupted else "finished",
         exit_code=Interrupted.exit_code
         if executed.interrupted
@@ -58,10 +58,10 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     )
 
 
-def _infeasible_jobs(verdicts: Sequence[Verdict]) -> list[str]:
+def _infeasible_jobs(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> list[str]:
     """A note on each job of which every case was skipped as infeasible."""
-    feasible = {one.job for one in verdicts if not one.infeasible}
-    count = Counter(one.job for one in verdicts if one.job not in feasible)
+    feasible = {case.job for case in cases if case.name not in verdicts or not verdicts[case.name].infeasible}
+    count = Counter(case.job for case in cases if case.job not in feasible)
     return [f"{job}: all of its {number} cases are infeasible: nothing of it was run" for job, number in count.items()]
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuregress.records import Source
+from gpuregress.operations import accept
+from gpuregress.records import CaseSettings, Source
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -56,3 +57,17 @@ def test_a_kernel_that_did_not_come_back_names_its_launch_once(bench: Bench, ker
     (verdict,) = bench.run(fakes.case(kernel, timeout=0.2)).verdicts
     assert f" in {kernel}<<<" in verdict.reason
     assert verdict.reason.count("launch 1") == 1
+
+
+def test_a_refused_case_is_skipped_unless_it_has_a_baseline(bench: Bench) -> None:
+    case = fakes.case("double", settings=CaseSettings(infeasible="skip"))
+    bench.run(case)
+    accept.accept(bench.project)
+    refused = replace(case, settings=CaseSettings(infeasible="skip", refused="2048 threads"))
+    other = replace(refused, name="fake/other")
+    summary = bench.run(refused, other)
+    assert words(summary) == {"fake/double": "error", "fake/other": "skip"}
+    assert [verdict.infeasible for verdict in summary.verdicts] == [False, True]
+    assert summary.verdicts[0].reason == "infeasible: 2048 threads"
+    assert "it ran when 1.4 was accepted" in summary.verdicts[0].notes[0]
+    assert summary.exit_code == 4

@@ -6,6 +6,7 @@ import pytest
 
 from gpuregress.errors import NothingToDo
 from gpuregress.operations import accept
+from gpuregress.records import CaseSettings
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -53,3 +54,13 @@ def test_rerun_failed_names_the_failures_that_are_not_asked_for(bench: Bench) ->
     bench.run(fakes.case("double"), fakes.case("count"))
     with pytest.raises(NothingToDo, match="fake/double and 1 more did not pass in the last run, but"):
         bench.run(fakes.case("fault"), rerun_failed=True)
+
+
+def test_rerun_failed_takes_the_group_of_a_case_as_far_as_the_last_run_had_it(bench: Bench) -> None:
+    agreeing = CaseSettings(agree=("block",))
+    cases = [fakes.case(kernel, settings=agreeing) for kernel in ("double", "twice", "idle", "fault")]
+    bench.run(cases[0], cases[1], fakes.case("count"))
+    accept.accept(bench.project, ["fake/double", "fake/count"])
+    bench.run(cases[0], cases[1], fakes.case("count"))
+    again = bench.run(*cases, fakes.case("count"), rerun_failed=True)
+    assert set(words(again)) == {"fake/double", "fake/twice"}
