@@ -228,7 +228,7 @@ def test_any_changed_byte_of_a_run_that_is_over_is_an_error(tmp_path: Path, end:
     whole = path.read_bytes()
     for at in range(0, len(whole), 7):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        if at < whole.index(b'{"end"'):
+        if at < whole.index(b'\n{"end"'):  # without that line break there is no end either
             with pytest.raises(StorageError, match="edited or cut short"):
                 journal.read(tmp_path)
         else:  # as if it had been cut off before the end was written
