@@ -73,6 +73,24 @@ def _simple(instruction: Instruction) -> bool:
     return rounding_of(instruction) == "rn" and "ftz" not in instruction.modifiers
 
 
+def _by_double(
+    emit: Emit, instruction: Instruction, values: list[ir.Value], operation: Callable[..., ir.Value]
+) -> None:
+    """Write an f32 result of an operation that f64 gives closely enough to round it from there."""
+    if _simple(instruction):
+        result = operation(*values)
+    else:
+        result = _through_double(emit, instruction, values, lambda _, wide: operation(*wide))
+    _finish(emit, instruction, result)
+
+
+def _rounded(emit: Emit, instruction: Instruction, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The f64 result of an operation of LLVM, in the instruction's rounding mode."""
+    rounding = rounding_of(instruction)
+    nearest: Callable[..., ir.Value] = getattr(emit.builder, operation)
+    return nearest(a, b) if rounding == "rn" else directed(emit, operation, rounding, a, b)
+
+
 # --- add, sub -------------------------------------------------------------------------------------------------------
 
 
@@ -80,10 +98,7 @@ def _sum(emit: Emit, instruction: Instruction, *, subtract: bool) -> None:
     builder, rounding = emit.builder, rounding_of(instruction)
     if type_of(instruction) == "f64":
         a, b = read_all(emit, instruction, "f64")
-        if rounding != "rn":
-            total = directed(emit, "fsub" if subtract else "fadd", rounding, a, b)
-        else:
-            total = builder.fsub(a, b) if subtract else builder.fadd(a, b)
+        total = _rounded(emit, instruction, "fsub" if subtract else "fadd", a, b)
         emit.write(instruction.operands[0], propagate(emit, total, b, a), "f64")
         return
     a, b = _operands(emit, instruction)
@@ -102,18 +117,12 @@ def _sum(emit: Emit, instruction: Instruction, *, subtract: bool) -> None:
 
 
 def _mul(emit: Emit, instruction: Instruction) -> None:
-    builder, rounding = emit.builder, rounding_of(instruction)
     if type_of(instruction) == "f64":
         a, b = read_all(emit, instruction, "f64")
-        product = builder.fmul(a, b) if rounding == "rn" else directed(emit, "fmul", rounding, a, b)
+        product = _rounded(emit, instruction, "fmul", a, b)
         emit.write(instruction.operands[0], propagate(emit, product, b, a), "f64")
         return
-    values = _operands(emit, instruction)
-    if _simple(instruction):
-        product = builder.fmul(*values)
-    else:
-        product = _through_double(emit, instruction, values, lambda _, wide: builder.fmul(*wide))
-    _finish(emit, instruction, product)
+    _by_double(emit, instruction, _operands(emit, instruction), emit.builder.fmul)
 
 
 def _fma(emit: Emit, instruction: Instruction) -> None:
@@ -147,10 +156,9 @@ def _divide(emit: Emit, instruction: Instruction) -> None:
     if "approx" in instruction.modifiers or "full" in instruction.modifiers:
         special_function_unit.divide(emit, instruction)
         return
-    rounding = rounding_of(instruction)
     if type_of(instruction) == "f64":
         a, b = read_all(emit, instruction, "f64")
-        quotient = emit.builder.fdiv(a, b) if rounding == "rn" else directed(emit, "fdiv", rounding, a, b)
+        quotient = _rounded(emit, instruction, "fdiv", a, b)
         emit.write(instruction.operands[0], propagate(emit, quotient, a, b), "f64")
         return
     _quotient(emit, instruction, _operands(emit, instruction))
@@ -160,11 +168,9 @@ def _rcp(emit: Emit, instruction: Instruction) -> None:
     if "approx" in instruction.modifiers:
         special_function_unit.rcp(emit, instruction)
         return
-    rounding = rounding_of(instruction)
     if type_of(instruction) == "f64":
         (a,) = read_all(emit, instruction, "f64")
-        one = F64(1.0)
-        quotient = emit.builder.fdiv(one, a) if rounding == "rn" else directed(emit, "fdiv", rounding, one, a)
+        quotient = _rounded(emit, instruction, "fdiv", F64(1.0), a)
         emit.write(instruction.operands[0], propagate(emit, quotient, a), "f64")
         return
     _quotient(emit, instruction, [F32(1.0), *_operands(emit, instruction)])
@@ -176,12 +182,7 @@ def _quotient(emit: Emit, instruction: Instruction, values: list[ir.Value]) -> N
     In f64 the quotient of two 24-bit numbers is an f32 number, or the middle of two, only if the exact one is: it
     would have to be within 2^-53 of one, and differs by 2^-48 or more.
     """
-    builder = emit.builder
-    if _simple(instruction):
-        result = builder.fdiv(*values)
-    else:
-        result = _through_double(emit, instruction, values, lambda _, wide: builder.fdiv(*wide))
-    _finish(emit, instruction, result)
+    _by_double(emit, instruction, values, emit.builder.fdiv)
 
 
 def _sqrt(emit: Emit, instruction: Instruction) -> None:

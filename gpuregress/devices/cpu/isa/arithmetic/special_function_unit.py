@@ -7,6 +7,7 @@ at one exponent; the functions here scale an operand to that exponent and scale 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from llvmlite import ir
 
@@ -284,34 +285,18 @@ def _unary(emit: Emit, instruction: Instruction, flushed: _Unit, full: _Unit) ->
     emit.write(instruction.operands[0], canonical(emit, unit(emit, value)), "f32")
 
 
-def ex2(emit: Emit, instruction: Instruction) -> None:
-    """`ex2.approx{.ftz}.f32`."""
-    _unary(emit, instruction, _ex2, ex2_f32)
-
-
-def lg2(emit: Emit, instruction: Instruction) -> None:
-    """`lg2.approx{.ftz}.f32`."""
-    _unary(emit, instruction, _lg2, _lg2_full)
-
-
-def sqrt(emit: Emit, instruction: Instruction) -> None:
-    """`sqrt.approx{.ftz}.f32`."""
-    _unary(emit, instruction, _sqrt, _sqrt_full)
-
-
-def sin(emit: Emit, instruction: Instruction) -> None:
-    """`sin.approx{.ftz}.f32`."""
-    _unary(emit, instruction, _sin, _sin)
-
-
-def cos(emit: Emit, instruction: Instruction) -> None:
-    """`cos.approx{.ftz}.f32`."""
-    _unary(emit, instruction, _cos, _cos)
-
-
-def tanh(emit: Emit, instruction: Instruction) -> None:
-    """`tanh.approx.f32`."""
-    _unary(emit, instruction, tanh_f32, tanh_f32)
+ex2 = partial(_unary, flushed=_ex2, full=ex2_f32)
+"""`ex2.approx{.ftz}.f32`."""
+lg2 = partial(_unary, flushed=_lg2, full=_lg2_full)
+"""`lg2.approx{.ftz}.f32`."""
+sqrt = partial(_unary, flushed=_sqrt, full=_sqrt_full)
+"""`sqrt.approx{.ftz}.f32`."""
+sin = partial(_unary, flushed=_sin, full=_sin)
+"""`sin.approx{.ftz}.f32`."""
+cos = partial(_unary, flushed=_cos, full=_cos)
+"""`cos.approx{.ftz}.f32`."""
+tanh = partial(_unary, flushed=tanh_f32, full=tanh_f32)
+"""`tanh.approx.f32`."""
 
 
 def rcp(emit: Emit, instruction: Instruction) -> None:
