@@ -216,7 +216,7 @@ def rewrite(page: str, folder: Path) -> None:
         prepare(step, shell)
         for command in commands(step) if step.kind == "console" else ():
             actual = shell.run(command.text)
-            if command.expected and not agrees(command.expected, actual) and "..." not in command.expected:
+            if not agrees(command.expected, actual) and "..." not in command.expected:
                 start = command.line + shift
                 lines[start : start + len(command.expected)] = actual
                 shift += len(actual) - len(command.expected)
