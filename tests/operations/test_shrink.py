@@ -41,12 +41,13 @@ def test_the_smallest_parameter_that_fails_a_check(fake_shop: Workshop) -> None:
 
 def test_the_written_job_fails_where_it_stands(fake_shop: Workshop) -> None:
     judged(fake_shop)
-    for target in (fake_shop.root / "configs/small.yaml", fake_shop.root / "elsewhere.yaml"):
-        done = shrunk(fake_shop, target=target)
+    places = ((fake_shop.root / "configs/small.yaml", 60.0, 52), (fake_shop.root / "elsewhere.yaml", 0.0, 1000))
+    for target, limit_s, n in places:
+        done = shrunk(fake_shop, target=target, limit_s=limit_s)
         assert done.path == target
         shrink.check_written(project.find(fake_shop.root), done, CPU)
         result = fake_shop.call("run", "--device", "cpu", "-q", str(target))
-        assert (result.exit_code, "differ   scale-shrunk/n=52" in result.output) == (1, True)
+        assert (result.exit_code, f"differ   scale-shrunk/n={n}" in result.output) == (1, True)
         with pytest.raises(UsageError, match="already there"):
             shrunk(fake_shop, target=target)
         target.unlink()
