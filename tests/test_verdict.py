@@ -23,10 +23,12 @@ from gpuregress.records import (
     Launch,
     MadeOf,
     NoOptions,
+    Observations,
     Outcome,
     ReferenceKernel,
     ResourceLimits,
     Source,
+    TwinResult,
     Verdict,
 )
 from gpuregress.verdict import changes, decide, exit_code, failed, skipped
@@ -320,3 +322,24 @@ def test_more_registers_than_the_job_allows_is_a_difference() -> None:
     assert decide(case, fits, make_baseline("sum"), same).status == "pass"
     uncounted = dataclasses.replace(done(), resources={"k": {"registers": 0, "spill": 0}})
     assert decide(case, uncounted, make_baseline("sum"), same).status == "pass"
+
+
+LACKING = Observations(twins=(TwinResult("cuda", "cuda", missing="there is no GPU here"),))
+WHY = "not compared with cuda: there is no GPU here"
+
+
+def test_a_twin_that_cannot_run_here_is_a_skip_and_no_pass() -> None:
+    passed = decide(make_case(), done(observations=LACKING), make_baseline(), {"sum": [against()]})
+    assert text(passed) == ("skip", WHY, 0)
+    assert text(decide(make_case(), done(observations=LACKING), None, {})) == ("skip", WHY, 0)
+
+
+def test_a_twin_that_cannot_run_here_hides_no_difference() -> None:
+    comparisons = {"sum": [against(same=False, message="3 of 8 differ")]}
+    verdict = decide(make_case(), done(observations=LACKING), make_baseline(), comparisons)
+    assert (verdict.status, WHY in verdict.notes) == ("differ", True)
+
+
+def test_a_twin_that_agrees_is_enough() -> None:
+    verdict = decide(make_case(), done(), None, {"sum": [against("twin")]})
+    assert (verdict.status, verdict.against) == ("pass", ("twin",))

@@ -285,7 +285,8 @@ def element_text(element: Element, against: str = "baseline") -> str:
         if value is not None
     ]
     nothing = "" if against == "check" else f", in the {against} nothing"
-    was = f", was {element.expected}" if element.expected else nothing
+    expected = "in the twin" if against == "twin" else "was"
+    was = f", {expected} {element.expected}" if element.expected else nothing
     now = element.actual or "missing"
     return f"{where}: {now}{was}{' (' + ', '.join(errors) + ')' if errors else ''}"
 

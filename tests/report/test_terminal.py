@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuregress.escapes import one_line
 from gpuregress.judging import parameter_spaces
-from gpuregress.records import BufferVerdict, RunSummary, Verdict
+from gpuregress.records import BufferVerdict, Element, RunSummary, Verdict
 from gpuregress.report import terminal
 from tests.report.samples import DIFFERENT, summary, verdict
 
@@ -136,3 +136,9 @@ def test_all_is_shown_in_full_to_who_asks_and_where_there_are_few() -> None:
 def test_a_mail_begins_with_the_values_that_failures_share() -> None:
     lines = list(terminal.one_screen(space(DIFFERS), root=ROOT))
     assert lines[1] == "conv: every failing case has tile = 8"
+
+
+def test_an_element_of_a_twin_is_no_older_value() -> None:
+    element = Element(5, "", "1.25", "1.5")
+    assert terminal.element_text(element, "twin") == "[5]: 1.5, in the twin 1.25"
+    assert terminal.element_text(element) == "[5]: 1.5, was 1.25"

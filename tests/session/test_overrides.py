@@ -42,3 +42,9 @@ def test_a_missing_tool_is_said_before_anything_runs(monkeypatch: pytest.MonkeyP
 
 def test_every_tool_has_a_way_to_be_asked_for() -> None:
     assert set(sanitizer.TOOLS) == {"memcheck", "racecheck", "initcheck", "synccheck"}
+
+
+def test_a_device_is_no_twin_of_itself() -> None:
+    case = fakes.case("double", settings=CaseSettings(twins=("host", "cpu", "cuda")))
+    assert overrides.apply([case], RunRequest(), CPU)[0].settings.twins == ("host", "cuda")
+    assert overrides.apply([case], RunRequest(), GPU)[0].settings.twins == ("host", "cpu")

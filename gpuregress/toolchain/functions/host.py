@@ -28,7 +28,6 @@ from gpuregress.toolchain.functions.overloads import FunctionInstance
 _COMPILERS = ("g++", "clang++", "c++")
 _COMPILE_S = 120.0
 _VERSION_S = 10.0
-_MOST_LINES = 12
 _DEVICE_HEADER = re.compile(
     r'^([ \t]*)#[ \t]*include[ \t]*[<"](?:cooperative_groups[^>"]*|cub/[^>"]*|cuda/[^>"]*|mma\.h|cuda_pipeline[^>"]*'
     r'|device_launch_parameters\.h|cuda\.h|cuda_runtime(?:_api)?\.h|curand_kernel\.h)[>"].*$',
@@ -289,17 +288,10 @@ def _system_folders() -> list[str]:
 
 
 def _shown(said: str, root: Path, compiler: HostCompiler) -> str:
-    """Return the compiler's words with the project's paths."""
-    lines = [line.replace(str(root), "") for line in said.splitlines()]
-    errors = [at for at, line in enumerate(lines) if ": error: " in line or "fatal error: " in line]
-    start = errors[0] if errors else 0
-    return "\n".join(
-        [f"{compiler.version} refuses it on the host: {_first(lines, start)}", *lines[start : start + _MOST_LINES]]
-    )
-
-
-def _first(lines: Sequence[str], start: int) -> str:
-    return lines[start] if start < len(lines) else "no message"
+    """Return the compiler's first error, with the project's paths."""
+    lines = [line.replace(str(root), "") for line in said.splitlines()] or ["no message"]
+    first = next((line for line in lines if ": error: " in line or "fatal error: " in line), lines[0])
+    return f"{compiler.version} refuses it on the host: {first}"
 
 
 def contraction_flags() -> tuple[str, ...]:
