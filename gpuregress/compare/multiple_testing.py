@@ -17,6 +17,8 @@ from statistics import NormalDist
 from gpuregress.records import Rule, Sigmas
 
 _SMALLEST_LEVEL = 1e-290
+_STEPS = 1000
+"""Limits are rounded up to a thousandth, so that a report shows them as they are."""
 
 
 def corrected(rule: Rule, tests: int) -> Rule:
@@ -49,5 +51,9 @@ def sigmas(limit: float, tests: int) -> float:
     """
     level = math.erfc(limit / math.sqrt(2)) / tests
     if level < _SMALLEST_LEVEL:  # exp(-s^2 / 2) decides: the tail's other factor hardly changes
-        return math.sqrt(limit**2 + 2 * math.log(tests))
-    return -NormalDist().inv_cdf(level / 2)
+        return _rounded_up(math.sqrt(limit**2 + 2 * math.log(tests)))
+    return _rounded_up(-NormalDist().inv_cdf(level / 2))
+
+
+def _rounded_up(limit: float) -> float:
+    return math.ceil(limit * _STEPS) / _STEPS

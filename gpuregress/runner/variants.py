@@ -69,7 +69,7 @@ class VariantRuns:
             self.sticky = fault.sticky
             return VariantRun(name, fault=f"{fault.kind}: {fault}", instructions=instructions)
         except GpuregressError as error:
-            return VariantRun(name, problem=str(error), instructions=instructions)
+            return VariantRun(name, problem=" ".join(str(error).split()), instructions=instructions)
 
     def _results(self, name: str, source: Source, program: Program, filled: Mapping[str, Array]) -> dict[str, Dump]:
         """Run the case's launches; return the dumps that differ from its own."""

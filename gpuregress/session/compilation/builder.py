@@ -99,6 +99,7 @@ class ProgramBuilder:
     def built(self, case: Case) -> Built | None:
         """What came of a case that was requested; None: not all of its sources are compiled yet."""
         results = [self._results.get(key) for key in self._keys[case.name]]
+<<<<<<< HEAD
         own = len(case.sources)
         for at, (source, result) in enumerate(zip(sources_of(case), results, strict=True)):
             if isinstance(result, InfeasibleSource) and at >= own:
@@ -107,6 +108,16 @@ class ProgramBuilder:
                 return UnknownNames(result.messages, source.path)
             if isinstance(result, GpuregressError):
                 return result
+=======
+        failed = next((result for result in results if isinstance(result, GpuregressError)), None)
+        varied = results.index(failed) - len(results) + len(case.variants.sources) if failed and case.variants else -1
+        if failed is not None and varied >= 0 and case.variants is not None:
+            return CompileError(f"variant {list(case.variants.sources)[varied]}: {failed}")
+        if isinstance(failed, InfeasibleSource) and failed is not results[0]:
+            return CompileError(str(failed))  # a reference that does not compile says nothing of the case
+        if failed is not None:
+            return failed
+>>>>>>> 2ad5881 (Name the variant that does not compile; round corrected limits up)
         programs = [result for result in results if isinstance(result, Program)]
         if len(programs) < len(results):
             return None

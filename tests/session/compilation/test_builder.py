@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from gpuregress.records import Case, Program, Source
+from gpuregress.records import Case, Program, Source, Variants
 from gpuregress.session.compilation.builder import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.events import Compiling, Event
 from tests import fakes
@@ -42,3 +43,14 @@ def test_a_source_that_does_not_compile_stops_its_own_cases_only() -> None:
     actual = build(case_of("a", "/broken.cu"), case_of("b", "/two.cu"))
     assert isinstance(actual["b"], CasePrograms)
     assert str(actual["a"]) == "broken.cu(3): error"
+
+
+def test_a_variant_that_does_not_compile_is_named() -> None:
+    case = case_of("a", "/one.cu")
+    sources = {"fmad=off": replace(case.source, path="/two.cu"), "arch=sm_80": replace(case.source, path="/broken.cu")}
+    actual = build(replace(case, variants=Variants("fmad=on", sources)))
+    assert str(actual["a"]) == "variant arch=sm_80: broken.cu(3): error"
+    sources.pop("arch=sm_80")
+    built = build(replace(case, variants=Variants("fmad=on", sources)))["a"]
+    assert isinstance(built, CasePrograms)
+    assert list(built.variants) == ["fmad=off"]
