@@ -99,25 +99,16 @@ class ProgramBuilder:
     def built(self, case: Case) -> Built | None:
         """What came of a case that was requested; None: not all of its sources are compiled yet."""
         results = [self._results.get(key) for key in self._keys[case.name]]
-<<<<<<< HEAD
-        own = len(case.sources)
+        own, names = len(case.sources), _variant_names(case)
         for at, (source, result) in enumerate(zip(sources_of(case), results, strict=True)):
+            if isinstance(result, GpuregressError) and at in names:
+                return CompileError(f"variant {names[at]}: {result}")
             if isinstance(result, InfeasibleSource) and at >= own:
                 return CompileError(str(result))  # a reference that does not compile says nothing of the case
             if isinstance(result, UnknownNames):
                 return UnknownNames(result.messages, source.path)
             if isinstance(result, GpuregressError):
                 return result
-=======
-        failed = next((result for result in results if isinstance(result, GpuregressError)), None)
-        varied = results.index(failed) - len(results) + len(case.variants.sources) if failed and case.variants else -1
-        if failed is not None and varied >= 0 and case.variants is not None:
-            return CompileError(f"variant {list(case.variants.sources)[varied]}: {failed}")
-        if isinstance(failed, InfeasibleSource) and failed is not results[0]:
-            return CompileError(str(failed))  # a reference that does not compile says nothing of the case
-        if failed is not None:
-            return failed
->>>>>>> 2ad5881 (Name the variant that does not compile; round corrected limits up)
         programs = [result for result in results if isinstance(result, Program)]
         if len(programs) < len(results):
             return None
@@ -158,6 +149,12 @@ def sources_of(case: Case) -> tuple[Source, ...]:
     """The case's own sources, then those of its gold standards and of its variants."""
     varied = case.variants.sources.values() if case.variants else ()
     return (*case.sources, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
+
+
+def _variant_names(case: Case) -> dict[int, str]:
+    """Position in `sources_of` → the variant whose source that is."""
+    names = tuple(case.variants.sources) if case.variants else ()
+    return dict(enumerate(names, len(sources_of(case)) - len(names)))
 
 
 def source_key(source: Source) -> str:
