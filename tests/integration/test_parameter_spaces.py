@@ -60,6 +60,28 @@ launches:
 reference: {out: expected.py:doubled}
 """
 DOUBLED = "def doubled(inputs, case):\n    return 2 * inputs['x']\n"
+REGISTERS = """\
+extern "C" __global__ void registers(float *out, const float *x, int n)
+{
+    float v[120], sum = 0;
+#pragma unroll
+    for (int k = 0; k < 120; ++k) v[k] = x[(threadIdx.x + k * 7) % n];
+    __syncthreads();
+#pragma unroll
+    for (int k = 119; k >= 0; --k) sum = sum * v[k] + v[(k * 37) % 120];
+    out[threadIdx.x] = sum;
+}
+"""
+REGISTERS_JOB = """\
+source: ../kernels/registers.cu
+parameters: {block: [64, 1024]}
+infeasible: skip
+buffers:
+  x: {dtype: float32, shape: [1000], fill: {value: 0.5}}
+  out: {dtype: float32, shape: [block]}
+launches:
+  - {kernel: registers, grid: [1], block: [block], args: [out, x, {int32: 1000}]}
+"""
 SUMS = """\
 // $Revision: 1.1 $
 extern "C" __global__ void sums(float *out, const float *x, int n)
@@ -114,11 +136,15 @@ def test_parameters_of_every_kind(shop: Workshop) -> None:
     assert "1 case" in one.stdout
 
 
-def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop) -> None:
+DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+
+
+@DEVICES
+def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop, device: str) -> None:
     shop.write("kernels/guarded.cu", GUARDED)
     shop.write("configs/guarded.yaml", GUARDED_JOB)
     shop.write("configs/expected.py", DOUBLED)
-    result = shop.call(*RUN)
+    result = shop.call("run", "--device", device, "--jobs", "1")
     assert result.exit_code == 0, result.output
     reasons = {name: (case["verdict"], case["reason"]) for name, case in verdicts(shop).items()}
     feasible = reasons.pop("TILE=2,KIB=32,BOUND=256,block=64")
@@ -126,7 +152,8 @@ def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop) -> None
     assert {status for status, _ in reasons.values()} == {"skip"}
     assert "2048 has 2048 threads" in reasons["TILE=8,KIB=32,BOUND=256,block=2048"][1].replace(" x 1", "")
     assert 'static assertion failed with "TILE is too large"' in reasons["TILE=8,KIB=64,BOUND=256,block=64"][1]
-    assert "static shared memory" in reasons["TILE=2,KIB=64,BOUND=256,block=64"][1]
+    shared = {"cpu": "static shared memory", "cuda:0": "too much shared data"}[device]
+    assert shared in reasons["TILE=2,KIB=64,BOUND=256,block=64"][1]
     assert "__launch_bounds__" in reasons["TILE=2,KIB=32,BOUND=256,block=512"][1]
     lines = [line for line in result.stdout.splitlines() if line.startswith("infeasible: ")]
     assert len(lines) == 1
@@ -135,6 +162,17 @@ def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop) -> None
     assert listed.count("infeasible: launches[0].block: 2048 x 1 x 1 has 2048 threads") == 4
     assert "1 job, 12 cases, 8 of them infeasible: no errors" in shop.call("check").stdout
     assert "(4 more are infeasible)" in shop.call("build", "--ptx-only").stdout
+
+
+@DEVICES
+def test_a_block_that_needs_too_many_registers_is_infeasible(shop: Workshop, device: str) -> None:
+    shop.write("kernels/registers.cu", REGISTERS)
+    shop.write("configs/registers.yaml", REGISTERS_JOB)
+    shop.call("run", "--device", device, "--jobs", "1")
+    judged = {name: (case["verdict"], case["reason"]) for name, case in verdicts(shop).items()}
+    assert judged["block=64"] == ("new", "no baseline yet")
+    assert judged["block=1024"][0] == "skip"
+    assert "registers" in judged["block=1024"][1]
 
 
 def test_without_the_key_they_are_errors(shop: Workshop) -> None:
