@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpuregress.devices import registry
 from tests import workshop
 from tests.workshop import RUN, Workshop
 
@@ -136,10 +137,14 @@ def test_parameters_of_every_kind(shop: Workshop) -> None:
     assert "1 case" in one.stdout
 
 
-DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name not in registry.available():
+        pytest.skip("there is no GPU")
+    return name
 
 
-@DEVICES
 def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop, device: str) -> None:
     shop.write("kernels/guarded.cu", GUARDED)
     shop.write("configs/guarded.yaml", GUARDED_JOB)
@@ -164,7 +169,6 @@ def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop, device:
     assert "(4 more are infeasible)" in shop.call("build", "--ptx-only").stdout
 
 
-@DEVICES
 def test_a_block_that_needs_too_many_registers_is_infeasible(shop: Workshop, device: str) -> None:
     shop.write("kernels/registers.cu", REGISTERS)
     shop.write("configs/registers.yaml", REGISTERS_JOB)
