@@ -239,6 +239,12 @@ def test_verify_is_given_the_gold_standard_unrounded_and_the_result_as_it_is(tmp
     assert result.exit_code == 0, result.output
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def run_on(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The command that runs all cases on a device."""
+    return ("run", "--device", str(request.param), "--jobs", "1")
+
+
 TWIN_KERNEL = """\
 // $Revision: 1.4 $
 template <typename T>
@@ -273,11 +279,11 @@ def reference_of(shop: Workshop, buffer: str = "y") -> dict[str, Any]:
     return {**found, "verdict": case["verdict"]}
 
 
-def test_a_float64_twin_says_how_accurate_a_revision_is(tmp_path: Path) -> None:
+def test_a_float64_twin_says_how_accurate_a_revision_is(tmp_path: Path, run_on: tuple[str, ...]) -> None:
     shop = Workshop(tmp_path)
     shop.write("kernels/poly.cu", TWIN_KERNEL)
     shop.write("configs/poly.yaml", TWIN_JOB)
-    first = shop.call(*RUN)
+    first = shop.call(*run_on)
     assert first.exit_code == 0, first.output
     assert "as its reference, without a baseline" in first.stdout
     good = reference_of(shop)["accuracy"]
@@ -285,13 +291,13 @@ def test_a_float64_twin_says_how_accurate_a_revision_is(tmp_path: Path) -> None:
     assert 0 < good["actual"]["rms_ulp"] < good["actual"]["max_ulp"] < 2
     assert "ulp of float32 from its reference" in first.stdout
     assert shop.call("accept", "poly").exit_code == 0
-    assert "; as accurate as the accepted revision 1.4" in shop.call(*RUN).stdout
+    assert "; as accurate as the accepted revision 1.4" in shop.call(*run_on).stdout
     # One float32 step up: within the rule of 8 ulp, and less accurate.
     shop.write("kernels/poly.cu", TWIN_KERNEL.replace("1.4", "1.5"))
     shop.write(
         "configs/poly.yaml", TWIN_JOB.replace('text: "* T(1)"', 'text: "* (sizeof(T) == 4 ? T(1.0000002f) : T(1))"')
     )
-    worse = shop.call(*RUN)
+    worse = shop.call(*run_on)
     assert worse.exit_code == 0, worse.output
     assert "; less accurate than the accepted revision 1.4" in worse.stdout
     report = reference_of(shop)["accuracy"]
@@ -301,7 +307,7 @@ def test_a_float64_twin_says_how_accurate_a_revision_is(tmp_path: Path) -> None:
     shop.write(
         "configs/poly.yaml", TWIN_JOB.replace('text: "* T(1)"', 'text: "* (sizeof(T) == 4 ? T(1.00001f) : T(1))"')
     )
-    wrong = shop.call(*RUN)
+    wrong = shop.call(*run_on)
     assert wrong.exit_code == 1
     assert "  accuracy: at most " in wrong.stdout
     assert reference_of(shop)["same"] is False
@@ -341,12 +347,14 @@ extern "C" __global__ void partial(float *s, const float *x, int n)
 
 
 @pytest.mark.parametrize("reference", ["mine.py:total", "total.npy", "total.txt", "total.npz:t"])
-def test_verify_compares_eight_partial_sums_with_one_total(tmp_path: Path, reference: str) -> None:
+def test_verify_compares_eight_partial_sums_with_one_total(
+    tmp_path: Path, reference: str, run_on: tuple[str, ...]
+) -> None:
     shop = Workshop(tmp_path)
     shop.write("kernels/partial.cu", PARTIAL)
     shop.write("configs/mine.py", TOTAL.replace("FACTOR", ""))
     shop.write("configs/partial.yaml", TOTAL_JOB.replace("REFERENCE", "mine.py:total"))
-    assert shop.call(*RUN).exit_code == 0
+    assert shop.call(*run_on).exit_code == 0
     (dumped,) = (shop.root / "runs/latest/references").rglob("s.*")
     right = float(dumped.read_text().splitlines()[1])
     assert dumped.read_text().startswith("# gpuregress 1 float64 []")
@@ -356,7 +364,7 @@ def test_verify_compares_eight_partial_sums_with_one_total(tmp_path: Path, refer
         shop.write("configs/total.txt", f"{total!r}\n")
         shop.write("configs/mine.py", TOTAL.replace("FACTOR", f"* {total / right!r}"))
         shop.write("configs/partial.yaml", TOTAL_JOB.replace("REFERENCE", reference))
-        result = shop.call(*RUN)
+        result = shop.call(*run_on)
         assert result.exit_code == code, result.output
         assert ("against" in result.stdout) == bool(code)
     assert shop.call("show", "partial").exit_code == 0
