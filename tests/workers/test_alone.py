@@ -19,7 +19,10 @@ def test_a_saved_task_runs_again(tmp_path: Path, capsys: pytest.CaptureFixture[s
     saved = tmp_path / "a" / "task.json"
     settings = CaseSettings(timing=TimingLoop(1, 1), sanitize="memcheck", resources=ResourceLimits(spills=0))
     alone.save(task("double", repeat=3, settings=settings), saved)
-    assert json.loads(saved.read_text())["case"]["settings"] == {"resources": {"spills": 0}}
+    assert json.loads(saved.read_text())["case"]["settings"] == {
+        "resources": {"spills": 0},
+        "launch_digests": "off",
+    }
     assert alone.main(["--device", "cpu", str(saved)], fakes.open_device) == 0
     assert capsys.readouterr().out == "fake/double: ran to its end\n"
 
