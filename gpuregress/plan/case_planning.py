@@ -149,6 +149,8 @@ class _JobPlan:
         planned = self._inputs(scope, seed, facts)
         function = self._function(scope, facts, planned.buffers)
         buffers, launches = planned.buffers, (function.launch,) if function else planned.launches
+        if function is not None and self.job.dump is None:
+            dump = tuple(dict.fromkeys((*dump, *function.written)))
         expect_kernel, expect_launch = spec_launches.expected_place(self.file, scope, launches)
         verify = self._verify_functions(scope)
         compare = comparison_rules.case_rules(self.job, scope, self.project, buffers, dump, verify)

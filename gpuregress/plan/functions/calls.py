@@ -33,6 +33,11 @@ class PlannedFunction:
     launch: Launch
     harness: str
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """List the buffers that the function writes by reference: results, whether or not they have a fill."""
+        return tuple(one.name for one in self.call.arguments if one.each and overloads.is_written(one.type))
+
 
 def planned(file: JobFile, scope: Scope, source: SourceFile, buffers: Mapping[str, Buffer]) -> PlannedFunction | None:
     """Plan the calls of a job's function; None if something is wrong, which is reported.

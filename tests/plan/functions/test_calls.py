@@ -75,6 +75,15 @@ def test_a_reference_is_counted_where_nothing_is_returned(shop: Workshop) -> Non
     assert planned.launches[0].args[0].kind == "null"
 
 
+def test_a_reference_is_a_result_even_with_a_fill(shop: Workshop) -> None:
+    buffers = "  p: {dtype: float32, shape: [9], fill: ones}\n  a: {dtype: float32, shape: [9], fill: ones}\n"
+    planned = case(shop, "function: split", f"{buffers}checks: {{p: [finite]}}\n")
+    assert planned.dump == ("p", "a")
+    assert set(planned.compare) == {"p", "a"}
+    named = case(shop, "function: split\ndump: [p]", buffers)
+    assert named.dump == ("p",)
+
+
 def test_a_block_makes_one_call(shop: Workshop) -> None:
     planned = case(shop, BLOCK, V + RESULT)
     assert planned.function is not None
