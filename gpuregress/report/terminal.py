@@ -145,6 +145,7 @@ def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
     The most severe failures come first, and of many one of each job before a second of any.
     """
     yield counts(summary)
+    yield from infeasible(summary)
     where = f"{shown(summary.folder, root)}/{FULL_TEXT}"
     lines = [(_job_of(one.case), line) for one in summary.missing for line in one.lines]
     failed = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]

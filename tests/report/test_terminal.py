@@ -142,3 +142,17 @@ def test_an_element_of_a_twin_is_no_older_value() -> None:
     element = Element(5, "", "1.25", "1.5")
     assert terminal.element_text(element, "twin") == "[5]: 1.5, in the twin 1.25"
     assert terminal.element_text(element) == "[5]: 1.5, was 1.25"
+
+
+def test_infeasible_cases_are_counted_in_one_line_with_their_reasons() -> None:
+    reasons = ["block: 64 x 32 has 2048 threads", "block: 64 x 64 has 4096 threads", "k.cu:1: static assertion failed"]
+    skipped = [
+        Verdict("conv", f"conv/{at}", "skip", f"infeasible: {reason}", infeasible=True)
+        for at, reason in enumerate(reasons)
+    ]
+    run = RunSummary("r", "/runs/r", "cpu", "", 1.0, (*skipped, Verdict("conv", "conv/ok", "pass")))
+    kinds = "2: block: 64 x 32 has 2048 threads; 1: k.cu:1: static assertion failed"
+    line = f"infeasible: 3 of 4 cases were skipped ({kinds})"
+    assert list(terminal.infeasible(run)) == [line]
+    assert line in list(terminal.one_screen(run, root=Path("/")))
+    assert list(terminal.infeasible(dataclasses.replace(run, verdicts=run.verdicts[3:]))) == []
