@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
 import pytest
 
-from gpuregress.devices.cpu.compilation import object_cache
+from gpuregress.devices.cpu.compilation import object_cache, translate
 from gpuregress.devices.cpu.compilation.translate import compile_module
 from gpuregress.devices.cpu.runtime.program import CLASSES
 from gpuregress.devices.cpu.runtime.record_codec import decode, encode
+from gpuregress.errors import UnsupportedError
 from gpuregress.toolchain import cache
 from tests.devices.cpu.running import Running
 
@@ -50,3 +52,20 @@ def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypat
     for path in tmp_path.rglob("*.json"):
         path.write_text(path.read_text().replace("KernelFacts", "Site"))
     assert object_cache.compiled(text, ()) == module
+
+
+def test_the_garbage_collector_is_off_while_a_module_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path))
+    states: list[bool] = []
+
+    def noted(*_arguments: object) -> object:
+        states.append(gc.isenabled())
+        raise UnsupportedError("no such instruction")
+
+    monkeypatch.setattr(translate, "compile_module", noted)
+    with pytest.raises(UnsupportedError):
+        object_cache.compiled("no module", ())
+    assert states == [False]
+    assert gc.isenabled()
