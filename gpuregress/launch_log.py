@@ -6,6 +6,7 @@ r"""Launch log: one event a line, on disk before the launch that it describes.
     (sum=<32>, x=<4000>, n=1000) constant=<1024> seed=42
     end 17 0.012 ms
     fault 18 out-of-bounds: …
+    retry 19 …
 
 (`begin` is one line; here it is folded.) Each event is one write in append mode, so several processes can share a log.
 A `begin` is flushed to disk before its launch, a `fault` when it happens; an `end` goes there with the next of them,
@@ -30,9 +31,12 @@ from gpuregress.storage import disk_errors, read_bytes, sync_folder
 
 VERSION = 1
 
-_BEGIN = re.compile(r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*?)(?: constant=<([0-9]{1,18})>)? seed=(-?[0-9]{1,40})")
+_BEGIN = re.compile(
+    r"begin ([0-9]{1,18}) (\S+) (\S+) (\S+) (.*?)(?: constant=<([0-9]{1,18})>)? seed=(-?[0-9]{1,40})(?: variant=(\S+))?"
+)
 _END = re.compile(r"end ([0-9]{1,18}) ([0-9]{1,18}(?:\.[0-9]{1,9})?|inf|nan) ms")
 _FAULT = re.compile(r"fault ([0-9]{1,18}) (.*)")
+_RETRY = re.compile(r"retry ([0-9]{1,18}) (.*)")
 _HEADER = re.compile(r"# ([^:]*): (.*)")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
@@ -49,6 +53,7 @@ class LaunchBegin:
         call: the result of `render`.
         seed: the job's.
         constant: bytes of the `__constant__` variables of the kernel's module.
+        variant: the case's variant that it runs; empty: its own build.
     """
 
     number: int
@@ -58,11 +63,13 @@ class LaunchBegin:
     call: str
     seed: int
     constant: int = 0
+    variant: str = ""
 
     @property
     def text(self) -> str:
-        """The call, its constant memory and its seed, as the log has them."""
-        return f"{self.call}{f' constant=<{self.constant}>' if self.constant else ''} seed={self.seed}"
+        """The call, its constant memory, its seed and its variant, as the log has them."""
+        constant = f" constant=<{self.constant}>" if self.constant else ""
+        return f"{self.call}{constant} seed={self.seed}{f' variant={self.variant}' if self.variant else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,15 @@ class LaunchFault:
     text: str
 
 
-Event = LaunchBegin | LaunchEnd | LaunchFault
+@dataclass(frozen=True, slots=True)
+class LaunchRetry:
+    """A launch that was stopped because its case runs again, with the reason."""
+
+    number: int
+    text: str
+
+
+Event = LaunchBegin | LaunchEnd | LaunchFault | LaunchRetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +116,7 @@ class Log:
 
     @property
     def unfinished(self) -> tuple[LaunchBegin, ...]:
-        """The launches that began and neither ended nor failed: those to blame for a crash."""
+        """The launches that began and neither ended nor failed nor were stopped: those to blame for a crash."""
         open_launches: dict[int, LaunchBegin] = {}
         for event in self.events:
             if isinstance(event, LaunchBegin):
@@ -145,7 +160,9 @@ class LaunchLog:
         lines = [f"# gpuregress log {VERSION}", *(f"# {_escape(key, ':')}: {_escape(facts[key])}" for key in facts)]
         self._append("\n".join(lines))
 
-    def begin(self, number: int, device: str, case: str, call: str, seed: int, constant: int = 0) -> None:
+    def begin(
+        self, number: int, device: str, case: str, call: str, seed: int, constant: int = 0, variant: str = ""
+    ) -> None:
         """Write that a launch comes next.
 
         Args:
@@ -155,10 +172,12 @@ class LaunchLog:
             call: the result of `render`.
             seed: the job's.
             constant: bytes of constant memory; left out where there are none.
+            variant: of the case; left out where it is the case's own build.
         """
         now = datetime.now(UTC)
         time = f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z"
-        of = LaunchBegin(number, time, _escape(device, " "), _escape(case, " "), _escape(call), seed, constant)
+        texts = _escape(device, " "), _escape(case, " "), _escape(call)
+        of = LaunchBegin(number, time, *texts, seed, constant, _escape(variant, " ") if variant else "")
         self._append(f"begin {number} {time} {of.device} {of.case} {of.text}")
 
     def end(self, number: int, elapsed_ms: float) -> None:
@@ -168,6 +187,10 @@ class LaunchLog:
     def fault(self, number: int, text: str) -> None:
         """Write that a launch failed."""
         self._append(f"fault {number} {_escape(text)}")
+
+    def retry(self, number: int, text: str) -> None:
+        """Write that a launch was stopped, since its case runs again."""
+        self._append(f"retry {number} {_escape(text)}")
 
     def _append(self, line: str, *, durable: bool = True) -> None:
         data = (("\n" if self._torn else "") + line + "\n").encode("utf-8")
@@ -234,13 +257,15 @@ def _dim3(size: tuple[int, int, int]) -> str:
 
 def _parse(line: str) -> Event | None:
     if match := _BEGIN.fullmatch(line):
-        number, time, device, case, call, constant, seed = match.groups()
+        number, time, device, case, call, constant, seed, variant = match.groups()
         texts = _unescape(device), _unescape(case), _unescape(call)
-        return LaunchBegin(int(number), time, *texts, int(seed), int(constant or 0))
+        return LaunchBegin(int(number), time, *texts, int(seed), int(constant or 0), _unescape(variant or ""))
     if match := _END.fullmatch(line):
         return LaunchEnd(int(match[1]), float(match[2]))
     if match := _FAULT.fullmatch(line):
         return LaunchFault(int(match[1]), _unescape(match[2]))
+    if match := _RETRY.fullmatch(line):
+        return LaunchRetry(int(match[1]), _unescape(match[2]))
     return None
 
 

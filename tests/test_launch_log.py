@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gpuregress import launch_log
 from gpuregress.errors import StorageError
-from gpuregress.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchLog
+from gpuregress.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchLog, LaunchRetry
 from gpuregress.records import Argument, Buffer, Launch
 
 CALL = "block_sum<float><<<(8,1,1),(128,1,1),512>>>(sum=<32>, x=<4000>, n=1000)"
@@ -56,6 +56,22 @@ def test_constant_memory_stands_before_the_seed(path: Path) -> None:
     assert second.endswith(f" {CALL} seed=42")
     found = [event for event in launch_log.read(path).events if isinstance(event, LaunchBegin)]
     assert [(event.call, event.constant, event.seed) for event in found] == [(CALL, 1024, 42), (CALL, 0, 42)]
+
+
+def test_the_variant_stands_after_the_seed(path: Path) -> None:
+    with closing(LaunchLog(path)) as log:
+        log.begin(1, "cpu", "c", CALL, 42, variant="fmad=off,arch=sm_90")
+    assert path.read_text().endswith(f" {CALL} seed=42 variant=fmad=off,arch=sm_90\n")
+    (begin,) = launch_log.read(path).unfinished
+    assert (begin.call, begin.variant) == (CALL, "fmad=off,arch=sm_90")
+
+
+def test_a_launch_that_was_stopped_to_run_again_is_not_to_blame(path: Path) -> None:
+    with closing(LaunchLog(path)) as log:
+        log.begin(1, "cpu", "c", CALL, 0)
+        log.retry(1, "slow")
+    assert path.read_text().endswith("retry 1 slow\n")
+    assert not launch_log.read(path).unfinished
 
 
 def test_the_lines_are_the_contracts(path: Path) -> None:
@@ -163,9 +179,11 @@ events = st.one_of(
         texts,
         st.integers(-(2**63), 2**64),
         st.integers(0, 2**40),
+        texts,
     ),
     st.builds(LaunchEnd, st.integers(0, 2**40), st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)),
     st.builds(LaunchFault, st.integers(0, 2**40), texts),
+    st.builds(LaunchRetry, st.integers(0, 2**40), texts),
 )
 
 
@@ -178,7 +196,9 @@ def test_whatever_is_written_reads_back(head: dict[str, str], written: list[Even
         log.write_header(head)
         for event in written:
             if isinstance(event, LaunchBegin):
-                log.begin(event.number, event.device, event.case, event.call, event.seed, event.constant)
+                log.begin(event.number, event.device, event.case, event.call, event.seed, event.constant, event.variant)
+            elif isinstance(event, LaunchRetry):
+                log.retry(event.number, event.text)
             elif isinstance(event, LaunchEnd):
                 log.end(event.number, event.elapsed_ms)
             else:
@@ -203,7 +223,7 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
 
 WRITER = """
 import sys, pathlib
-from gpuregress.launch_log import LaunchLog
+from gpuregress.launch_log import LaunchLog, LaunchRetry
 log, first = LaunchLog(pathlib.Path(sys.argv[1])), int(sys.argv[2])
 for number in range(first, first + 200):
     log.begin(number, "cpu", "case", "k" * 300, 1)

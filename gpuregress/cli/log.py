@@ -75,20 +75,20 @@ def _log(folder: Path, state: State) -> Log:
 
 
 def _line(event: Event) -> str:
-    from gpuregress.launch_log import LaunchBegin, LaunchEnd
+    from gpuregress.launch_log import LaunchBegin, LaunchEnd, LaunchRetry
 
     if isinstance(event, LaunchBegin):
         return f"begin {event.number} {event.time} {event.device} {event.case} {event.text}"
     if isinstance(event, LaunchEnd):
         return f"end {event.number} {event.elapsed_ms:.3f} ms"
-    return f"fault {event.number} {event.text}"
+    return f"{'retry' if isinstance(event, LaunchRetry) else 'fault'} {event.number} {event.text}"
 
 
 def _document(run: str, log: Log) -> dict[str, object]:
-    from gpuregress.launch_log import LaunchBegin, LaunchEnd
+    from gpuregress.launch_log import LaunchBegin, LaunchEnd, LaunchRetry
     from gpuregress.records import to_json
 
-    kinds = {LaunchBegin: "begin", LaunchEnd: "end"}
+    kinds = {LaunchBegin: "begin", LaunchEnd: "end", LaunchRetry: "retry"}
     return {
         "run": run,
         "head": dict(log.header),

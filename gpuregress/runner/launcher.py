@@ -62,6 +62,7 @@ class Launcher:
         current: the log number of the last launch that began.
         position: its index among the launches of `run`.
         seed: of the run under way; None: the case's own.
+        variant: of the run under way; empty: the case's own build.
         handles: address of a buffer → the texture or surface object that kernels are given in its place.
     """
 
@@ -72,6 +73,7 @@ class Launcher:
     current: int | None = None
     position: int | None = None
     seed: int | None = None
+    variant: str = ""
     handles: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -153,7 +155,7 @@ class Launcher:
         self.current = self.task.first_launch if self.current is None else self.current + 1
         constant = loaded.module.kernel(entry.mangled).constant
         seed = self.case.seed if self.seed is None else self.seed
-        self.log.begin(self.current, self.device_label, self.case.name, call, seed, constant)
+        self.log.begin(self.current, self.device_label, self.case.name, call, seed, constant, self.variant)
         try:
             report = self.device.launch(loaded.module, entry.mangled, launch.shape, arguments)
         except GpuregressError as error:

@@ -77,8 +77,12 @@ class VariantRuns:
         launcher.device.free_all()
         loaded = [LoadedSource(source, program, launcher.device.load(program, thread_count(case.launches)))]
         memory = launcher.prepare(loaded, filled)
-        for _ in launcher.run(case.launches, loaded, memory):
-            pass
+        launcher.variant = name
+        try:
+            for _ in launcher.run(case.launches, loaded, memory):
+                pass
+        finally:
+            launcher.variant = ""
         if case.status is not None:
             check_status(memory[case.status], case.buffers[case.status], case.status_codes)
         launcher.entering("saving")

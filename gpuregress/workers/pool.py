@@ -5,6 +5,7 @@ Each case has a time limit. After a fault its worker is replaced; a crash loses 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import resource
 import selectors
@@ -300,6 +301,7 @@ class WorkerPool:
         for program in (*task.programs, *task.references.values(), *task.variants.values()):
             slow_programs.note(program)
         self._tried.add(task.case.name)
+        _log_retry(task)
         self._waiting.appendleft(task)
 
     def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
@@ -384,6 +386,16 @@ def _position(task: Task, number: int | None) -> int | None:
     """Find the case's own launch with a log number; its own come before its repeats and references."""
     own = number is not None and number < task.first_launch + len(task.case.launches)
     return number - task.first_launch if number is not None and own else None
+
+
+def _log_retry(task: Task) -> None:
+    """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
+    from gpuregress.launch_log import LaunchLog  # noqa: PLC0415 - as below
+
+    number, _ = _unfinished_launch(task)
+    if number is not None:
+        with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
+            log.retry(number, "slow without optimisation; runs again, optimised")
 
 
 def _unfinished_launch(task: Task) -> tuple[int | None, str]:

@@ -150,7 +150,10 @@ def test_a_slow_launch_of_code_that_is_not_optimised_is_run_again_under_the_case
     assert ended == {"fake/nap": "done", "fake/double": "done"}
     begun = [event.case for event in events if isinstance(event, CaseStarted)]
     assert begun == ["fake/nap", "fake/nap", "fake/double"]
-    assert not launch_log.read(tmp_path / "launch.log").unfinished
+    log = launch_log.read(tmp_path / "launch.log")
+    assert not log.unfinished
+    retried = [event.number for event in log.events if isinstance(event, launch_log.LaunchRetry)]
+    assert retried == [event.number for event in log.events if isinstance(event, launch_log.LaunchBegin)][:1]
     assert slow_programs.known(fakes.program())
 
 
