@@ -43,11 +43,17 @@ def message(root: Path, expected: dict[str, Path], actual: dict[str, Path]) -> s
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        (("t1", "bad", "worse"), "first wrong after launch 2 (double, fake.cu); its inputs were the same"),
-        (("t1", "y2", "bad"), "first wrong after launch 3 (double, fake.cu); its inputs were the same"),
+        (
+            ("t1", "bad", "worse"),
+            "first wrong after launch 2 (double, fake.cu); the buffers it was given were the same",
+        ),
+        (("t1", "y2", "bad"), "first wrong after launch 3 (double, fake.cu); the buffers it was given were the same"),
         (
             ("bad", "worse", "worst"),
-            "first wrong after launch 1 (double, fake.cu); its inputs were the same; the difference is in t",
+            (
+                "first wrong after launch 1 (double, fake.cu); the buffers it was given were the same"
+                "; the difference is in t, which y may not depend on; y differs since launch 2 (double, fake.cu)"
+            ),
         ),
     ],
 )

@@ -162,6 +162,8 @@ def _described(
     verb = "first wrong after" if is_by_rule else "first bit difference after"
     inputs = _inputs(case, timeline, evidence, launch) if not earlier else "all that these read was the same before"
     in_buffer = "" if name == buffer else f"; the difference is in {name}"
+    if in_buffer and not timeline.knows_all():
+        in_buffer += _possible_path(case, timeline, evidence, buffer)
     return FirstWrong(
         launch=launch.origin + 1,
         number=origin.number,
@@ -176,8 +178,19 @@ def _described(
     )
 
 
+def _possible_path(case: Case, timeline: Timeline, evidence: DescribedEvidence, buffer: str) -> str:
+    """Where the buffer itself began to differ; it may not depend on what differed before."""
+    number = launch_slice.onset(evidence, case.initial_buffers[buffer].name)
+    launch, step = case.launches[number - 1], timeline.step(number - 1)
+    where = f"launch {launch.origin + 1} ({launch.kernel}, {case.source_names[launch.source]})"
+    where += "" if step is None else f" at step {step}"
+    return f", which {buffer} may not depend on; {buffer} differs since {where}"
+
+
 def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch: Launch) -> str:
     """What is known of the inputs of the launch to blame, in words."""
+    if not timeline.knows(launch):
+        return "the buffers it was given were the same"
     hidden = timeline.hidden_variables(launch)
     if hidden:
         return f"the buffers it reads were the same, but it also reads {', '.join(hidden)}, which is no buffer"

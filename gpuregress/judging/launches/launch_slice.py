@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpuregress.judging.overwritten_inputs import kernel_accesses
 from gpuregress.records import Case, Launch, Program
+
+if TYPE_CHECKING:
+    from gpuregress.devices.cpu.buffer_accesses import Accesses
 
 
 class UnknownState(Exception):
@@ -90,6 +93,23 @@ def origins(timeline: Timeline, evidence: LaunchEvidence, memory: str) -> list[O
     return sorted(found, key=lambda one: (one.number, one.memory))
 
 
+def onset(evidence: LaunchEvidence, memory: str) -> int:
+    """Find the launch since which a memory that differs after the last launch has differed, from 1.
+
+    Args:
+        evidence: of the two runs.
+        memory: where the difference is.
+
+    Raises:
+        UnknownState: the evidence does not suffice.
+    """
+    points = evidence.checkpoints
+    at = len(points) - 1
+    while at > 1 and evidence.differs(memory, points[at - 1]):
+        at -= 1
+    return points[at]
+
+
 class Timeline:
     """The launches of a case: the memory behind each name, what each launch reads, the steps of repeated entries.
 
@@ -132,20 +152,33 @@ class Timeline:
                 read |= accessed.read
         return read
 
+    def knows(self, launch: Launch) -> bool:
+        """Tell whether it is known what a launch reads; else every buffer that it is given counts as read."""
+        return self._accesses(launch.source, launch.kernel) is not None
+
+    def knows_all(self) -> bool:
+        """Tell whether it is known of each launch which buffers it reads; else some only may be read."""
+        kernels = {(one.source, one.kernel) for one in self._case.launches}
+        every = [self._accesses(source, kernel) for source, kernel in kernels]
+        return all(one is not None and not one.reads_anywhere for one in every)
+
     def hidden_variables(self, launch: Launch) -> tuple[str, ...]:
         """The variables of the source that a launch reads, one of the case writes, and that are no buffers."""
-        if not self._programs:
+        own = self._accesses(launch.source, launch.kernel)
+        if own is None:
             return ()
         program = self._programs[launch.source]
-        own = kernel_accesses(program.ptx, program.entries[launch.kernel].mangled)
+        read = {*own.read, *program.symbols.values()} if own.reads_anywhere else own.read
         kernels = dict.fromkeys(one.kernel for one in self._case.launches if one.source == launch.source)
+        others = [self._accesses(launch.source, kernel) for kernel in kernels]
         written: set[int | str] = set()
-        for kernel in kernels:
-            accesses = kernel_accesses(program.ptx, program.entries[kernel].mangled)
+        for accesses in others:
+            is_known = accesses is not None and not accesses.writes_anywhere
             written |= accesses.written if accesses is not None else set()
+            written |= set() if is_known else read
         written -= {mangled for mangled, _ in self._variables(launch.source)}
         names = {mangled: name for name, mangled in program.symbols.items()}
-        hidden = (one for one in (own.read if own is not None else ()) if isinstance(one, str) and one in written)
+        hidden = (one for one in read if isinstance(one, str) and one in written)
         return tuple(sorted(names.get(one, one) for one in hidden))
 
     def _variables(self, source: int) -> list[tuple[str, str]]:
@@ -156,6 +189,11 @@ class Timeline:
             for buffer in self._case.buffers.values()
             if buffer.symbol is not None and buffer.symbol_source == source
         ]
+
+    def _accesses(self, source: int, kernel: str) -> Accesses | None:
+        """What a kernel does to memory; None if unknown."""
+        entry = self._programs[source].entries.get(kernel) if self._programs else None
+        return kernel_accesses(self._programs[source].ptx, entry.mangled) if entry is not None else None
 
     def _accessed(self, position: int) -> _Accessed:
         """The memories that a launch may read and write an element of."""
@@ -170,7 +208,7 @@ class Timeline:
         """The buffers that a launch may read, and those that it may write."""
         every = set(self._case.buffers)
         entry = self._programs[launch.source].entries.get(launch.kernel) if self._programs else None
-        accesses = kernel_accesses(self._programs[launch.source].ptx, entry.mangled) if entry is not None else None
+        accesses = self._accesses(launch.source, launch.kernel)
         given = {name for argument in launch.args for name in argument.buffers}
         if accesses is None or entry is None:
             variables = {name for _, name in self._variables(launch.source)}

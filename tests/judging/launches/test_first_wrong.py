@@ -58,7 +58,7 @@ def found(
 def test_the_launch_is_named_with_its_kernel_and_source() -> None:
     named = found(GOOD | {"2": {"y": "bad"}, "3": {"y": "worse"}})
     assert named is not None
-    assert named.message == "first wrong after launch 2 (double, fake.cu); its inputs were the same"
+    assert named.message == "first wrong after launch 2 (double, fake.cu); the buffers it was given were the same"
     assert (named.launch, named.number, named.step, named.decided_by) == (2, 2, None, "rule")
 
 
@@ -66,7 +66,8 @@ def test_a_difference_of_another_buffer_is_named() -> None:
     named = found(GOOD | {"1": {"t": "bad"}, "2": {"y": "worse"}, "3": {"y": "worst"}})
     assert named is not None
     assert named.message == (
-        "first wrong after launch 1 (double, fake.cu); its inputs were the same; the difference is in t"
+        "first wrong after launch 1 (double, fake.cu); the buffers it was given were the same"
+        "; the difference is in t, which y may not depend on; y differs since launch 2 (double, fake.cu)"
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuregress.judging.launches.launch_slice import LaunchEvidence, Origin, Timeline, origins
+from gpuregress.judging.launches.launch_slice import LaunchEvidence, Origin, Timeline, onset, origins
 from gpuregress.records import Argument, Buffer, Case, Launch
 from tests import fakes
 
@@ -51,6 +51,19 @@ def test_a_launch_whose_inputs_were_the_same_is_to_blame() -> None:
     assert found(case, "y", "", "y") == [Origin(2, "y", 1)]
     assert found(case, "y", "t", "ty") == [Origin(1, "t", 1)]
     assert found(case, "y", "", "") == []
+
+
+def test_the_launch_since_which_a_buffer_differs() -> None:
+    assert onset(Table(("", "", "y", "y")), "y") == 2
+    assert onset(Table(("", "y", "", "y")), "y") == 3
+    assert onset(Table(("", "y")), "y") == 1
+
+
+def test_without_programs_nothing_is_known_of_a_launch() -> None:
+    case = chain(("t", "x"), ("y", "t"))
+    timeline = Timeline(case, ())
+    assert not timeline.knows(case.launches[0])
+    assert not timeline.knows_all()
 
 
 def test_a_buffer_updated_in_place() -> None:
