@@ -159,6 +159,7 @@ class _TextEvidence(DescribedEvidence):
         self._names = {buffer.name: name for name, buffer in case.initial_buffers.items()}
         self._latest = [self._by_memory(after) for after in texts]
         self._known: dict[tuple[Path, Path], bool] = {}
+        self.sees_bits = all(rule.is_exact for rule in case.compare.values())
 
     def _by_memory(self, after: Mapping[int, Mapping[str, Path]]) -> dict[str, list[tuple[int, Path]]]:
         """Memory → the dumps of it, with the numbers of their launches."""

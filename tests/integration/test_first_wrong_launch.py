@@ -153,7 +153,7 @@ def test_dumps_of_every_launch_decide_by_the_rule(made: Workshop) -> None:
     made.call(*RUN, "chain", "--dump-every-launch")
     changed = results(made)["chain"]["revision"]
     assert (
-        "first wrong after launch 8 (c, two.cu); the buffers it was given were the same"
+        "first wrong after launch 8 (c, two.cu); the buffers it was given kept their rules"
         in made.call("diff", before, changed, "chain").stdout
     )
 
@@ -187,3 +187,50 @@ def test_a_baseline_that_gets_digests_names_a_launch(tmp_path: Path) -> None:
     assert made.call("accept", "chain").exit_code == 0
     plant(made, 6)
     assert "first wrong after launch 6 (c, two.cu)" in made.call(*RUN).stdout
+
+
+HIDDEN = """
+__device__ float state[8];
+extern "C" __global__ void put(float* z, const float* x) { z[threadIdx.x] = 0; state[threadIdx.x] = PUT * *x; }
+extern "C" __global__ void get(float* z, float* y) { z[threadIdx.x] = 1; y[threadIdx.x] = GET + state[threadIdx.x]; }
+"""
+HIDDEN_JOB = """
+source: ../kernels/one.cu
+buffers:
+  x: {dtype: float32, shape: [8], fill: ones}
+  y: {dtype: float32, shape: [8]}
+  z: {dtype: float32, shape: [8]}
+launches:
+  - {kernel: put, grid: [1], block: [8], args: [z, x]}
+  - {kernel: get, grid: [1], block: [8], args: [z, y]}
+dump: [y]
+"""
+
+
+def test_a_variable_that_is_no_buffer_is_named_and_diff_claims_less(tmp_path: Path) -> None:
+    made = shop(tmp_path, hidden=HIDDEN_JOB)
+    source = made.root / "kernels/one.cu"
+    source.write_text(HIDDEN.replace("PUT", "2").replace("GET", "1"))
+    made.call(*RUN)
+    made.call("accept")
+    source.write_text(HIDDEN.replace("PUT", "3").replace("GET", "1"))
+    told = made.call(*RUN).stdout
+    assert "the buffers it reads were the same, but it also reads state, which is no buffer\n" in told
+    changed = results(made)["hidden"]["revision"]
+    told = made.call("diff", "baseline", changed).stdout
+    assert "first wrong after launch 2 (get, one.cu); the buffers it was given were the same\n" in told
+
+
+def test_diff_does_not_blame_the_writer_of_a_buffer_that_may_not_be_read(tmp_path: Path) -> None:
+    """`get` overwrites z, and reads nothing of it: what `put` wrote there cannot have changed y."""
+    made = shop(tmp_path, hidden=HIDDEN_JOB)
+    source = made.root / "kernels/one.cu"
+    source.write_text(HIDDEN.replace("PUT", "2").replace("GET", "1"))
+    made.call(*RUN)
+    made.call("accept")
+    source.write_text(HIDDEN.replace("PUT", "2").replace("GET", "9").replace("= 0;", "= 5;"))
+    told = made.call(*RUN).stdout
+    assert "first wrong after launch 2 (get, one.cu); " in told
+    changed = results(made)["hidden"]["revision"]
+    told = made.call("diff", "baseline", changed).stdout
+    assert "the difference is in z, which y may not depend on; y differs since launch 2 (get, one.cu)\n" in told

@@ -111,7 +111,13 @@ def _is_failure(comparison: Comparison) -> bool:
 
 
 class DescribedEvidence(LaunchEvidence):
-    """Evidence that tells what a difference means."""
+    """Evidence that tells what a difference means.
+
+    Attributes:
+        sees_bits: every bit counts; else what a rule allows is no difference.
+    """
+
+    sees_bits: bool = True
 
     def breaks_rule(self, buffer: str, origin: Origin) -> bool:
         """Tell whether the difference at an origin breaks a rule; else it is only known to be one of bits.
@@ -189,6 +195,8 @@ def _possible_path(case: Case, timeline: Timeline, evidence: DescribedEvidence, 
 
 def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch: Launch) -> str:
     """What is known of the inputs of the launch to blame, in words."""
+    if not evidence.sees_bits:
+        return "the buffers it was given kept their rules"
     if not timeline.knows(launch):
         return "the buffers it was given were the same"
     hidden = timeline.hidden_variables(launch)
