@@ -32,7 +32,8 @@ def poison(size: int, word: bytes = POISON) -> Bytes:
         size: how many.
         word: two bytes, over and over.
     """
-    return np.resize(np.frombuffer(word, np.uint8), size)
+    whole = np.tile(np.frombuffer(word, np.uint8), -(-size // len(word)))  # np.resize takes 4 ms for 64 KiB
+    return whole[:size]
 
 
 @dataclass(frozen=True, slots=True)
