@@ -137,7 +137,8 @@ def _threads(block: Dim3, kernel: KernelInfo, limits: Mapping[str, int]) -> str:
     if threads > limit:
         return f"block {_written(block)} has {threads} threads; this device takes {limit}"
     if threads > kernel.max_threads:
-        why = f"its __launch_bounds__, or its {kernel.registers} registers a thread"
+        registers = f", or its {kernel.registers} registers a thread" if kernel.registers else ""
+        why = f"its __launch_bounds__{registers}"
         return f"block {_written(block)} has {threads} threads; this kernel takes {kernel.max_threads} ({why})"
     return ""
 

@@ -1,4 +1,4 @@
-"""Nightly run: one at a time; a case that vanished since the last one is a failure."""
+"""Nightly run: one at a time; a case that vanished or became infeasible since the last one is a failure."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ def run(project: Project, request: RunRequest, machinery: Machinery | None = Non
 
 def _recorded(project: Project, summary: RunSummary, before: LastNight) -> RunSummary:
     """Record the expected cases for the next night: those that ran, are missing, or belong to a broken job."""
+    infeasible = {verdict.case for verdict in summary.verdicts if verdict.infeasible}
     names = {verdict.case for verdict in summary.verdicts if verdict.revision}  # a broken job has none
+    expected = {*(names - infeasible), *before.cases}
+    night = LastNight(summary.run, tuple(expected), infeasible=tuple(expected & infeasible))
     try:
-        missing_cases.record_night(project, LastNight(summary.run, tuple({*names, *before.cases})))
+        missing_cases.record_night(project, night)
     except StorageError as error:
         return dataclasses.replace(summary, notes=(*summary.notes, str(error)), exit_code=StorageError.exit_code)
     return summary

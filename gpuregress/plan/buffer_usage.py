@@ -20,6 +20,8 @@ _SHOWN = 8
 def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
     """Return the buffers to dump: those the job lists, or those without a fill; and always those it judges.
 
+    A job whose cases must agree, and has none of them, dumps the buffers that its launches take.
+
     Args:
         file: the job.
         problems: collects the errors.
@@ -41,6 +43,9 @@ def dumped(file: JobFile, problems: Problems) -> tuple[str, ...]:
             for name, buffer in job.buffers.items()
             if (buffer.fill is None and name not in twins) or name in _judged(job)
         ]
+    if job.dump is None and job.agree and not listed:
+        own = {name for launch in job.launches for name in _of_launch(launch)}
+        listed = [name for name in job.buffers if name in own]
     return (*listed, *(name for name in job.buffers if name in _judged(job) and name not in listed))
 
 

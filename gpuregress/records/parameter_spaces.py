@@ -37,6 +37,7 @@ class FailureGroup:
         exceptions: the cases that fulfil one, and did not fail in this way.
         compared: the cases that did not fail in this way.
         text: all this in one line.
+        is_only: whether no case of the job failed in another way.
     """
 
     status: Status
@@ -47,6 +48,12 @@ class FailureGroup:
     exceptions: int
     compared: int
     text: str
+    is_only: bool = True
+
+    @property
+    def way(self) -> str:
+        """`differ`, `fault (out-of-bounds)`."""
+        return f"{self.status} ({self.fault})" if self.fault else self.status
 
     @property
     def is_alike(self) -> bool:

@@ -25,7 +25,7 @@ def render(summary: RunSummary) -> str:
         suite.add_property("run", _clean(summary.run))
         suite.add_property("device", _clean(summary.device))
         for group in (group for space in summary.spaces if space.job == job for group in space.failures):
-            suite.add_property("failures", _clean(group.text))
+            suite.add_property("failures", _clean(group.text if group.is_only else f"{group.way}: {group.text}"))
         for verdict in verdicts:
             suite.add_testcase(_case(verdict))
         xml.add_testsuite(suite)

@@ -113,11 +113,9 @@ def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
 def shared_values(summary: RunSummary) -> Iterator[str]:
     """`conv: every failing case has tile_x = 4 and block_x > 32`, a line for each group of many failures."""
     groups = [(space.job, group) for space in summary.spaces for group in space.failures]
-    of = Counter(job for job, _ in groups)
     for job, group in groups:
-        way = f", {group.status}{group.fault and f' ({group.fault})'}" if of[job] > 1 else ""
         yield ""
-        yield one_line(f"{job}{way}: {group.text}")
+        yield one_line(f"{job}{'' if group.is_only else f', {group.way}'}: {group.text}")
         yield one_line(f"  {len(group.cases)} cases; the one with the smallest parameters is {group.cases[0]}")
 
 

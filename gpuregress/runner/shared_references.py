@@ -167,10 +167,10 @@ def function_key(
         function: `/abs/module.py:name`.
         buffer: whose reference it computes.
         buffers: of the case.
-        inputs: filled buffer → digest of its bytes.
+        inputs: filled buffer → digest of its bytes, in the order in which the function gets them.
         verified: a `verify` function takes a result of any shape and dtype.
     """
-    given = {name: [digest, buffers[name].dtype, buffers[name].shape] for name, digest in inputs.items()}
+    given = [[name, digest, buffers[name].dtype, buffers[name].shape] for name, digest in inputs.items()]
     return _sha256(["function", function, buffer.name, buffer.dtype, buffer.shape, given, verified])
 
 

@@ -1,4 +1,4 @@
-"""Missing cases: those that vanished since the last nightly run, and baselines without a case.
+"""Missing cases: those that vanished or became infeasible since the last nightly run, and baselines without a case.
 
 A nightly run fails for each of them, every night, until the case is back or `accept --prune` has forgotten it.
 """
@@ -41,20 +41,25 @@ class LastNight:
         run: its name, "" where there was none.
         cases: every case that it expected.
         problem: why the cases are unknown, "" where they are known.
+        infeasible: those of the cases that were infeasible in that run; they ran in an earlier one.
     """
 
     run: str = ""
     cases: tuple[str, ...] = ()
     problem: str = ""
+    infeasible: tuple[str, ...] = ()
 
 
-def find(request: RunRequest, names: Sequence[str], orphans: Sequence[str]) -> MissingCases:
+def find(
+    request: RunRequest, names: Sequence[str], orphans: Sequence[str], infeasible: Collection[str] = ()
+) -> MissingCases:
     """Find the missing cases of a run.
 
     Args:
         request: the run's; a nightly one knows which cases it expects.
         names: the planned cases, and the broken jobs: their cases may exist, too.
         orphans: baselines whose case is gone.
+        infeasible: the planned cases that were skipped for it.
     """
     lines = {
         name: f"the baseline {name} has no case any more (`gpuregress accept --prune` removes it)" for name in orphans
@@ -62,9 +67,14 @@ def find(request: RunRequest, names: Sequence[str], orphans: Sequence[str]) -> M
     if request.kind != "nightly":
         return MissingCases(notes=tuple(lines.values()))
     planned = set(names)
-    gone = [name for name in request.expected if not is_of(name, planned)]
-    vanished = {name: f"{name} vanished since the last nightly run" for name in gone}
-    missing = tuple(_missing(name, vanished, lines) for name in dict.fromkeys((*gone, *orphans)))
+    vanished = {
+        name: f"{name} ran on an earlier night and is infeasible now"
+        if name in infeasible
+        else f"{name} vanished since the last nightly run"
+        for name in request.expected
+        if name in infeasible or not is_of(name, planned)
+    }
+    missing = tuple(_missing(name, vanished, lines) for name in dict.fromkeys((*vanished, *orphans)))
     unknown = (Missing(FILE, (request.problem,)),) if request.problem else ()
     return MissingCases((*unknown, *missing))
 
@@ -109,12 +119,12 @@ def record_night(project: Project, night: LastNight) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    names = {"run": night.run, "cases": sorted(night.cases)}
+    names = {"run": night.run, "cases": sorted(night.cases), "infeasible": sorted(night.infeasible)}
     storage.write_atomic(project.runs / FILE, json.dumps(storage.seal(names), indent=1).encode())
 
 
 def forget(project: Project, present: Sequence[str]) -> tuple[str, ...]:
-    """Expect only the present cases from the next nightly run on.
+    """Expect only the present cases that were feasible last night from the next nightly run on.
 
     Args:
         project: whose.
@@ -123,7 +133,8 @@ def forget(project: Project, present: Sequence[str]) -> tuple[str, ...]:
     Returns:
         The cases that are no longer expected.
     """
-    night, here = last_night(project), set(present)
+    night = last_night(project)
+    here = set(present).difference(night.infeasible)
     gone = tuple(name for name in night.cases if name not in here)
     if gone:
         record_night(project, LastNight(night.run, tuple(name for name in night.cases if name in here)))

@@ -15,10 +15,12 @@ from typing import Any
 
 from gpuregress import storage
 from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
+from gpuregress.toolchain.demangle import demangle
 
 _ENTRY = re.compile(r"(?:Compiling entry function|Function properties for) '?(?P<name>[\w$.]+)'?")
 _ERROR = re.compile(r"\berror\b.*: (?!.*JIT the PTX)")
 _TOO_MUCH = re.compile(r"uses too much (?:shared|global constant|parameter) ")
+_ERROR_HEAD = re.compile(r"^.*?\berror\b[^:]*: *")
 _SPILL = re.compile(r"(\d+) bytes spill stores")
 _FIGURES = {
     "registers": re.compile(r"used (\d+) registers", re.IGNORECASE),
@@ -148,8 +150,15 @@ def _log(handle: Any, size_of: Any, read: Any) -> str:
 def _refusal(log: str, name: str, arch: str) -> CompileError:
     """The error for PTX that the assembler refuses, with the assembler's own words."""
     errors = [line for line in log.splitlines() if _ERROR.search(line)]
-    is_infeasible = bool(errors) and all(_TOO_MUCH.search(line) for line in errors)
+    if errors and all(_TOO_MUCH.search(line) for line in errors):
+        return InfeasibleSource("\n".join((f"the assembler refuses this program for {arch}:", *map(_limit, errors))))
     text = re.sub(r"ptxas application ptx input, line (\d+); *", rf"{name}:\1: ", log.strip())
     lines = [line.strip() for line in text.splitlines() if line.strip() and "JIT the PTX" not in line]
-    kind = InfeasibleSource if is_infeasible else CompileError
-    return kind("\n".join((f"{name} does not assemble for {arch}:", *lines)))
+    return CompileError("\n".join((f"{name} does not assemble for {arch}:", *lines)))
+
+
+def _limit(line: str) -> str:
+    """The text of a line on too much memory, with the kernel as C++ names it and decimal numbers."""
+    text = _ERROR_HEAD.sub("", line.strip())
+    text = re.sub(r"_Z\w+", lambda name: demangle(name[0]) or name[0], text)
+    return re.sub(r"\b0x[0-9a-fA-F]+", lambda number: str(int(number[0], 16)), text)

@@ -62,6 +62,11 @@ def test_the_kernels_own_limit() -> None:
         check_launch(H200, KernelInfo("k", registers=80, max_threads=256), (1, 1, 1), (512, 1, 1), 0)
 
 
+def test_a_device_that_counts_no_registers_blames_none() -> None:
+    with pytest.raises(DeviceError, match=r"this kernel takes 256 \(its __launch_bounds__\)$"):
+        check_launch(H200, KernelInfo("k", max_threads=256), (1, 1, 1), (512, 1, 1), 0)
+
+
 def test_the_block_that_a_kernel_requires() -> None:
     kernel = KernelInfo("k", max_threads=64, block=(32, 2, 1))
     check_launch(H200, kernel, (1, 1, 1), (32, 2, 1), 0)

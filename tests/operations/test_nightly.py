@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpuregress import storage
 from gpuregress.errors import RunLocked
 from gpuregress.operations import nightly
 from gpuregress.records import Case, RunSummary
+from gpuregress.session import missing_cases
 from gpuregress.session.run_request import Machinery, RunRequest
 from tests import fakes
 from tests.session.bench import FAKE, Bench
@@ -26,6 +29,19 @@ def test_a_case_that_vanished_fails_every_night(bench: Bench) -> None:
         assert [one.case for one in gone.missing] == ["fake/count"]
         assert gone.exit_code == 1
     assert night(bench, double, tags=("some",)).missing == ()
+
+
+def test_a_case_that_ran_and_is_infeasible_now_fails_until_it_is_forgotten(bench: Bench) -> None:
+    double, count = fakes.case("double"), fakes.case("count")
+    refused = replace(count, settings=replace(count.settings, infeasible="skip", refused="2048 threads"))
+    assert night(bench, double, refused).missing == ()
+    assert night(bench, double, count).missing == ()
+    for _ in range(2):
+        gone = night(bench, double, refused)
+        assert [one.lines[0] for one in gone.missing] == ["fake/count ran on an earlier night and is infeasible now"]
+        assert gone.exit_code == 1
+    assert missing_cases.forget(bench.project, ["fake/count", "fake/double"]) == ("fake/count",)
+    assert night(bench, double, refused).missing == ()
 
 
 def test_one_night_at_a_time(bench: Bench) -> None:

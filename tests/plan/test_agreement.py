@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,11 @@ def test_cases_that_differ_only_in_these_parameters_are_a_group(tmp_path: Path) 
     cases = planned(tmp_path, WHOLE + "agree: [tile]\n").cases
     groups = [case.agreement_group for case in cases]
     assert groups[0] == groups[1] != groups[2] == groups[3]
+
+
+def test_a_job_whose_buffers_all_have_a_fill_dumps_what_its_launches_take(tmp_path: Path) -> None:
+    filled = re.sub(r"(sum: \{.*)\}", r"\1, fill: zeros}", re.sub(r"(?m)^dump:.*\n", "", WHOLE)) + "agree: [tile]\n"
+    assert planned(tmp_path, filled).cases[0].dump == ("x", "sum")
 
 
 def test_a_job_without_the_key_has_no_groups(tmp_path: Path) -> None:

@@ -127,6 +127,15 @@ def test_of_many_failures_the_simplest_is_shown_in_full_after_the_values_that_th
     assert sum(line.startswith("conv/tile=8") for line in text.splitlines()) == 4  # a line each, in the table
 
 
+def test_values_that_only_one_way_of_failing_shares_are_told_of_that_one() -> None:
+    run = space(DIFFERS)
+    fault = verdict("fault", job="conv", case="conv/tile=2,block=3")
+    trapped = dataclasses.replace(fault, parameters={"tile": 2, "block": 3}, exit_code=3)
+    cases = [trapped if one.case == trapped.case else one for one in run.verdicts]
+    text = closing(dataclasses.replace(run, verdicts=tuple(cases), spaces=parameter_spaces.summarize(cases)))
+    assert "\nconv, differ: every failing case has tile = 8\n" in text
+
+
 def test_all_is_shown_in_full_to_who_asks_and_where_there_are_few() -> None:
     assert closing(space(DIFFERS), verbose=True).count("\ndiffer conv/") == 4
     assert closing(space(DIFFERS, count=3)).count("\ndiffer conv/") == 3

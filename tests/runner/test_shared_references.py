@@ -175,5 +175,10 @@ def test_all_that_decides_a_function_is_in_its_key() -> None:
     def key(function: str = "/a.py:f", buffer: Buffer = BUFFERS[1], digest: str = "00") -> str:
         return shared_references.function_key(function, buffer, KERNEL.buffers, {"x": digest})
 
+    orders = [
+        shared_references.function_key("/a.py:f", BUFFERS[1], KERNEL.buffers, dict.fromkeys(names, "00"))
+        for names in (("x", "out"), ("out", "x"))
+    ]
+    assert orders[0] != orders[1]  # a function may take the first of its inputs
     keys = [key(), key("/a.py:g"), key(buffer=replace(BUFFERS[1], shape=(4,))), key(digest="01")]
     assert len(set(keys)) == 4

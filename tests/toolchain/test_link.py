@@ -45,6 +45,10 @@ def test_too_much_memory_is_told_from_other_refusals() -> None:
 """
     with pytest.raises(InfeasibleSource, match="uses too much shared data"):
         link.link(large, "sm_90", "k.ptx")
+    with pytest.raises(InfeasibleSource) as refused:
+        link.link(large.replace("entry k", "entry _Z2lbILi512EEvPfPKfii"), "sm_90", "b616.ptx")
+    told = "Entry function 'lb<512>' uses too much shared data (80000 bytes, 49152 max)"
+    assert str(refused.value).splitlines() == ["the assembler refuses this program for sm_90:", told]
     with pytest.raises(CompileError) as caught:
         link.link(large.replace("st.global", "st.globul"), "sm_90", "k.ptx")
     assert not isinstance(caught.value, InfeasibleSource)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpuregress.judging.parameter_spaces import conditions
@@ -40,6 +41,7 @@ def summarize(verdicts: Iterable[Verdict]) -> tuple[ParameterSpace, ...]:
 def _space(job: str, cases: Sequence[Verdict]) -> ParameterSpace | None:
     """The summary of one job; None where no parameter has several values."""
     names = [name for name in cases[0].parameters if all(name in case.parameters for case in cases)]
+    cases = _with_distinct_values(cases, names)
     values = {name: conditions.ordered([case.parameters[name] for case in cases]) for name in names}
     values = {name: several for name, several in values.items() if len(several) > 1}
     if not values:
@@ -49,10 +51,24 @@ def _space(job: str, cases: Sequence[Verdict]) -> ParameterSpace | None:
         if case.status in ("differ", "fault", "timeout", "error"):
             fault = case.outcome.fault.kind if case.outcome is not None and case.outcome.fault is not None else ""
             ways[case.status, fault if case.status == "fault" else "", case.exit_code].append(case)
-    groups = [_group(failing, cases, values, fault) for (_, fault, _), failing in ways.items() if len(failing) >= MANY]
+    groups = [
+        replace(_group(failing, cases, values, fault), is_only=len(ways) == 1)
+        for (_, fault, _), failing in ways.items()
+        if len(failing) >= MANY
+    ]
     groups.sort(key=lambda group: -len(group.cases))
     plain = {name: tuple(several) for name, several in values.items()}
     return ParameterSpace(job, plain, tuple(groups), _grid(cases, values, groups))
+
+
+def _with_distinct_values(cases: Sequence[Verdict], names: Sequence[str]) -> Sequence[Verdict]:
+    """The cases with text for the values of parameters that have booleans and numbers, for `True == 1`."""
+    kinds = {name: {isinstance(case.parameters[name], bool) for case in cases} for name in names}
+    mixed = [name for name in names if len(kinds[name]) > 1]
+    if not mixed:
+        return cases
+    texts = [{name: conditions.value_text(case.parameters[name]) for name in mixed} for case in cases]
+    return [replace(case, parameters={**case.parameters, **text}) for case, text in zip(cases, texts, strict=True)]
 
 
 # --- groups of failures -----------------------------------------------------------------------------------------------

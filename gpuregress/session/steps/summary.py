@@ -38,7 +38,8 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         verdicts |= {case.name: verdict.skipped(case, reason) for case in unfinished}
     names = (*(broken.case for broken in planned.broken), *(case.name for case in planned.cases))
     ordered = tuple(verdicts[name] for name in names if name in verdicts)
-    absent = missing_cases.find(context.request, names, _orphans(context, planned))
+    infeasible = {name for name, reached in verdicts.items() if reached.infeasible}
+    absent = missing_cases.find(context.request, names, _orphans(context, planned), infeasible)
     return RunSummary(
         run=folder.name,
         folder=str(folder),

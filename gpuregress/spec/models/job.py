@@ -211,7 +211,9 @@ class JobSpec(Spec):
         json_schema_extra={"minItems": 1},
     )
     dump: Dump | None = Field(
-        None, description="buffers to dump; default: those without a fill, and those compared, checked or referenced"
+        None,
+        description="buffers to dump; default: those without a fill, and those compared, checked or referenced; "
+        "with agree and none of these, those that the launches take",
     )
     compare: dict[Name, RuleSpec] = Field({}, description="buffer → comparison rule")
     checks: dict[Name, Annotated[list[CheckSpec], Field(min_length=1)]] = Field({}, description="buffer → checks")

@@ -45,6 +45,28 @@ def test_a_few_failures_are_not_summarized(failing: int) -> None:
     assert not space(lambda tile, block: "differ" if tile == 4 and block < 16 << failing else "pass").failures
 
 
+def test_true_is_another_value_than_1() -> None:
+    values = [(flag, block) for flag in (1, True) for block in (*BLOCKS, 256, 512)]
+    verdicts = [
+        verdict("differ" if flag is True else "pass", flag, block, parameters={"flag": flag, "block": block})
+        for flag, block in values
+    ]
+    (made,) = parameter_spaces.summarize(verdicts)
+    assert made.failures[0].text == "every failing case has flag = true"
+    assert made.parameters["flag"] == ("1", "true")
+
+
+def test_a_few_failures_of_another_kind_make_a_group_not_the_only_one() -> None:
+    fault = Outcome("", "fault", Fault("trap", "x"))
+    cases = [
+        verdict("differ" if tile == 4 else "pass", tile, block) for tile, block in itertools.product(TILES, BLOCKS)
+    ]
+    assert parameter_spaces.summarize(cases)[0].failures[0].is_only
+    cases[-1] = verdict("fault", 32, 128, outcome=fault, exit_code=3)
+    (group,) = parameter_spaces.summarize(cases)[0].failures
+    assert (group.is_only, group.way) == (False, "differ")
+
+
 def test_faults_and_differences_are_groups_of_their_own() -> None:
     fault = Outcome("", "fault", Fault("out-of-bounds", "x"))
     verdicts = [

@@ -16,6 +16,7 @@ from gpuregress.devices.cpu.ptx.targets import needed_target, number, supports
 from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Integer, MaskedSymbol, Module, Symbol, Variable
 from gpuregress.errors import CompileError, InfeasibleSource
 from gpuregress.records import SM_90
+from gpuregress.toolchain.demangle import demangle
 
 _MOST_TOLD = 5
 _CLUSTER_DIRECTIVES = frozenset(["reqnctapercluster", "explicitcluster", "maxclusterrank"])
@@ -58,15 +59,16 @@ def _sizes(tree: Module) -> Iterator[str]:
     if constant > SM_90.constant:
         yield f"its __constant__ variables take {constant} bytes; a program has {SM_90.constant}"
     for kernel in (item for item in tree.functions if item.is_entry and item.body is not None):
+        name = demangle(kernel.name) or kernel.name
         shared = sum(byte_size(item) for item in _shared_variables(tree, kernel))
         if shared > SM_90.static_shared:
             yield (
-                f"{kernel.name} has {shared} bytes of static shared memory; a kernel has {SM_90.static_shared} "
+                f"{name} has {shared} bytes of static shared memory; a kernel has {SM_90.static_shared} "
                 "(dynamic shared memory, `extern __shared__`, can be larger)"
             )
         _, parameters = lay_out(kernel.parameters)
         if parameters > SM_90.parameters:
-            yield f"{kernel.name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}"
+            yield f"{name} has {parameters} bytes of parameters; a kernel has {SM_90.parameters}"
 
 
 def _shared_variables(tree: Module, kernel: Function) -> list[Variable]:

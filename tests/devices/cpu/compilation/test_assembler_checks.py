@@ -153,6 +153,11 @@ def test_static_shared_memory(what: str) -> None:
     assert nvidias(module(wrong, **more), "sm_90")
 
 
+def test_a_kernel_is_named_as_the_job_names_it() -> None:
+    text = module(_SHARED.format(65536)).replace(".entry k(", ".entry _Z2lbILi512EEvPfPKfii(")
+    assert "lb<512> has 65536 bytes of static shared" in mine(text)
+
+
 @pytest.mark.parametrize(("count", "fits"), [(65532, True), (65533, False), (70000, False)])
 def test_constant_memory_of_the_whole_program(count: int, fits: bool) -> None:  # noqa: FBT001 - a row of the table
     text = module("ret;", head=f".const .align 1 .b8 table[{count}];\n")  # and `c`, 4 bytes
