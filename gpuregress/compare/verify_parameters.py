@@ -10,6 +10,8 @@ from gpuregress.document.problems import suggestion
 
 NAMES = ("case", "tolerance", "buffer", "dtype")
 """The names that `verify` passes."""
+_NEVER_SIDES = ("case", "tolerance")
+"""Those that nobody calls one of the two sides."""
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -39,6 +41,9 @@ def problem(function: str, parameters: Iterable[Parameter]) -> str | None:
     signature = f"{function}({', '.join(map(str, parameters))})"
     if Parameter.VAR_POSITIONAL not in kinds and sum(kind in _BY_POSITION for kind in kinds) < 2:
         return f"{signature} does not take (expected, actual), which verify passes first"
+    wrong = _misplaced(parameters)
+    if wrong:
+        return f"{signature} has {wrong!r} in the wrong place; verify passes (expected, actual) first, in this order"
     for parameter in _named(parameters):
         is_optional = parameter.default is not Parameter.empty or parameter.kind is Parameter.VAR_KEYWORD
         if _meaning(parameter.name) in NAMES and parameter.kind is not Parameter.POSITIONAL_ONLY:
@@ -51,6 +56,13 @@ def problem(function: str, parameters: Iterable[Parameter]) -> str | None:
                 f"passes by name: {', '.join(NAMES)}; rename it, or give it a default"
             )
     return None
+
+
+def _misplaced(parameters: Iterable[Parameter]) -> str | None:
+    """Return the first of the two parameters for the sides whose name is that of another argument."""
+    sides = [parameter.name for parameter in parameters if parameter.kind in _BY_POSITION][:2]
+    others = (("actual", *_NEVER_SIDES), ("expected", *_NEVER_SIDES))
+    return next((name for name, taken in zip(sides, others, strict=False) if _meaning(name) in taken), None)
 
 
 def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:

@@ -31,7 +31,8 @@ from gpuregress.operations.shrinking.reduction import Reduction
 from gpuregress.operations.shrinking.trials import JobFolder, Trial, Trials
 from gpuregress.project import Project
 from gpuregress.records import Case, Verdict
-from gpuregress.spec import load
+from gpuregress.spec import load, templates
+from gpuregress.spec.expressions import ExpressionError, Parameters
 
 _NEEDS_FILE = (
     "only the accepted baseline tells that the result is wrong: the results of the accepted source are written beside "
@@ -225,7 +226,8 @@ def _written(case: Case, search: Reduction, trials: Trials, request: ShrinkReque
     changes = tuple(f"{name}: {before} → {after}" for name, (before, after) in search.changes.items())
     target, job = request.target, search.job
     if target is not None:
-        job = moved(job, Path(case.path).parent, target.absolute().parent)
+        names = {**search.case.parameters, "seed": search.case.seed}
+        job = moved(job, Path(case.path).parent, target.absolute().parent, names)
         job = _with_expected(job, search.best, target)
     text = "".join(f"{line}\n" for line in _head(case, search, changes)) + yaml_writer.write(job)
     if target is not None:
@@ -267,33 +269,47 @@ def _head(case: Case, search: Reduction, changes: tuple[str, ...]) -> Iterator[s
         yield f"# A smaller one may exist: {search.stopped}."
 
 
-def moved(job: Job, old: Path, new: Path) -> Job:
+def moved(job: Job, old: Path, new: Path, names: Parameters | None = None) -> Job:
     """Return a job for another folder: relative paths of files that exist lead to them from there, too.
 
     Args:
         job: the job.
         old: the folder that its paths are relative to.
         new: the other one.
+        names: parameter → value, of the expressions in the names of files.
     """
     if old.resolve() == new.resolve():
         return job
-    changed: Job = _moved(job, old, new, "")
+    changed: Job = _moved(job, _Move(old, new, names or {}), "")
     return changed
 
 
-def _moved(value: Any, old: Path, new: Path, key: str) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The folders of a job that is moved, and the values of its parameters."""
+
+    old: Path
+    new: Path
+    names: Parameters
+
+    def is_file(self, path: str) -> bool:
+        """Tell whether a path leads to a file or folder from the old folder; `{n}` is the parameter's value."""
+        try:
+            real = templates.fill(path, self.names, strict=False)
+            return not Path(real).is_absolute() and (self.old / real).exists()
+        except (ExpressionError, OSError, ValueError):
+            return False
+
+
+def _moved(value: Any, move: _Move, key: str) -> Any:
     if isinstance(value, dict):
-        return {name: _moved(item, old, new, name) for name, item in value.items()}
+        return {name: _moved(item, move, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_moved(item, old, new, key) for item in value]
+        return [_moved(item, move, key) for item in value]
     if not isinstance(value, str) or not ("/" in value or "." in value or key == "include"):
         return value
-    path, colon, function = value.rpartition(":") if ".py:" in value else (value, "", "")
-    try:
-        is_there = not Path(path).is_absolute() and (old / path).exists()
-    except (OSError, ValueError):
-        is_there = False
-    return f"{os.path.relpath(old / path, new)}{colon}{function}" if is_there else value
+    path, colon, member = value.rpartition(":") if ".py:" in value or ".npz:" in value else (value, "", "")
+    return f"{os.path.relpath(move.old / path, move.new)}{colon}{member}" if move.is_file(path) else value
 
 
 def check_written(project: Project, done: Shrunk, options: RunOptions) -> None:

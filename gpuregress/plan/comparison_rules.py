@@ -15,6 +15,9 @@ from gpuregress.spec.models.rules import RuleSpec
 from gpuregress.spec.resolve import rules
 from gpuregress.spec.resolve.scope import Scope
 
+_TOLERANCES = frozenset(["rtol", "atol", "ulp"])
+"""The keys of a rule that a `verify` function gets."""
+
 
 def case_rules(
     job: JobSpec,
@@ -74,4 +77,8 @@ def sound_rule(
             scope.error((*key, *below), message)
     if rule.verify is not None:
         verify_signature.check(scope, (*key, "verify"), rule.verify)
-    return rule if verify is None else dataclasses.replace(rule, verify=verify)
+    if verify is None:
+        return rule
+    for name in sorted(item.model_fields_set - _TOLERANCES):
+        scope.error((*key, name), f"has no effect: the job's verify compares {buffer.name}, with rtol, atol and ulp")
+    return dataclasses.replace(rule, verify=verify)

@@ -109,6 +109,7 @@ def _choice(error: ErrorDetails) -> str:
     options = expected.split(", ")
     if options == ["True"]:
         return f"expected no setting, got {show(error['input'])}"
+    options = [{"True": "true", "False": "false"}.get(option, option) for option in options]
     return f"expected one of {', '.join(options)}; got {show(error['input'])}{_near(error['input'], options)}"
 
 

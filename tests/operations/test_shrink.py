@@ -15,6 +15,8 @@ from tests.operations.commits.git_projects import everything, faulting
 from tests.workshop import Workshop, accepted
 
 CPU = RunOptions("cpu")
+FILES = {"inc": "missing.bin", "x": "x.npz:x", "y": "x{2 * n}.bin", "z": "x{n}.bin", "w": "x{m}.bin"}
+MOVED_FILES = {**FILES, "x": "../a/x.npz:x", "y": "../a/x{2 * n}.bin"}
 RANGE = "checks: {out: [{range: [0, 100]}]}\n"
 
 
@@ -101,18 +103,20 @@ def test_no_time_keeps_the_case_as_it_is(fake_shop: Workshop) -> None:
 def test_paths_lead_to_the_same_files_from_another_folder(tmp_path: Path) -> None:
     (tmp_path / "a/inc").mkdir(parents=True)
     (tmp_path / "k.cu").write_text("")
-    (tmp_path / "a/r.py").write_text("")
+    for name in ("r.py", "x.npz", "x8.bin"):
+        (tmp_path / "a" / name).write_text("")
     job = {
         "source": "../k.cu",
         "compile": {"include": ["inc"], "options": ["-I.."]},
         "reference": {"y": "r.py:f", "z": {"python": "r.py:g"}},
-        "buffers": {"inc": {"fill": {"file": "missing.bin"}}},
+        "buffers": {name: {"fill": {"file": file}} for name, file in FILES.items()},
         "launches": [{"kernel": "k", "args": ["inc", {"float32": 1.5}]}],
     }
     assert shrink.moved(job, tmp_path / "a", tmp_path / "a") is job
-    assert shrink.moved(job, tmp_path / "a", tmp_path / "b") == {
+    assert shrink.moved(job, tmp_path / "a", tmp_path / "b", {"n": 4}) == {
         **job,
         "source": "../k.cu",
         "compile": {"include": ["../a/inc"], "options": ["-I.."]},
         "reference": {"y": "../a/r.py:f", "z": {"python": "../a/r.py:g"}},
+        "buffers": {name: {"fill": {"file": file}} for name, file in MOVED_FILES.items()},
     }

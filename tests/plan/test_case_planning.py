@@ -57,7 +57,7 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     assert launch.args[2] == number
     assert case.dump == ("sum",)
     verify = f"{tmp_path}/configs/reference.py:totals_agree"
-    assert case.compare == {"sum": Rule(rtol=1e-5, atol=0.0, order="any", verify=verify)}
+    assert case.compare == {"sum": Rule(rtol=1e-5, atol=0.0, verify=verify)}
     assert case.checks["sum"][1:3] == (Check("nonzero", 8), Check("range", (-1000.0, float("inf"))))
     assert case.checks["sum"][3].setting == ExpectedSum(1000, 1e-3, 0.0)
     assert case.reference == {"sum": f"{tmp_path}/configs/reference.py:block_sums"}

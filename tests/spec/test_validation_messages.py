@@ -28,6 +28,11 @@ JOB: dict[str, Any] = {
             "the problem",
         ),
         ({"devices": ["gpu"]}, ("devices", 0), "expected one of cpu, cuda; got 'gpu'; did you mean 'cpu'?"),
+        (
+            {"reference": {"x": {"file": "x.npy", "improves": "yes"}}},
+            ("reference", "x", "improves"),
+            "expected one of true, false; got 'yes'",
+        ),
         ({"devices": []}, ("devices",), "expected at least 1, got none"),
         ({"checks": {"x": [{"finite": False}]}}, ("checks", "x", 0, "finite"), "expected no setting, got false"),
     ],

@@ -70,7 +70,9 @@ class RuleSpec(Spec):
     order: Literal["indexed", "any"] = Field("indexed", description="any: compare the values as a multiset")
     key: list[Text] = Field([], description="the columns that identify a record")
     statistics: StatisticsSpec | None = None
-    verify: FunctionPath | None = Field(None, description="your f(expected, actual, case), instead of all other rules")
+    verify: FunctionPath | None = Field(
+        None, description="your f(expected, actual, …), which decides; rtol, atol and ulp are its tolerance"
+    )
 
 
 class SumSpec(Spec):
