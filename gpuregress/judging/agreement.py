@@ -150,8 +150,8 @@ class _GroupComparison:
             message = f"{compared.difference} from {label}, whose result {theirs} of {total} cases have"
         else:
             message = (
-                f"{compared.difference} from {label}; of {total} cases {theirs} have that result "
-                f"and {len(own.members)} this one, so it cannot be told which is wrong"
+                f"{compared.difference} from {label}; of {total} cases {theirs} {'has' if theirs == 1 else 'have'} "
+                f"that result and {len(own.members)} this one, so it cannot be told which is wrong"
             )
         return dataclasses.replace(compared, same=False, message=message)
 

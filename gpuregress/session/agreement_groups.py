@@ -11,7 +11,8 @@ from gpuregress.records import Case, Task, Verdict
 Settled = tuple[Verdict, Task | None]
 """A verdict that is final, with the task that it is of; None where nothing ran."""
 GroupJudge = Callable[[Sequence[Task], Sequence[Verdict], int], Sequence[Verdict]]
-"""Tasks, their own verdicts and the number of planned cases → the verdicts with the agreement."""
+"""Tasks in the order of the plan, their own verdicts and the number of planned cases → the verdicts with the agreement.
+The order in which cases end does not show in the verdicts."""
 
 
 @dataclass(slots=True)
@@ -35,7 +36,9 @@ class AgreementGroups:
         self._judge = judge
         self._groups: dict[tuple[str, ...], _Group] = {}
         self._of_case: dict[str, tuple[str, ...]] = {}
-        for case in cases:
+        self._positions: dict[str, int] = {}
+        for position, case in enumerate(cases):
+            self._positions[case.name] = position
             key = case.agreement_group
             if key is not None:
                 self._of_case[case.name] = key
@@ -78,7 +81,7 @@ class AgreementGroups:
         return [*held]
 
     def _judged(self, group: _Group) -> list[Settled]:
-        held, group.held = group.held, []
+        held, group.held = sorted(group.held, key=lambda one: self._positions[one[0].case]), []
         tasks = [task for _, task in held]
         verdicts = self._judge(tasks, [reached for reached, _ in held], group.planned) if held else ()
         return list(zip(verdicts, tasks, strict=True))

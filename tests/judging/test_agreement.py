@@ -38,7 +38,7 @@ def test_the_odd_one_out_differs_from_the_majority(tmp_path: Path) -> None:
 
 def test_without_a_majority_nobody_is_right(tmp_path: Path) -> None:
     members = [member(tmp_path, 32, [1, 2]), member(tmp_path, 64, [1, 3])]
-    text = "of 2 cases 1 have that result and 1 this one, so it cannot be told which is wrong"
+    text = "of 2 cases 1 has that result and 1 this one, so it cannot be told which is wrong"
     assert words(members) == [
         ("differ", f"out: agree: 1 of 2 differ from block=64; {text}"),
         ("differ", f"out: agree: 1 of 2 differ from block=32; {text}"),

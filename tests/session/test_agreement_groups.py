@@ -44,6 +44,14 @@ def test_a_verdict_waits_for_its_group() -> None:
     assert groups.close(judged=True) == []
 
 
+def test_a_group_is_judged_in_the_order_of_the_plan() -> None:
+    cases = [case("a"), case("b"), case("c")]
+    groups = AgreementGroups(cases, judge)
+    for one in (cases[2], cases[0]):
+        assert groups.settle(reached(one), task(one)) == []
+    assert [name for name, _ in names(groups.settle(reached(cases[1]), task(cases[1])))] == ["a", "b", "c"]
+
+
 def test_a_case_without_a_group_does_not_wait() -> None:
     alone = fakes.case("double", name="alone")
     groups = AgreementGroups([alone], judge)
