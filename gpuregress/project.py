@@ -11,6 +11,7 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import sys
@@ -87,6 +88,7 @@ class Project:
         baselines: accepted dumps.
         runs: one folder a run.
         settings: see Settings.
+        earlier_runs: where inputs of earlier runs are found; None: in `runs`.
     """
 
     root: Path
@@ -94,6 +96,11 @@ class Project:
     baselines: Path
     runs: Path
     settings: Settings = field(default_factory=Settings)
+    earlier_runs: Path | None = None
+
+    def with_runs(self, folder: Path) -> Project:
+        """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
+        return dataclasses.replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
 
 
 def find(start: Path) -> Project:

@@ -21,6 +21,12 @@ def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
     assert (example.settings.timeout, example.settings.keep_runs) == (30.0, 30)
 
 
+def test_inputs_of_earlier_runs_stay_where_they_were(tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    moved = find(tmp_path).with_runs(tmp_path / "one").with_runs(tmp_path / "two")
+    assert (moved.runs, moved.earlier_runs) == (tmp_path / "two", tmp_path / "runs")
+
+
 def test_settings_come_before_configs(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     (inner / "configs").mkdir(parents=True)

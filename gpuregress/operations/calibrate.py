@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -197,7 +196,7 @@ def calibrate(
     evidence = _Evidence()
     with storage.scratch(project.runs) as scratch:
         for number, (device, order) in enumerate(_block_orders(devices or registry.available())):
-            temporary = dataclasses.replace(project, runs=scratch / str(number))
+            temporary = project.with_runs(scratch / str(number))
             request = RunRequest((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
             summary = session.run(temporary, request, machinery=machinery)
             if summary.interrupted:

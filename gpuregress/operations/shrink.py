@@ -144,7 +144,7 @@ def _document(path: Path) -> Job:
 
 def _failure(project: Project, case: Case, options: RunOptions, scratch: Path) -> tuple[Failure, str]:
     """Run the case as it is; return the kind of its failure, and the kind of device, `cpu` or `cuda`."""
-    summary = options.run(dataclasses.replace(project, runs=scratch / "first"), [case.name])
+    summary = options.run(project.with_runs(scratch / "first"), [case.name])
     verdict: Verdict | None = next((one for one in summary.verdicts if one.case == case.name), None)
     failed = failure.of(case, verdict)
     if failed is not None and (failed.sides or failed.status != "differ"):
@@ -321,7 +321,7 @@ def check_written(project: Project, done: Shrunk, options: RunOptions) -> None:
     if done.path is None:
         return
     with storage.scratch() as scratch:
-        where = dataclasses.replace(project, runs=scratch / "runs", baselines=scratch / "baselines")
+        where = dataclasses.replace(project.with_runs(scratch / "runs"), baselines=scratch / "baselines")
         summary = options.run(where, [str(done.path)])
     if all(one.status in ("pass", "new", "skip") for one in summary.verdicts):
         raise HarnessError(f"{done.path} was written and does not fail by itself; please report it with the job")

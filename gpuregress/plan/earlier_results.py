@@ -18,7 +18,8 @@ def find(project: Project, text: str) -> InputFile:
 
     Args:
         project: its baselines and runs.
-        text: `baseline:CASE/BUFFER`, or `run:NAME/CASE/BUFFER`; a run's name is as `--run` takes it, or `latest`.
+        text: `baseline:CASE/BUFFER`, or `run:NAME/CASE/BUFFER`; a run's name is as `--run` takes it, or `latest`, the
+            last run that has dumps of the case.
 
     Raises:
         UsageError: there is no such run, case or buffer; the message lists those that are there.
@@ -67,11 +68,14 @@ def _accepted(store: BaselineStore, text: str, case: str) -> Baseline:
 def _in_run(project: Project, text: str, run: str, case: str, buffer: str) -> InputFile:
     if not (run and case and buffer):
         raise UsageError(f"{text!r}: expected run:NAME/CASE/BUFFER, as run:latest/reduce/n=1000/sum")
+    runs = project.earlier_runs or project.runs
     try:
-        folder = run_names.find(project.runs, run)
+        folder = run_names.find(runs, run)
     except GpuregressError as error:
         raise UsageError(f"{text!r}: {error}") from None
-    dumps = _dumps(storage.safe_join(folder / "dumps", case))
+    folders = (folder, *reversed(run_names.every(runs))) if run == run_names.LATEST else (folder,)
+    kept = ((one, _dumps(storage.safe_join(one / "dumps", case))) for one in folders)
+    folder, dumps = next(((one, dumps) for one, dumps in kept if dumps), (folder, {}))
     if not dumps:
         names = _cases(folder / "dumps")
         raise UsageError(f"{text!r}: run {folder.name} has no dumps of case {case!r}{_those(case, names)}")

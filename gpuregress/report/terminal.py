@@ -283,7 +283,7 @@ def element_text(element: Element, against: str = "baseline") -> str:
         for name, value in (("abs", element.absolute), ("rel", element.relative), ("ulp", element.ulp))
         if value is not None
     ]
-    nothing = "" if against == "check" else f", in the {against} nothing"
+    nothing = "" if against in ("check", "seeds") else f", in the {against} nothing"
     expected = "in the twin" if against == "twin" else "was"
     was = f", {expected} {element.expected}" if element.expected else nothing
     now = element.actual or "missing"

@@ -38,6 +38,14 @@ def test_the_output_of_a_job_is_the_input_of_the_next(shop: Workshop, origin: st
     assert "file (path " in shop.call("show", "next/n=50").stdout or origin.startswith("run"), "the case is shown"
 
 
+def test_an_earlier_run_is_an_input_again_and_again(shop: Workshop) -> None:
+    shop.write("configs/next.yaml", NEXT.replace("ORIGIN", "run:latest/scale/n={n}/out"))
+    for _ in range(2):
+        assert shop.call(*RUN, "next").exit_code == 1
+        assert second(shop) == ["0.0", "20.0"]
+    assert shop.call("calibrate", "next", "--device", "cpu").exit_code == 0
+
+
 def test_another_baseline_is_another_input(shop: Workshop) -> None:
     shop.write("configs/next.yaml", NEXT.replace("ORIGIN", "baseline:scale/n={n}/out"))
     shop.call(*RUN, "next")

@@ -49,6 +49,17 @@ def test_a_run_by_its_name_or_as_the_latest(place: Project) -> None:
         assert found.digest
 
 
+def test_the_latest_run_is_the_last_one_that_has_the_case(place: Project) -> None:
+    path = dumped(place.runs / RUN / "dumps", "reduce/n=8", "sum.1.4")
+    dumped(place.runs / "20261120T010000Z-0000" / "dumps", "reduce/n=8", "sum.1.4")
+    dumped(place.runs / "20261121T020000Z-0002" / "dumps", "other", "sum.1.4")
+    (place.runs / "latest").symlink_to("20261121T020000Z-0002")
+    for where in (place, place.with_runs(place.root / "scratch").with_runs(place.root / "other")):
+        assert earlier_results.find(where, "run:latest/reduce/n=8/sum").path == str(path)
+    with pytest.raises(UsageError, match="run 20261121T020000Z-0002 has no dumps of case 'reduce/n=9'"):
+        earlier_results.find(place, "run:latest/reduce/n=9/sum")
+
+
 def test_a_baseline_by_its_case(place: Project) -> None:
     accept(place, "reduce/n=8")
     assert earlier_results.find(place, "baseline:reduce/n=8/out").path.endswith("/out.1.4")

@@ -153,6 +153,11 @@ def test_an_element_of_a_twin_is_no_older_value() -> None:
     assert terminal.element_text(element) == "[5]: 1.5, was 1.25"
 
 
+def test_what_a_check_found_has_no_other_value() -> None:
+    element = Element(5, "", "", "1.5")
+    assert [terminal.element_text(element, side) for side in ("check", "seeds")] == ["[5]: 1.5", "[5]: 1.5"]
+
+
 def test_infeasible_cases_are_counted_in_one_line_with_their_reasons() -> None:
     reasons = ["block: 64 x 32 has 2048 threads", "block: 64 x 64 has 4096 threads", "k.cu:1: static assertion failed"]
     skipped = [

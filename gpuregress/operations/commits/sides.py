@@ -148,7 +148,7 @@ def _commit(word: str, found: Repository | None) -> str | None:
 
 def _run_work_tree(request: SidesRequest, scratch: Path) -> Side:
     """Run the work tree as it is."""
-    where = dataclasses.replace(request.project, runs=scratch / "runs")
+    where = request.project.with_runs(scratch / "runs")
     summary = request.options.run(where, request.names)
     return Side(WORK_TREE, verdicts={one.case: one for one in summary.verdicts}, is_kept=False)
 

@@ -13,7 +13,7 @@ from gpuregress.operations.commits import borrowed_job, commit_runs, repository
 from gpuregress.operations.commits.commit_runs import CommitRuns, CommitUnusable, RunOptions
 from gpuregress.records import RunSummary
 from tests.operations.commits.git_projects import commit, everything, factors, start
-from tests.workshop import Workshop
+from tests.workshop import RUN, Workshop
 
 CPU = RunOptions("cpu")
 CASE = "scale/n=100"
@@ -41,6 +41,16 @@ def test_each_commit_runs_with_its_own_job(fake_shop: Workshop, commits: list[st
     assert [first_value(runs.run(name, [CASE])) for name in commits] == ["2.0", "3.0"]
     assert runs.case_names(commits[0], ["scale", "other"]) == {CASE}
     assert everything(fake_shop.root) == before
+
+
+def test_inputs_of_earlier_runs_are_those_of_the_work_tree(
+    fake_shop: Workshop, commits: list[str], runs: CommitRuns
+) -> None:
+    assert fake_shop.call(*RUN, "scale").exit_code == 1
+    text = (fake_shop.root / "configs/scale.yaml").read_text()
+    fake_shop.write("configs/next.yaml", text.replace("arange", '{file: "run:latest/scale/n={n}/out"}'))
+    later = commit(fake_shop.root, "Add a job on the results of the first")
+    assert [first_value(runs.run(name, ["next/n=100"])) for name in (later, later)] == ["9.0", "9.0"]
 
 
 def test_a_borrowed_job_runs_in_every_commit(fake_shop: Workshop, commits: list[str], runs: CommitRuns) -> None:
