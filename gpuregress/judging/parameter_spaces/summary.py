@@ -83,8 +83,8 @@ def _group(
         others = [case for case in others if case.status == "pass"]
     known = conditions.find([_of(case, values) for case in failing], [_of(case, values) for case in others])
     simple = sorted(failing, key=lambda case: _size(case, values))
-    is_all = len(failing) == sum(case.status != "skip" for case in cases)
-    text = _text(known, len(failing), others, is_all=is_all)
+    ran = sum(case.status != "skip" for case in cases)
+    text = _text(known, len(failing), others, ran)
     return FailureGroup(
         status,
         fault,
@@ -106,9 +106,17 @@ def _size(case: Verdict, values: Mapping[str, Sequence[Any]]) -> float:
     return sum(several.index(case.parameters[name]) / (len(several) - 1) for name, several in values.items())
 
 
-def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], *, is_all: bool) -> str:
+def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], ran: int) -> str:
+    """What is known of a group in one line.
+
+    Args:
+        known: its conditions.
+        failing: its cases.
+        others: those that it was compared with.
+        ran: all cases of the job that ran; those that failed in another way are in neither.
+    """
     if known is None:
-        if is_all:
+        if failing == ran:
             return f"all {failing} cases fail, so no parameter tells why"
         if not others:
             return "no case passes that the failing ones could be compared with"
@@ -121,10 +129,11 @@ def _text(known: Conditions | None, failing: int, others: Sequence[Verdict], *, 
         text = f"{known.covered} of {failing} failing cases have {shared}"
     if not known.exceptions:
         return text
-    such, passing = known.covered + known.exceptions, all(case.status == "pass" for case in others)
-    one = known.exceptions == 1
+    passing, one = all(case.status == "pass" for case in others), known.exceptions == 1
     verb = ("passes" if one else "pass") if passing else ("does" if one else "do") + " not fail in this way"
-    return f"{text}; {known.exceptions} of {such} such cases {verb}"
+    if failing + len(others) < ran:
+        return f"{text}; {known.exceptions} such case{'' if one else 's'} {verb}"
+    return f"{text}; {known.exceptions} of {known.covered + known.exceptions} such cases {verb}"
 
 
 # --- grid -------------------------------------------------------------------------------------------------------------

@@ -45,6 +45,19 @@ def test_a_few_failures_are_not_summarized(failing: int) -> None:
     assert not space(lambda tile, block: "differ" if tile == 4 and block < 16 << failing else "pass").failures
 
 
+def test_cases_that_failed_in_another_way_are_not_among_such_cases() -> None:
+    fault = Outcome("", "fault", Fault("trap", "x"))
+    values = list(itertools.product((*TILES, 64), (*BLOCKS, 256)))
+    verdicts = [
+        verdict("fault", tile, block, outcome=fault, exit_code=3)
+        if (tile, block) == (64, 256)
+        else verdict("differ" if tile > 8 and (tile, block) != (16, 32) else "pass", tile, block)
+        for tile, block in values
+    ]
+    (made,) = parameter_spaces.summarize(verdicts)
+    assert made.failures[0].text == "every failing case has tile > 8; 1 such case passes"
+
+
 def test_true_is_another_value_than_1() -> None:
     values = [(flag, block) for flag in (1, True) for block in (*BLOCKS, 256, 512)]
     verdicts = [
