@@ -59,7 +59,8 @@ def decide(
         return _expected_fault(case, outcome, case.expect_fault, baseline)
     if outcome.state == "error":
         details = outcome.observations.details  # the last output of a worker that died
-        return _verdict(case, outcome, "error", outcome.message or "could not be run", baseline=baseline, notes=details)
+        first, *rest = _headline(outcome.message or "could not be run")
+        return _verdict(case, outcome, "error", first, baseline=baseline, notes=(*rest, *details))
     if outcome.fault is not None or outcome.state != "done":
         status: Status = "timeout" if outcome.state == "timeout" else "fault"
         return _verdict(case, outcome, status, _fault_line(outcome), baseline=baseline)
@@ -133,8 +134,7 @@ def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outc
         baseline: the accepted dumps, None without any.
         outcome: as its worker reports it, None if it did not run.
     """
-    first, *more = reason.splitlines() or [""]
-    text = f"infeasible: {' '.join((first, *more[:1])) if first.endswith(':') else first}"
+    text = f"infeasible: {_headline(reason)[0]}"
     if baseline is None:
         made = Verdict(case.job, case.name, "skip", text, case.revision, outcome=outcome, infeasible=True)
         return dataclasses.replace(made, parameters=case.parameters)
@@ -474,6 +474,12 @@ def _against(buffers: Sequence[BufferVerdict]) -> tuple[str, ...]:
     """The expected sides of all comparisons, of baseline, reference and verify."""
     sides = {comparison.against for buffer in buffers for comparison in buffer.comparisons}
     return tuple(name for name in _EXPECTED_SIDES if name in sides)
+
+
+def _headline(text: str) -> list[str]:
+    """The lines of a message; a first one that ends with a colon is joined with the second one."""
+    first, *more = text.splitlines() or [""]
+    return [f"{first} {more[0].strip()}", *more[1:]] if more and first.endswith(":") else [first, *more]
 
 
 def _first_line(text: str) -> str:

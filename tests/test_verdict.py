@@ -189,6 +189,13 @@ def test_what_failed(outcome: Outcome, expected: tuple[str, str, int]) -> None:
     assert text(decide(make_case(), outcome, make_baseline(), {})) == expected
 
 
+def test_all_lines_of_an_error_are_kept() -> None:
+    told = "the assembler refuses this program for sm_90:\nk has 65536 bytes\nand 7 more"
+    verdict = decide(make_case(), Outcome("c", "error", message=told), None, {})
+    assert verdict.reason == "the assembler refuses this program for sm_90: k has 65536 bytes"
+    assert verdict.notes == ("and 7 more",)
+
+
 @pytest.mark.parametrize(
     ("expect", "outcome", "status"),
     [

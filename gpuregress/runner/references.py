@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpuregress import conversion, dtypes, inputs, usermodules
 from gpuregress.dump import reader
-from gpuregress.errors import GpuregressError, KernelFault
+from gpuregress.errors import GpuregressError, InfeasibleSource, KernelFault, LaunchRefused
 from gpuregress.inputs import reference_values
 from gpuregress.inputs.reference_values import ReferenceFailed, ReferenceResult
 from gpuregress.records import Buffer, Case, Dump, ReferenceKernel
@@ -116,6 +116,8 @@ class ReferenceDumps:
             self.sticky = fault.sticky
             message = f"the reference's own kernel failed with {fault.kind}: {fault}"
             return SharedResult(errors=dict.fromkeys(names, message), is_final=not fault.sticky)
+        except (InfeasibleSource, LaunchRefused) as refused:
+            raise type(refused)(f"the reference of {', '.join(names)}: {refused}") from refused
         return self._settled({name: partial(self._of_twin, name, array) for name, array in contents.items()})
 
     def _settled(self, computations: Mapping[str, Callable[[], ReferenceResult]]) -> SharedResult:

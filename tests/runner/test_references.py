@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuregress.errors import LaunchRefused
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Buffer, Case, ReferenceKernel, Rule
 from gpuregress.runner.dumps import DumpFolder
@@ -84,6 +85,17 @@ def test_a_reference_that_was_edited_is_computed_again(log: LaunchLog, tmp_path:
     second = shared(log, tmp_path, "fake/b", device)
     assert device.launched == 2
     assert Path(second.rounded["out"].path).read_text().splitlines()[1:4] == ["0.0", "2.0", "4.0"]
+
+
+def test_a_launch_of_a_reference_that_is_refused_is_told_of_the_reference(
+    log: LaunchLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise LaunchRefused("k cannot be launched")
+
+    monkeypatch.setattr(fakes.FakeDevice, "launch", refuse)
+    with pytest.raises(LaunchRefused, match="the reference of out: k cannot be launched"):
+        references(log, tmp_path, out=kernel("twice")).write({"x": X}, {"x": "00"})
 
 
 def test_cases_share_the_fault_of_a_trusted_kernel_unless_it_lost_the_device(log: LaunchLog, tmp_path: Path) -> None:
