@@ -139,11 +139,11 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert sorted(reached) == PAGES
 
 
-GENERATED = ("docs/job-reference.md", "docs/cpu-instructions.md")
+TABLES = ("docs/job-reference.md", "docs/cpu-instructions.md", "docs/founding-texts.md")
 """Pages of tables, which cannot be wrapped."""
 
 
-@pytest.mark.parametrize("document", sorted({*PAGES, "CONTRIBUTING.md", "SECURITY.md"} - {*GENERATED}))
+@pytest.mark.parametrize("document", sorted({*PAGES, "CONTRIBUTING.md", "SECURITY.md"} - {*TABLES}))
 def test_no_line_is_longer_than_100_characters(document: str) -> None:
     lines = dict(enumerate((ROOT / document).read_text().splitlines(), 1))
     if document != "README.md":
@@ -152,6 +152,26 @@ def test_no_line_is_longer_than_100_characters(document: str) -> None:
                 for number in range(step.line, step.line + step.text.count("\n") + 1):
                     del lines[number]
     assert {number: line for number, line in lines.items() if len(line) > 100} == {}
+
+
+POINTS = {"docs/from-kernel-tuner.md": (1, 17), "docs/best-practices.md": (18, 39), "docs/langdon.md": (40, 69)}
+"""The first and the last point of the founding texts that a page shows."""
+
+
+def test_the_founding_texts_are_69_points_each_with_its_lines_and_test() -> None:
+    text = (ROOT / "docs/founding-texts.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (.+) \| (.+) \| `(tests/[\w/]+\.py)` \|$", text, re.MULTILINE)
+    assert [int(number) for number, *_ in rows] == list(range(1, 70))
+    assert [row for row in rows if not (ROOT / row[3]).is_file()] == []
+
+
+@pytest.mark.parametrize("page", POINTS)
+def test_every_point_is_shown_on_its_page(page: str) -> None:
+    first, last = POINTS[page]
+    text = (ROOT / page).read_text()
+    shown = {int(number) for group in re.findall(r"\((\d+(?:, \d+)*)\)|# (\d+(?:, \d+)*)(?::|$)", text, re.MULTILINE)
+             for number in re.findall(r"\d+", "".join(group))}  # fmt: skip
+    assert {*range(first, last + 1)} - shown == set()
 
 
 def test_the_readme_fits_on_120_lines() -> None:
