@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from gpuregress.records import InstructionChange
+from gpuregress.records import HARNESS_FILE, InstructionChange
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern)[ \t]+)*\.(entry|func)\b.*?([\w$]+)[ \t]*(?:\(|$)")
@@ -79,7 +79,10 @@ def by_line(ptx: str, kernels: Collection[str]) -> Mapping[SourcePlace, Counter[
 
 @dataclass(slots=True)
 class _Places:
-    """The source location of the instructions that follow: the innermost one in the file of the kernel."""
+    """The source location of the instructions that follow: the innermost one in the file of the kernel.
+
+    Of a function under test it is the innermost one in the file of the function, which a generated kernel calls.
+    """
 
     files: Mapping[int, str]
     callers: dict[_Location, _Location] = field(default_factory=dict)
@@ -95,7 +98,8 @@ class _Places:
         chain = [location]
         while (caller := self.callers.get(chain[-1])) is not None and caller not in chain:
             chain.append(caller)
-        place = next(one for one in chain if one[0] == chain[-1][0])
+        written = [one for one in chain if self.files.get(one[0]) != HARNESS_FILE] or chain
+        place = next(one for one in written if one[0] == written[-1][0])
         if place[1] > 0 and place[0] in self.files:  # line 0 marks code that the compiler made up
             self.current = (self.files[place[0]], place[1])
 

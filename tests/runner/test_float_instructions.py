@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.records import InstructionChange
+from gpuregress.records import HARNESS_FILE, InstructionChange
 from gpuregress.runner import float_instructions
 
 FUSED = """
@@ -53,6 +53,16 @@ def test_an_inlined_instruction_is_of_the_innermost_line_in_the_kernels_file() -
     )
     counts = float_instructions.by_line(FUSED.replace("\t.loc\t1 4 5\n", chain), {"axpy"})
     assert counts == {("axpy.cu", 2): {"fma.rn.f32": 2}}
+
+
+def test_an_instruction_of_a_function_under_test_is_of_its_own_file() -> None:
+    chain = (
+        "\t.loc\t3 2 5, function_name $L__info_string0, inlined_at 1 4 5\n"
+        "\t.loc\t2 77 9, function_name $L__info_string1, inlined_at 3 2 5\n"
+    )
+    text = FUSED.replace("axpy.cu", HARNESS_FILE) + '\t.file\t3 "clamp.cuh"\n'
+    counts = float_instructions.by_line(text.replace("\t.loc\t1 4 5\n", chain), {"axpy"})
+    assert counts == {("clamp.cuh", 2): {"fma.rn.f32": 2}}
 
 
 def test_line_0_belongs_to_the_line_before() -> None:
