@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuregress.errors import StorageError
-from gpuregress.records import Argument, Buffer, Launch
+from gpuregress.records import Argument, Buffer, Case, Launch
 from gpuregress.storage import disk_errors, read_bytes, sync_folder
 
 VERSION = 1
@@ -238,6 +238,16 @@ def render(launch: Launch, buffers: Mapping[str, Buffer], source: str = "") -> s
     args = ", ".join(_argument(argument, buffers) for argument in launch.args)
     where = f" in {source}" if source else ""
     return f"{launch.kernel}<<<{_dim3(launch.grid)},{_dim3(launch.block)},{launch.shared}>>>({args}){where}"
+
+
+def call_of(case: Case, launch: Launch) -> str:
+    """Render a launch of a case as one line, with its source where the case has several."""
+    return render(launch, case.buffers, case.source_names[launch.source] if case.other_sources else "")
+
+
+def calls_of(case: Case) -> tuple[str, ...]:
+    """Render the launches of a case, repeats of one line once."""
+    return tuple(dict.fromkeys(call_of(case, launch) for launch in dict.fromkeys(case.launches)))
 
 
 def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:

@@ -55,8 +55,4 @@ def nearest(case: Case, kind: str) -> tuple[str, ...]:
 
 def made_of(case: Case, outcome: Outcome, programs: Sequence[Program]) -> MadeOf:
     """The provenance of a case's results: source, inputs, compiler, device, launches."""
-    names = case.source_names if case.other_sources else ("",)
-    calls = dict.fromkeys(
-        launch_log.render(launch, case.buffers, names[launch.source]) for launch in dict.fromkeys(case.launches)
-    )
-    return baselines.made_of(case, outcome, programs, tuple(calls))
+    return baselines.made_of(case, outcome, programs, launch_log.calls_of(case))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress import launch_log
 from gpuregress.baselines import BaselineStore
 from gpuregress.dump import paths
 from gpuregress.errors import GpuregressError
@@ -69,9 +70,12 @@ def with_first_wrong(
 def _evidence(
     project: Project, case: Case, sides: tuple[CaseResults, CaseResults], differs: Differs
 ) -> DescribedEvidence | None:
+    expected_calls, actual_calls = (_calls(project, case, side.dumps) for side in sides)
+    if actual_calls and actual_calls != launch_log.calls_of(case):
+        return None  # the case, whose launches would be named, is another one now
     texts = [_texts(project, case, side.dumps) for side in sides]
     if all(texts):
-        return _TextEvidence(case, (texts[0], texts[1]), differs)
+        return _TextEvidence(case, (texts[0], texts[1]), differs, expected_calls)
     expected, actual = (_digests(project, case, side) for side in sides)
     return DigestEvidence(case, expected, actual) if expected is not None and actual is not None else None
 
@@ -86,11 +90,25 @@ def _run_of(case: Case, dumps: Mapping[str, Path]) -> Path | None:
     return folders.pop() if len(folders) == 1 and len(dumps) else None
 
 
+def _calls(project: Project, case: Case, dumps: Mapping[str, Path]) -> tuple[str, ...]:
+    """The launches that wrote the dumps, as the log writes them, repeats once; none where they are not known."""
+    run = _run_of(case, dumps)
+    try:
+        if run is not None:
+            finished = _finished(run).get(case.name)
+            return tuple(finished.made_of.launches) if finished is not None else ()
+        accepted = BaselineStore(project.baselines).load(case.name)
+    except GpuregressError:
+        return ()
+    is_meant = accepted is not None and _holds(accepted.dumps.values(), dumps)
+    return tuple(accepted.made_of.launches) if accepted is not None and is_meant else ()
+
+
 def _digests(project: Project, case: Case, side: CaseResults) -> RecordedSide | None:
     """The digests that a run or the baseline kept of these dumps; None without any."""
     dumps = side.dumps
     if side.outcome is not None:
-        return first_wrong.of_outcome(side.outcome)
+        return first_wrong.of_outcome(side.outcome, _calls(project, case, dumps))
     run = _run_of(case, dumps)
     try:
         if run is not None:
@@ -154,7 +172,9 @@ class _TextEvidence(DescribedEvidence):
         case: Case,
         texts: tuple[Mapping[int, Mapping[str, Path]], Mapping[int, Mapping[str, Path]]],
         differs: Differs,
+        expected_calls: tuple[str, ...] = (),
     ) -> None:
+        self.expected_calls = expected_calls
         self._case, self._texts, self._compare = case, texts, differs
         self._names = {buffer.name: name for name, buffer in case.initial_buffers.items()}
         self._latest = [self._by_memory(after) for after in texts]
@@ -194,6 +214,3 @@ class _TextEvidence(DescribedEvidence):
     def breaks_rule(self, buffer: str, origin: Origin) -> bool:
         name = self._names[origin.memory]
         return name in self._case.compare or self._case.compare.get(buffer, Rule()).is_exact
-
-    def had_call(self, call: str) -> bool | None:  # noqa: ARG002 - the launches are this job's on both sides
-        return None

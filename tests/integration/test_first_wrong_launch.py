@@ -234,3 +234,37 @@ def test_diff_does_not_blame_the_writer_of_a_buffer_that_may_not_be_read(tmp_pat
     changed = results(made)["hidden"]["revision"]
     told = made.call("diff", "baseline", changed).stdout
     assert "the difference is in z, which y may not depend on; y differs since launch 2 (get, one.cu)\n" in told
+
+
+ORDERED = """
+source: ../kernels/one.cu
+buffers: {y: {dtype: float32, shape: [8], fill: ones}}
+launches:
+  - {kernel: add, grid: [1], block: [8], args: [y]}
+  - {kernel: twice, grid: [1], block: [8], args: [y]}
+"""
+ORDERED_SOURCE = """
+extern "C" __global__ void add(float* y) { y[threadIdx.x] += 1; }
+extern "C" __global__ void twice(float* y) { y[threadIdx.x] *= 2; }
+"""
+
+
+def test_another_order_of_launches_blames_no_kernel_alone(tmp_path: Path) -> None:
+    job = ORDERED + "dump: [y]\n"
+    made = shop(tmp_path, ordered=job)
+    (made.root / "kernels/one.cu").write_text(ORDERED_SOURCE)
+    made.call(*RUN)
+    assert made.call("accept").exit_code == 0
+    swapped = job.replace("add", "?").replace("twice", "add").replace("?", "twice")
+    (made.root / "configs/ordered.yaml").write_text(swapped)
+    told = made.call(*RUN).stdout
+    assert "the buffers it reads were the same, but the launches of the case changed\n" in told
+    source = made.root / "kernels/one.cu"
+    source.write_text(ORDERED_SOURCE.replace("+= 1", "+= 3"))
+    made.call(*RUN)
+    changed = results(made)["ordered"]["revision"]
+    assert "but the launches of the case changed\n" in made.call("diff", "baseline", changed).stdout
+    (made.root / "configs/ordered.yaml").write_text(job)
+    compared = made.call("diff", "baseline", changed)
+    assert compared.exit_code == 1
+    assert "first" not in compared.stdout, "the job's launches are not those of the run"

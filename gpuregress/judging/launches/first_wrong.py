@@ -36,14 +36,14 @@ class RecordedSide:
         digests: after its launches.
         inputs: filled buffer → digest of its bytes before the first launch.
         dumps: dumped buffer → its dump, whose digest is that of the raw bytes.
-        calls: its launches as the log writes them; none where they are not known.
+        calls: its launches as the log writes them, repeats of one line once; none where they are not known.
         varying: buffers that differ from run to run.
     """
 
     digests: LaunchDigests
     inputs: Mapping[str, str]
     dumps: Mapping[str, Dump]
-    calls: frozenset[str] = frozenset()
+    calls: tuple[str, ...] = ()
     varying: frozenset[str] = frozenset()
 
 
@@ -53,7 +53,7 @@ def of_baseline(accepted: Baseline | None) -> RecordedSide | None:
         return None
     facts = accepted.made_of
     varying = frozenset(name for name, kind in facts.determinism.items() if kind != "bitwise")
-    return RecordedSide(accepted.launch_digests, facts.inputs, accepted.dumps, frozenset(facts.launches), varying)
+    return RecordedSide(accepted.launch_digests, facts.inputs, accepted.dumps, tuple(facts.launches), varying)
 
 
 def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | None:
@@ -71,9 +71,7 @@ def of_outcome(outcome: Outcome, calls: Sequence[str] = ()) -> RecordedSide | No
     if set(observed.overwritten) - recorded:
         return None
     varying = frozenset(name for name, kind in observed.determinism.items() if kind != "bitwise")
-    return RecordedSide(
-        digests, outcome.inputs, {dump.buffer: dump for dump in outcome.dumps}, frozenset(calls), varying
-    )
+    return RecordedSide(digests, outcome.inputs, {dump.buffer: dump for dump in outcome.dumps}, tuple(calls), varying)
 
 
 def added(
@@ -115,9 +113,11 @@ class DescribedEvidence(LaunchEvidence):
 
     Attributes:
         sees_bits: every bit counts; else what a rule allows is no difference.
+        expected_calls: the launches of the expected side, as the log writes them; none where they are not known.
     """
 
     sees_bits: bool = True
+    expected_calls: tuple[str, ...] = ()
 
     def breaks_rule(self, buffer: str, origin: Origin) -> bool:
         """Tell whether the difference at an origin breaks a rule; else it is only known to be one of bits.
@@ -126,10 +126,6 @@ class DescribedEvidence(LaunchEvidence):
             buffer: what differs at the end.
             origin: where that began.
         """
-        raise NotImplementedError
-
-    def had_call(self, call: str) -> bool | None:
-        """Tell whether the expected side had a launch, as the log writes it; None if unknown."""
         raise NotImplementedError
 
 
@@ -195,16 +191,18 @@ def _possible_path(case: Case, timeline: Timeline, evidence: DescribedEvidence, 
 
 def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch: Launch) -> str:
     """What is known of the inputs of the launch to blame, in words."""
-    if not evidence.sees_bits:
-        return "the buffers it was given kept their rules"
-    if not timeline.knows(launch):
-        return "the buffers it was given were the same"
+    given = "the buffers it reads were the same" if timeline.knows(launch) else "the buffers it was given were the same"
+    given = given if evidence.sees_bits else "the buffers it was given kept their rules"
+    calls = evidence.expected_calls
     hidden = timeline.hidden_variables(launch)
     if hidden:
-        return f"the buffers it reads were the same, but it also reads {', '.join(hidden)}, which is no buffer"
-    name = case.source_names[launch.source] if case.other_sources else ""
-    if evidence.had_call(launch_log.render(launch, case.buffers, name)) is False:
-        return "the buffers it reads were the same, but its launch changed"
+        return f"{given}, but it also reads {', '.join(hidden)}, which is no buffer"
+    if calls and launch_log.call_of(case, launch) not in calls:
+        return f"{given}, but its launch changed"
+    if calls and launch_log.calls_of(case) != calls:
+        return f"{given}, but the launches of the case changed"
+    if not (timeline.knows(launch) and evidence.sees_bits):
+        return given
     return "its inputs were the same"
 
 
@@ -222,6 +220,7 @@ class DigestEvidence(DescribedEvidence):
 
     def __init__(self, case: Case, expected: RecordedSide, actual: RecordedSide) -> None:
         self._case, self._sides = case, (expected, actual)
+        self.expected_calls = expected.calls
         self._states = _States(expected), _States(actual)
         self._memories = {name: buffer.name for name, buffer in case.initial_buffers.items()}
         both = set(self._states[0].recorded) & set(self._states[1].recorded)
@@ -253,11 +252,6 @@ class DigestEvidence(DescribedEvidence):
             return True
         is_final = all(one.at(origin.memory, origin.number) == one.at(origin.memory, last) for one in self._states)
         return name == buffer and is_final
-
-    def had_call(self, call: str) -> bool | None:
-        """Tell whether the expected side had a launch."""
-        calls = self._sides[0].calls
-        return call in calls if calls else None
 
     def _covers(self) -> bool:
         """Tell whether the digests are of the same launches, and end in the dumps: no write went unnoticed."""
