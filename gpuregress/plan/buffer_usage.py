@@ -66,7 +66,7 @@ def known(file: JobFile, problems: Problems, name: str, key: Key) -> bool:
 
 
 def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
-    """Report unknown buffers, and a job that can never fail.
+    """Report unknown buffers, and a job with launches that can never fail.
 
     Args:
         file: the job.
@@ -81,6 +81,19 @@ def check(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
     for section in _JUDGING:
         for name in twins.intersection(getattr(job, section)):
             problems.add((section, name), f"{name} is written by the launches of a reference only, not by the job's")
+    if job.function is None:
+        check_can_fail(file, problems, dump)
+
+
+def check_can_fail(file: JobFile, problems: Problems, dump: tuple[str, ...]) -> None:
+    """Report a job that can never fail.
+
+    Args:
+        file: the job.
+        problems: collects the errors.
+        dump: what its cases dump; with a function, also what that writes by reference.
+    """
+    job = file.job
     can_fail = dump or job.checks or job.expect or job.status
     if not can_fail and not file.is_broken("buffers", "dump", "checks", "expect", "status", "compare"):
         outputs = [name for name, buffer in job.buffers.items() if buffer.fill is None] or list(job.buffers)

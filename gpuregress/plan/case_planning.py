@@ -112,6 +112,8 @@ class _JobPlan:
             case = self._case(scope, name, self.sources.facts(scope), dump)
             if case is not None:
                 planned.append(case)
+        if self.job.function is not None and planned:
+            buffer_usage.check_can_fail(self.file, self.problems, planned[0].dump)
         self._check_devices()
         left_out = agreement.check(self.file, planned, self.problems)
         self.notes = (*(facts.note for facts in self.sources.known if facts.note), *left_out)

@@ -23,6 +23,7 @@ __device__ float block_sum(float v, float* scratch) { return v; }
 __global__ void kern(float* x) {}
 struct V { float a; __device__ float norm() const { return a; } };
 __device__ void nothing(float x) {}
+__device__ void grow(float& x) { x += 1; }
 __device__ float dflt(float x, float scale = 2.0f, int k = 3) { return x * scale + k; }
 template <int N> __device__ float nth(float x) { return x * N; }
 """
@@ -157,3 +158,12 @@ def test_a_compiled_source_has_no_functions_to_call(shop: Workshop) -> None:
     text = f"source: ../kernels/f.ptx\nfunction: f\nbuffers:\n{X.replace('[n]', '[4]')}"
     with pytest.raises(JobErrors, match=r"f\.ptx is compiled already"):
         plan.make(find(shop.root), (str(shop.write("configs/f.yaml", text)),))
+
+
+def test_a_filled_buffer_that_a_reference_writes_is_dumped(shop: Workshop) -> None:
+    assert case(shop, "function: grow", X).dump == ("x",)
+
+
+def test_a_function_that_writes_nothing_can_never_fail(shop: Workshop) -> None:
+    with pytest.raises(JobErrors, match="dump: nothing is dumped, checked or expected"):
+        case(shop, "function: nothing", X)
