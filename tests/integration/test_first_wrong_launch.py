@@ -268,3 +268,28 @@ def test_another_order_of_launches_blames_no_kernel_alone(tmp_path: Path) -> Non
     compared = made.call("diff", "baseline", changed)
     assert compared.exit_code == 1
     assert "first" not in compared.stdout, "the job's launches are not those of the run"
+
+
+COUNTED = """
+source: ../kernels/one.cu
+buffers: {y: {dtype: float32, shape: [8], fill: zeros}}
+launches: [{kernel: count, grid: [1], block: [8], args: [y], repeat: 514}]
+dump: [y]
+"""
+COUNTED_SOURCE = """
+__device__ float state[8];
+extern "C" __global__ void count(float* y) { y[threadIdx.x] += 1; state[threadIdx.x] += y[threadIdx.x]; }
+"""
+
+
+def test_a_variable_that_is_no_buffer_is_named_for_an_interval_too(tmp_path: Path) -> None:
+    """So many launches that every second one is recorded."""
+    made = shop(tmp_path, counted=COUNTED)
+    source = made.root / "kernels/one.cu"
+    source.write_text(COUNTED_SOURCE)
+    made.call(*RUN)
+    assert made.call("accept").exit_code == 0
+    source.write_text(COUNTED_SOURCE.replace("+= 1", "+= 1 + (y[threadIdx.x] == 100)"))
+    told = made.call(*RUN).stdout
+    assert "at step 101 or the one before; the buffers that these read were the same before" in told
+    assert "but they also read state\n" in told

@@ -160,9 +160,12 @@ def _described(
     where = f"launch {launch.origin + 1} ({launch.kernel}, {source})"
     where += "" if step is None else f" at step {step}"
     earlier = origin.among - 1
-    where += f" or one of the {earlier} launch{'es' if earlier > 1 else ''} before it" if earlier else ""
+    where += (
+        "" if not earlier else f" or one of the {earlier} launches before it" if earlier > 1 else " or the one before"
+    )
     verb = "first wrong after" if is_by_rule else "first bit difference after"
-    inputs = _inputs(case, timeline, evidence, launch) if not earlier else "all that these read was the same before"
+    suspects = case.launches[origin.number - origin.among : origin.number]
+    inputs = _inputs(case, timeline, evidence, launch) if not earlier else _common_inputs(timeline, suspects)
     in_buffer = "" if name == buffer else f"; the difference is in {name}"
     if in_buffer and not timeline.knows_all():
         in_buffer += _possible_path(case, timeline, evidence, buffer)
@@ -187,6 +190,17 @@ def _possible_path(case: Case, timeline: Timeline, evidence: DescribedEvidence, 
     where = f"launch {launch.origin + 1} ({launch.kernel}, {case.source_names[launch.source]})"
     where += "" if step is None else f" at step {step}"
     return f", which {buffer} may not depend on; {buffer} differs since {where}"
+
+
+def _common_inputs(timeline: Timeline, launches: Sequence[Launch]) -> str:
+    """What is known of the inputs of the launches that one of is to blame, in words."""
+    distinct = {(one.source, one.kernel): one for one in launches}.values()
+    hidden = sorted({name for one in distinct for name in timeline.hidden_variables(one)})
+    if hidden:
+        return f"the buffers that these read were the same before, but they also read {', '.join(hidden)}"
+    if not all(map(timeline.knows, distinct)):
+        return "the buffers that these were given were the same before"
+    return "all that these read was the same before"
 
 
 def _inputs(case: Case, timeline: Timeline, evidence: DescribedEvidence, launch: Launch) -> str:
