@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gpuregress.devices import registry
 from gpuregress.project import Project, Settings
 from gpuregress.session.run_request import Machinery
 from tests import preloaded, workshop
@@ -66,6 +67,18 @@ def _preloaded_workers(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     """Fork workers from a process with their libraries, but where their start itself is tested."""
     if "workers" not in request.path.parts:
         preloaded.use(monkeypatch)
+
+
+@functools.cache
+def _has_gpu() -> bool:
+    return any(name.startswith("cuda") for name in registry.available())
+
+
+@pytest.fixture(autouse=True)
+def _skip_without_gpu(request: pytest.FixtureRequest) -> None:
+    """Skip what is marked `gpu` where there is none, in this one place, so that no test can forget it."""
+    if request.node.get_closest_marker("gpu") and not _has_gpu():
+        pytest.skip("no NVIDIA GPU, or no pycuda, on this machine")
 
 
 @pytest.fixture

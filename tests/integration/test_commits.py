@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.devices import registry
 from tests.operations.commits.git_projects import commit, everything, start
 from tests.waiting import wait_until
 from tests.workshop import Workshop
@@ -69,10 +68,7 @@ def shop(history: tuple[Path, list[str]], tmp_path: Path) -> Workshop:
 
 @pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if name not in registry.available():
-        pytest.skip("there is no GPU")
-    return name
+    return str(request.param)
 
 
 def test_a_bug_of_ten_commits_ago(shop: Workshop, history: tuple[Path, list[str]], device: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gpuregress.devices import registry
 from tests import workshop
 from tests.workshop import RUN, Workshop
 
@@ -139,10 +138,7 @@ def test_parameters_of_every_kind(shop: Workshop) -> None:
 
 @pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if name not in registry.available():
-        pytest.skip("there is no GPU")
-    return name
+    return str(request.param)
 
 
 def test_infeasible_combinations_are_skipped_and_counted(shop: Workshop, device: str) -> None:

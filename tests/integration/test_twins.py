@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gpuregress.devices.cuda import prerequisites
 from gpuregress.toolchain.functions import host
 from tests import workshop
 from tests.workshop import Workshop
@@ -102,8 +101,6 @@ def test_without_a_gpu_two_devices_are_skipped_with_the_reason(shop: Workshop, m
 
 @pytest.mark.gpu
 def test_two_devices_agree_and_are_both_named(shop: Workshop) -> None:
-    if not prerequisites.usable_gpus():
-        pytest.skip("there is no GPU")
     path = shop.root / "configs/same.yaml"
     path.write_text(path.read_text().replace("[host]", "[cpu, cuda]"))
     for device in ("cpu", "cuda:0"):
