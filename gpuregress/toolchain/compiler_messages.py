@@ -12,6 +12,7 @@ _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
 )
 _NAME_MAP = re.compile(r"^__nv_name_map\(\d+\): error: .*(?:\n(?!\S).*)*\n?", re.MULTILINE)
+_HARNESS = re.compile(rf"^{HARNESS_FILE}\(\d+\): error\b.*(?:\n(?!\S).*)*\n?", re.MULTILINE)
 _BAD_EXPRESSION = re.compile(r'Input name expression was: "\s*&?\s*(.*?)\s*"')
 _COUNT = re.compile(
     r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*\n?|^Compilation terminated\.\n?", re.MULTILINE
@@ -90,7 +91,9 @@ def explain(log: str, source: Source, folders: Iterable[Path]) -> str:
         source: what was compiled.
         folders: the project's folders of the search.
     """
-    text = _COUNT.sub("", locations(_NAME_MAP.sub("", log) or log, source)).strip()
+    own = _NAME_MAP.sub("", log) or log
+    own = _HARNESS.sub("", own) if _ERROR.search(_HARNESS.sub("", own)) else own  # they follow from the source's
+    text = _COUNT.sub("", locations(own, source)).strip()
     missing = re.search(r'cannot open source file "([^"]+)"', text)
     if missing is not None:
         return f"{text}\n{_missing_header(missing[1], folders)}"

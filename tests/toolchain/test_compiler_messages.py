@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.errors import CompileError, InfeasibleSource
+from gpuregress.records import Source
 from gpuregress.toolchain import compiler_messages, nvrtc, virtual_headers
 from tests.toolchain.conftest import Write
 
@@ -96,3 +97,11 @@ def test_an_error_in_the_source_is_not_blamed_on_the_call() -> None:
     assert compiler_messages.harness_error(own) == 'no instance of "f"'
     assert compiler_messages.harness_error(f"k.cu(1): error: expected a ;\n{own}") == ""
     assert compiler_messages.harness_error("k.cu(1): warning #177-D: unused\n") == ""
+
+
+def test_errors_of_the_generated_text_that_follow_from_the_sources_are_left_out() -> None:
+    own = 'k.cuh(3): error: identifier "half" is undefined\n  half f();\n  ^\n\n'
+    follow = 'gpuregress_call(66): error: name followed by "::" must be a class\n      tested::result\n      ^\n\n'
+    source = Source("/p/k.cuh")
+    assert "gpuregress_call" not in compiler_messages.explain(own + follow, source, ())
+    assert "gpuregress_call" in compiler_messages.explain(follow, source, ())
