@@ -1,4 +1,4 @@
-"""Nightly run: one at a time; a case that vanished or became infeasible since the last one is a failure."""
+"""Nightly run: one at a time; a case that vanished or became infeasible since is a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing cases: those that vanished or became infeasible since the last nightly run, and baselines without a case.
+"""Missing cases: those that vanished or became infeasible, and baselines without a case.
 
 A nightly run fails for each of them, every night, until the case is back or `accept --prune` has forgotten it.
 """

@@ -46,6 +46,21 @@ def test_an_earlier_run_is_an_input_again_and_again(shop: Workshop) -> None:
     assert shop.call("calibrate", "next", "--device", "cpu").exit_code == 0
 
 
+@pytest.mark.parametrize("form", ["fill", "reference"])
+def test_an_edited_dump_of_a_run_is_no_input(shop: Workshop, form: str) -> None:
+    text = NEXT.replace("ORIGIN", "run:latest/scale/n={n}/out")
+    if form == "reference":
+        text = JOB.replace("n: [100]", "n: [100, 50]") + 'reference: {out: {file: "run:latest/scale/n={n}/out"}}\n'
+    shop.write("configs/next.yaml", text)
+    (dump,) = (shop.root / "runs/latest/dumps/scale/n=50").resolve().glob("out.*")
+    lines = dump.read_text().splitlines()
+    lines[2] = "3.0"
+    dump.chmod(0o644)
+    dump.write_text("\n".join([*lines, ""]))
+    message = shop.fails(4, *RUN, "next")
+    assert f"{dump}: edited or cut short since it was written; run the case again" in message
+
+
 def test_another_baseline_is_another_input(shop: Workshop) -> None:
     shop.write("configs/next.yaml", NEXT.replace("ORIGIN", "baseline:scale/n={n}/out"))
     shop.call(*RUN, "next")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.baselines import BaselineStore
-from gpuregress.dump import integrity, paths
+from gpuregress.dump import paths
 from gpuregress.project import Project
-from gpuregress.records import Case, Dump
-from gpuregress.session.runs import journal, results, run_folders
+from gpuregress.records import Case
+from gpuregress.session.runs import dump_verification, run_folders
 
 BASELINE = "baseline"
 """The word for what is accepted, whatever its revision is."""
@@ -41,26 +39,9 @@ def find(project: Project, case: Case, revision: str) -> dict[str, Path]:
         for name in case.buffers:
             path = folder / paths.dump_name(name, revision)
             if name not in dumps and name not in kept and _is_file(path):
-                _verify(path, case.name, project)
+                dump_verification.verify(path, case.name, project.runs)
                 dumps[name] = path
     return {**dumps, **kept}
-
-
-def _verify(path: Path, case: str, project: Project) -> None:
-    """Refuse a dump of a run that was changed since; one that no journal knows is taken as it is."""
-    run = project.runs / path.relative_to(project.runs).parts[0]
-    file = run / journal.FILE
-    if not file.is_file():
-        return
-    for dump in _written(run, file.stat().st_mtime_ns).get(case, ()):
-        if Path(dump.path).name == path.name:
-            integrity.verify(dataclasses.replace(dump, path=str(path)))
-
-
-@lru_cache(maxsize=8)
-def _written(run: Path, _changed: int) -> dict[str, tuple[Dump, ...]]:
-    """Case → the dumps that a run wrote."""
-    return {name: one.outcome.dumps for name, one in results.read_cases(run).items()}
 
 
 def accepted(baselines: Path, case: str) -> dict[str, Path]:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuregress import plan, verdict
-from gpuregress.errors import JobError, NothingToDo, RunLocked
+from gpuregress.errors import DumpError, JobError, NothingToDo, RunLocked, StorageError
 from gpuregress.project import Project
 from gpuregress.records import Case, Verdict
 from gpuregress.session import missing_cases, overrides
 from gpuregress.session.run_context import RunContext
-from gpuregress.session.runs import journal, run_folders
+from gpuregress.session.runs import dump_verification, journal, run_folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ def plan_cases(context: RunContext) -> PlannedRun:
         UsageError: a selector or an override that means nothing.
         DeviceError: compute-sanitizer is asked for and missing.
         RunLocked: the run whose failures are to be run again is still going on.
+        DumpError: a dump of an earlier run that a case takes was changed since, unless the request keeps going.
     """
     warnings = overrides.check(context.request, context.devices)
     planned = _plan(context)
@@ -60,7 +61,26 @@ def plan_cases(context: RunContext) -> PlannedRun:
     cases = overrides.apply(run.cases, context.request, context.devices)
     kind = context.devices.kind
     runnable = tuple(case for case in cases if kind in case.devices and case.settings.refused is None)
-    return dataclasses.replace(run, cases=cases, runnable=runnable)
+    return _verify_inputs(context, dataclasses.replace(run, cases=cases, runnable=runnable))
+
+
+def _verify_inputs(context: RunContext, planned: PlannedRun) -> PlannedRun:
+    """Leave out the cases whose inputs are damaged dumps of earlier runs."""
+    runs = context.project.earlier_runs or context.project.runs
+    damaged: dict[str, Verdict] = {}
+    for case in planned.runnable:
+        try:
+            dump_verification.verify_inputs(case, runs)
+        except (DumpError, StorageError) as error:
+            if not context.request.keeps_going:
+                raise
+            damaged[case.name] = verdict.broken(case.job, [str(error)], case)
+    return dataclasses.replace(
+        planned,
+        cases=tuple(case for case in planned.cases if case.name not in damaged),
+        runnable=tuple(case for case in planned.runnable if case.name not in damaged),
+        broken=(*planned.broken, *damaged.values()),
+    )
 
 
 def _plan(context: RunContext) -> plan.Plan:
