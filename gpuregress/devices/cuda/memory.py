@@ -142,8 +142,8 @@ class CudaMemory:
     def fill_zones(self) -> None:
         """Write the pattern around the buffer."""
         with self._guard(f"writing around {self.name}"):
-            self._api.memcpy_htod(self.address - redzone.SIZE, redzone.pattern())
-            self._api.memcpy_htod(self.address + self.size, redzone.pattern())
+            for address in (self.address - redzone.SIZE, self.address + self.size):
+                self._api.memcpy_htod(address, redzone.pattern(address))
 
     def _check_range(self, offset: int, size: int) -> None:
         if offset < 0 or size < 0 or offset + size > self.size:
@@ -171,7 +171,7 @@ class ZoneReader:
             self._api.memcpy_dtoh_async(after, memory.address + memory.size, None)
         self._api.Context.synchronize()
         for memory, (before, after) in zip(self._memories, zones, strict=False):
-            breach = redzone.check(before, after, memory.size)
+            breach = redzone.check(before, after, memory.size, memory.address)
             if breach is not None:
                 return memory, breach
         return None

@@ -1,7 +1,8 @@
 """Red zones: bytes before and after each buffer that no kernel may write.
 
 A GPU gives out memory in large pages and does not mind a write past a buffer's end. The zones hold a pattern in which
-each 8 bytes differ from their neighbours, and after each launch they must hold it still.
+each 8 bytes differ from their neighbours, and after each launch they must hold it still. Each zone has a pattern of its
+own, so that a kernel which copies one element too many from one buffer's zone to another's is caught, too.
 """
 
 from __future__ import annotations
@@ -17,10 +18,15 @@ SIZE = 4096
 """Bytes on each side: a whole block of 1024 threads that goes one element too far is caught."""
 
 
-@lru_cache(maxsize=1)
-def pattern() -> Bytes:
-    """The bytes of one zone."""
-    words = np.arange(SIZE // 8, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xBADDC0DEBADDC0DE)
+_GOLDEN = 0x9E3779B97F4A7C15
+"""2⁶⁴ / φ, odd: its multiples modulo 2⁶⁴ are all different."""
+
+
+@lru_cache(maxsize=256)
+def pattern(address: int) -> Bytes:
+    """The bytes of the zone at a device address."""
+    first = (address * _GOLDEN + 0xBADDC0DEBADDC0DE) % 2**64
+    words = np.arange(SIZE // 8, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(first ^ (first >> 29))
     zone = words.view(np.uint8)
     zone.flags.writeable = False
     return zone
@@ -43,20 +49,20 @@ class Breach:
     now: bytes
 
 
-def check(before: Bytes, after: Bytes, size: int) -> Breach | None:
-    """Compare a buffer's zones with the pattern.
+def check(before: Bytes, after: Bytes, size: int, address: int) -> Breach | None:
+    """Compare a buffer's zones with their patterns.
 
     Args:
         before: the zone in front of it, SIZE bytes.
         after: the zone behind it, SIZE bytes.
         size: the buffer's bytes.
+        address: the buffer's, on the device.
 
     Returns:
         The zone behind is looked at first: that is where kernels go wrong. None where both are untouched.
     """
-    expected = pattern()
     for zone, start in ((after, size), (before, -SIZE)):
-        changed = np.flatnonzero(zone != expected)
+        changed = np.flatnonzero(zone != pattern(address + start))
         if changed.size:
             first, last = int(changed[0]), int(changed[-1])
             return Breach(start + first, start + last, int(changed.size), zone[first : first + 16].tobytes())

@@ -5,16 +5,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuregress.devices.base import Bytes
 from gpuregress.devices.cuda import redzone
+
+ADDRESS = 0x7F0000001000
+
+
+def _zones(size: int) -> list[Bytes]:
+    """The zones of a buffer, before and behind."""
+    return [redzone.pattern(ADDRESS - redzone.SIZE).copy(), redzone.pattern(ADDRESS + size).copy()]
 
 
 def test_untouched_zones_are_whole() -> None:
-    assert redzone.check(redzone.pattern().copy(), redzone.pattern().copy(), 40) is None
+    before, behind = _zones(40)
+    assert redzone.check(before, behind, 40, ADDRESS) is None
 
 
 def test_the_pattern_repeats_nowhere() -> None:
-    words = redzone.pattern().view(np.uint64)
+    words = np.concatenate([redzone.pattern(ADDRESS + 512 * i).view(np.uint64) for i in range(64)])
     assert len(set(words.tolist())) == words.size
+
+
+def test_an_element_copied_from_another_zone_is_found() -> None:
+    before, behind = _zones(4000)
+    behind[:4] = redzone.pattern(ADDRESS + 8192)[:4]
+    breach = redzone.check(before, behind, 4000, ADDRESS)
+    assert breach is not None
+    assert breach.first == 4000
 
 
 @given(
@@ -25,10 +42,10 @@ def test_the_pattern_repeats_nowhere() -> None:
     st.integers(1, 255),
 )
 def test_every_changed_byte_is_found(behind: bool, at: int, count: int, size: int, change: int) -> None:  # noqa: FBT001 - drawn
-    zones = [redzone.pattern().copy(), redzone.pattern().copy()]
+    zones = _zones(size)
     last = min(at + count, redzone.SIZE)
     zones[behind][at:last] ^= np.uint8(change)
-    breach = redzone.check(zones[0], zones[1], size)
+    breach = redzone.check(zones[0], zones[1], size, ADDRESS)
     start = size if behind else -redzone.SIZE
     assert breach is not None
     assert (breach.first, breach.last, breach.changed) == (start + at, start + last - 1, last - at)
