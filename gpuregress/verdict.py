@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from gpuregress.errors import INFEASIBLE, CompileError, GpuregressError, KernelTimeout, UserCodeError
 from gpuregress.records import (
@@ -97,10 +98,21 @@ def failed(case: Case, error: GpuregressError) -> Verdict:
     """The verdict on a case that could not be run or compared: a compile error, a damaged baseline."""
     first, *rest = str(error).splitlines() or [""]
     if isinstance(error, KernelTimeout):
-        return Verdict(case.job, case.name, "timeout", first, case.revision, exit_code=3, parameters=case.parameters)
+        return _without_buffers(case, "timeout", first, exit_code=3)
     code = 3 if isinstance(error, CompileError | UserCodeError) else 4
-    made = Verdict(case.job, case.name, "error", first, case.revision, notes=tuple(rest), exit_code=code)
-    return dataclasses.replace(made, parameters=case.parameters)
+    return _without_buffers(case, "error", first, notes=tuple(rest), exit_code=code)
+
+
+def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> Verdict:
+    """A verdict that no buffer decided.
+
+    Args:
+        case: the case.
+        status: its status.
+        reason: one line.
+        facts: further fields of the verdict.
+    """
+    return Verdict(case.job, case.name, status, reason, case.revision, parameters=case.parameters, **facts)
 
 
 def broken(
@@ -114,15 +126,15 @@ def broken(
         case: None: the whole job.
         exit_code: of the verdict.
     """
-    name, revision = (case.name, case.revision) if case is not None else (job, "")
-    parameters = case.parameters if case is not None else {}
-    made = Verdict(job, name, "error", _first_line(errors[0]), revision, notes=tuple(errors[1:]), exit_code=exit_code)
-    return dataclasses.replace(made, parameters=parameters)
+    first, notes = _first_line(errors[0]), tuple(errors[1:])
+    if case is None:
+        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code)
+    return _without_buffers(case, "error", first, notes=notes, exit_code=exit_code)
 
 
 def skipped(case: Case, reason: str) -> Verdict:
     """The verdict on a case that was not run."""
-    return Verdict(case.job, case.name, "skip", reason, case.revision, parameters=case.parameters)
+    return _without_buffers(case, "skip", reason)
 
 
 def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outcome | None = None) -> Verdict:
@@ -136,14 +148,17 @@ def infeasible(case: Case, reason: str, baseline: Baseline | None, outcome: Outc
     """
     text = f"infeasible: {_headline(reason)[0]}"
     if baseline is None:
-        made = Verdict(case.job, case.name, "skip", text, case.revision, outcome=outcome, infeasible=True)
-        return dataclasses.replace(made, parameters=case.parameters)
+        return _without_buffers(case, "skip", text, outcome=outcome, infeasible=True)
     advice = f"it ran when {baseline.revision} was accepted; delete its folder {case.name} in baselines/ to skip it"
-    label, code = baseline.revision, EXIT_CODES["error"]
-    made = Verdict(
-        case.job, case.name, "error", text, case.revision, label, notes=(advice,), exit_code=code, outcome=outcome
+    return _without_buffers(
+        case,
+        "error",
+        text,
+        baseline_revision=baseline.revision,
+        notes=(advice,),
+        exit_code=EXIT_CODES["error"],
+        outcome=outcome,
     )
-    return dataclasses.replace(made, parameters=case.parameters)
 
 
 def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], absent: int) -> Verdict:

@@ -32,9 +32,10 @@ class Member:
         words = self.case.name.partition("/")[2].split(",")
         return ",".join(word for word in words if word.partition("=")[0] in names)
 
-    def dump(self, buffer: str) -> Dump | None:
-        """The dump of a buffer, None if it was not dumped."""
-        return next((dump for dump in self.outcome.dumps if dump.buffer == buffer), None)
+    @property
+    def dumps(self) -> dict[str, Dump]:
+        """Buffer → its dump."""
+        return {dump.buffer: dump for dump in self.outcome.dumps}
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class _GroupComparison:
     def _buffers(self) -> Iterator[str]:
         """The buffers that all members dumped, with one dtype and shape."""
         for dump in self._members[0].outcome.dumps:
-            others = [member.dump(dump.buffer) for member in self._members]
+            others = [member.dumps.get(dump.buffer) for member in self._members]
             if all(one is not None and (one.dtype, one.shape) == (dump.dtype, dump.shape) for one in others):
                 yield dump.buffer
 
@@ -107,7 +108,7 @@ class _GroupComparison:
         """Cluster the results of a buffer, the largest cluster first; of equally large ones the first in the plan."""
         by_digest: dict[str, list[int]] = {}
         for position, member in enumerate(self._members):
-            by_digest.setdefault(_dump(member, buffer).digest, []).append(position)
+            by_digest.setdefault(member.dumps[buffer].digest, []).append(position)
         clusters: list[_Cluster] = []
         for alike in sorted(by_digest.values(), key=len, reverse=True):
             home = next((one for one in clusters if self._is_same(one.leader, alike[0], buffer)), None)
@@ -125,7 +126,7 @@ class _GroupComparison:
 
     def _compare(self, expected: int, actual: int, buffer: str, *, is_diagnosed: bool) -> Comparison:
         member = self._members[actual]
-        pair = BufferPair(member.case, "agree", _dump(self._members[expected], buffer), _dump(member, buffer))
+        pair = BufferPair(member.case, "agree", self._members[expected].dumps[buffer], member.dumps[buffer])
         if self._user is not None and pair.request.rule.verify:
             return self._user.compare(pair)
         if pair.is_identical or not is_diagnosed:
@@ -154,7 +155,3 @@ class _GroupComparison:
                 f"that result and {len(own.members)} this one, so it cannot be told which is wrong"
             )
         return dataclasses.replace(compared, same=False, message=message)
-
-
-def _dump(member: Member, buffer: str) -> Dump:
-    return next(dump for dump in member.outcome.dumps if dump.buffer == buffer)
