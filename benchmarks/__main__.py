@@ -17,6 +17,7 @@ BENCHMARKS = (
     "matmul",
     "histogram",
     "cores",
+    "instructions",
     "compiling",
     "variants",
     "space",

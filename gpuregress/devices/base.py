@@ -56,11 +56,15 @@ class LaunchReport:
         elapsed_ms: time on the device.
         output: printf output of the kernel, decoded.
         counters: event name → count, the same on every run (empty where the device does not count).
+        instructions: executed by all threads, the same on every run and machine; None where the device does not count.
+        uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
     """
 
     elapsed_ms: float
     output: str = ""
     counters: dict[str, int] = field(default_factory=dict)
+    instructions: int | None = None
+    uncounted: tuple[str, ...] = ()
 
 
 class Memory(Protocol):

@@ -236,7 +236,7 @@ class TwinResult(Sparse):
 
 @dataclass(frozen=True, slots=True)
 class Observations(Sparse):
-    """Observations of one case. The keys of all mappings but `counters` are buffer names.
+    """Observations of one case. The keys of all mappings but `counters` and `instructions` are buffer names.
 
     Attributes:
         poison: the two bytes that fill outputs before the first launch, hexadecimal.
@@ -251,6 +251,8 @@ class Observations(Sparse):
         repeat_dumps: number of a run, from 2 → the dump of its buffer where it is not the first run's.
         timing: of `timing:`.
         counters: kernel → event → number.
+        instructions: kernel → PTX instructions that its threads executed in the first run; CPU device only.
+        uncounted: source lines of the loops whose instructions are not in it, because they wait for other threads.
         references: the references' dumps, rounded to the buffer's type.
         unrounded_references: the same in float64, where rounding changed a value.
         reference_errors: why there is no reference.
@@ -277,6 +279,8 @@ class Observations(Sparse):
     repeat_dumps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     timing: Timing | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    instructions: Mapping[str, int] = field(default_factory=dict)
+    uncounted: tuple[str, ...] = ()
     references: Mapping[str, Dump] = field(default_factory=dict)
     unrounded_references: Mapping[str, Dump] = field(default_factory=dict)
     reference_errors: Mapping[str, str] = field(default_factory=dict)

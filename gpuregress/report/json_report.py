@@ -81,6 +81,8 @@ def _measured(outcome: Outcome | None) -> dict[str, Any]:
     seen = outcome.observations
     published = {
         "timing": seen.timing,
+        "instructions": seen.instructions,
+        "uncounted": seen.uncounted,
         "poison_twice": seen.poison_twice,
         "sanitizer": seen.sanitizer,
         "unwritten": seen.unwritten,

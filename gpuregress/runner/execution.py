@@ -298,6 +298,16 @@ class _CaseRun:
             counters, label = self.observed.counters, self.labels[launch.source, launch.kernel]
             total = Counter(counters.get(label, {})) + Counter(report.counters)
             self.observed = replace(self.observed, counters={**counters, label: total})
+        if self.is_first and report.instructions is not None:
+            self._record_instructions(self.labels[launch.source, launch.kernel], report)
+
+    def _record_instructions(self, label: str, report: LaunchReport) -> None:
+        executed, uncounted = self.observed.instructions, (*self.observed.uncounted, *report.uncounted)
+        self.observed = replace(
+            self.observed,
+            instructions={**executed, label: executed.get(label, 0) + (report.instructions or 0)},
+            uncounted=tuple(dict.fromkeys(uncounted)),
+        )
 
     def _record_buffers(self, recorder: LaunchRecorder, launch: Launch, memory: Mapping[str, Memory]) -> None:
         """Record the buffers after a launch; the case's time limit does not count the writing of dumps."""

@@ -311,7 +311,8 @@ class CpuDevice(base.Device):
             raise self._fault(machine, context_of(context=arena.context, cluster=cluster), calls)
         reads = sum(item.inactive_reads for item in machines)
         counters = {"reads of lanes that take no part": reads} if reads else {}
-        return LaunchReport(elapsed_ms, calls.output, counters)
+        instructions = sum(item.instructions for item in machines) or None  # each launch has at least one
+        return LaunchReport(elapsed_ms, calls.output, counters, instructions, facts.uncounted)
 
     def _fault(self, machine: Machine, scene: faults.FaultContext, calls: Syscalls) -> KernelFault:
         if calls.failure is not None:

@@ -26,6 +26,9 @@ class ControlFlowGraph:
         blocks: in the order of the body; the last one is empty.
         block_of_label: label → the number of its block.
         spins: back edges (block, block) of loops that may wait for another thread.
+        waiting_heads: the first blocks of those of them that another thread ends: their number of iterations may depend
+            on the order of the threads.
+        waiting_blocks: all blocks of the latter.
         waits: the statements at which a thread may have to wait.
         liveness: of the registers at waits; None where no thread waits.
     """
@@ -43,6 +46,7 @@ class ControlFlowGraph:
             if block.start < block.end and isinstance(self.statements[block.start], Label)
         }
         self._connect()
+        self.waiting_heads, self.waiting_blocks = set[int](), set[int]()
         self.spins = self._spinning_edges()
         self.waits = {index for index, statement in enumerate(self.statements) if effects.waits(statement)}
         self.liveness = Liveness(self.statements, self.blocks, self.waits, self.spins) if self.needs_scheduler else None
@@ -98,8 +102,20 @@ class ControlFlowGraph:
         for index, block in enumerate(self.blocks):
             for successor in block.successors:
                 predecessors.setdefault(successor, []).append(index)
-        edges = self._back_edges()
-        return {edge for edge in edges if self._depends(natural_loop(predecessors, *edge), tainted)}
+        loops = {edge: natural_loop(predecessors, *edge) for edge in self._back_edges()}
+        spins = {edge for edge, loop in loops.items() if self._depends(loop, tainted)}
+        for edge in spins:
+            if any(self._leaves(index, loops[edge], tainted) for index in loops[edge]):
+                self.waiting_heads.add(edge[1])
+                self.waiting_blocks |= loops[edge]
+        return spins
+
+    def _leaves(self, index: int, loop: set[int], tainted: set[str]) -> bool:
+        """Whether a block may leave a loop at a branch, or an exit, that depends on what another thread writes."""
+        block = self.blocks[index]
+        last = self.statements[block.end - 1] if block.end > block.start else None
+        may_leave = not block.successors or not loop.issuperset(block.successors) or _may_end(last)
+        return may_leave and last is not None and not tainted.isdisjoint(effects.reads(last))
 
     def _tainted(self) -> set[str]:
         tainted = {
@@ -145,6 +161,11 @@ class ControlFlowGraph:
             else:
                 state[index] = 2
                 stack.pop()
+
+
+def _may_end(statement: Statement | None) -> bool:
+    """Whether a thread may exit or return at the end of a block."""
+    return isinstance(statement, Instruction) and info(statement).control is Control.LEAVE
 
 
 def natural_loop(predecessors: Mapping[int, Iterable[int]], tail: int, head: int) -> set[int]:

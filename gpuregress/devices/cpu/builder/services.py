@@ -132,3 +132,6 @@ class Services(Emit, Protocol):
 
     def current(self) -> Instruction:
         """The statement at hand."""
+
+    def store_count(self, b: ir.IRBuilder) -> None:
+        """Add the counted instructions to the machine's."""

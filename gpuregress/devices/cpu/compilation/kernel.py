@@ -18,11 +18,11 @@ from gpuregress.devices.cpu.analysis.uniformity import Uniformity
 from gpuregress.devices.cpu.builder.floating_point_environment import wrap
 from gpuregress.devices.cpu.builder.structured import Cell, at, counted, i32, i64
 from gpuregress.devices.cpu.builder.threads import dimension
-from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size
+from gpuregress.devices.cpu.builder.translation_unit import Unit, byte_size, where
 from gpuregress.devices.cpu.builder.types import I32, I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.ptx.opcode_table import Exchange, info
-from gpuregress.devices.cpu.ptx.tree import Function, Instruction
+from gpuregress.devices.cpu.ptx.tree import Function, Instruction, Label
 from gpuregress.devices.cpu.runtime.machine_layout import LOCAL_START, SHARED_START, local_stride
 from gpuregress.devices.cpu.runtime.program import KernelFacts, StoredFootprint
 from gpuregress.devices.cpu.runtime.record_codec import encode
@@ -79,7 +79,17 @@ class _KernelBuilder:
             uses_grid_barrier(self.function),
             self.footprint,
             cluster_size(self.function),
+            self._uncounted(),
         )
+
+    def _uncounted(self) -> tuple[str, ...]:
+        """The source lines at which loops begin that wait for other threads."""
+        flow, places = self.emitter.flow, []
+        for number in sorted(flow.waiting_heads):
+            block = flow.blocks[number]
+            first = (item for item in flow.statements[block.start : block.end] if not isinstance(item, Label))
+            places += [where(item) for item in first][:1]
+        return tuple(dict.fromkeys(places))
 
     def _footprint(self) -> StoredFootprint | None:
         flow = self.emitter.flow
@@ -123,7 +133,9 @@ class _KernelBuilder:
         block.add(i64(1), b)
         self._advance_block(b, axes)
         b.branch(head)
-        ir.IRBuilder(end).ret(i32(0))
+        b = ir.IRBuilder(end)
+        self.emitter.store_count(b)
+        b.ret(i32(0))
 
     def _first_block(self, b: ir.IRBuilder) -> dict[str, Cell]:
         """The first block's coordinates. Later ones are counted up: LLVM would divide again in every thread."""

@@ -30,10 +30,12 @@ class FunctionExits:
         depth = at(b, handle, THREAD_FIELDS["depth"])
         b.store(b.sub(b.load(depth, typ=I64), i64(1)), depth)
         b.store(emitter.thread.stack, at(b, handle, THREAD_FIELDS["stack"]))
+        emitter.store_count(b)
         b.ret(i32(RETURNED))
 
     def exit(self, emitter: Services) -> None:
         """The thread exits."""
+        emitter.store_count(emitter.builder)
         emitter.builder.ret(i32(EXITED))
 
     def fault(self, emitter: Services) -> None:

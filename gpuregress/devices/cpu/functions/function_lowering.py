@@ -10,12 +10,12 @@ from gpuregress.devices.cpu.analysis.effects import CARRY
 from gpuregress.devices.cpu.analysis.liveness import AtWait
 from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
-from gpuregress.devices.cpu.builder.address_resolution import set_field
+from gpuregress.devices.cpu.builder.address_resolution import field, set_field
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.frame import Frame
 from gpuregress.devices.cpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.devices.cpu.builder.services import Exits, Proven
-from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64
+from gpuregress.devices.cpu.builder.structured import Cell, at, entry_alloca, i64
 from gpuregress.devices.cpu.builder.symbols import symbol_value
 from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
@@ -88,6 +88,7 @@ class FunctionEmitter:
         self._blocks: dict[int, ir.Block] = {}
         self._pending: list[int] = []
         self._fault_block: ir.Block | None = None
+        self._instructions = Cell(view.entry, i64(0)) if unit.schedule.counts else None
         variables = set(unit.variables) | {item.name for item in function.variables}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.provenance = PointerProvenance(self.flow.statements, offsets, variables)
@@ -259,6 +260,7 @@ class FunctionEmitter:
 
     def _lower_block(self, number: int, start: int) -> None:
         block = self.flow.blocks[number]
+        self._count(number, start)
         for self.index in range(start, block.end):
             self._statement(self.flow.statements[self.index])
             if self._abandoned:
@@ -266,10 +268,38 @@ class FunctionEmitter:
                 self.builder.unreachable()
             if self.builder.block.is_terminated:
                 return
+            if self._may_leave(self.index):
+                self._count(number, self.index + 1)
         if number + 1 < len(self.flow.blocks):
             self.builder.branch(self.edge(number + 1))
         else:
             self.exits.finish(self)
+
+    def _count(self, number: int, start: int) -> None:
+        """Count the instructions of a block from a statement on, to its end or the next one that the thread may leave.
+
+        An instruction whose guard is false counts: it is issued. A loop that waits for other threads does not count.
+        """
+        if self._instructions is None or number in self.flow.waiting_blocks:
+            return
+        total = 0
+        for index in range(start, self.flow.blocks[number].end):
+            total += not isinstance(self.flow.statements[index], Label)
+            if self._may_leave(index):
+                break
+        if total:
+            self._instructions.add(i64(total), self.builder)
+
+    def _may_leave(self, index: int) -> bool:
+        """Whether a thread may stop inside a statement: it waits, or calls a function that may exit."""
+        return index in self.flow.waits or isinstance(self.flow.statements[index], Call)
+
+    def store_count(self, b: ir.IRBuilder) -> None:
+        """Add the instructions that were counted in this function to the machine's; built before each return."""
+        if self._instructions is not None:
+            machine = self.view.machine
+            total = b.add(field(b, machine, "instructions"), self._instructions.get(b))
+            set_field(b, machine, "instructions", total)
 
     def current(self) -> Instruction:
         """The statement at hand; a call as an instruction without operands."""

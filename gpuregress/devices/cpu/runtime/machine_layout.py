@@ -93,7 +93,7 @@ class Machine(ctypes.Structure):
             "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "first_block", "end_block",
             "clock", "syscall", "fault_kind", "fault_site", "fault_address",
             "fault_tid_x", "fault_tid_y", "fault_tid_z", "fault_ctaid_x", "fault_ctaid_y", "fault_ctaid_z",
-            "inactive_reads",
+            "inactive_reads", "instructions",
             "workspace", "passes_per_turn", "resuming", "textures", "texture_count", "fault_x", "fault_y", "fault_z",
             "cluster_x", "cluster_y", "cluster_z", "cluster_count", "cluster_rank", "cluster_shared", "shared_base",
         )

@@ -24,11 +24,13 @@ class Schedule:
         proven_rows: whether rows of threads that need no checks get code without, which is built beside the checked
             code and takes as long to compile.
         is_optimised: whether LLVM optimises the code, which takes most of the compilation.
+        counts: whether the executed instructions are counted.
     """
 
     last_first: bool = False
     proven_rows: bool = True
     is_optimised: bool = True
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class KernelFacts:
         cooperative: whether its blocks may wait for the whole grid.
         footprint: its accesses to global memory; None where the order of its blocks may matter.
         cluster: blocks of a cluster along x, y, z.
+        uncounted: source lines of the loops whose instructions are not counted, because they wait for other threads.
     """
 
     symbol: str
@@ -106,6 +109,7 @@ class KernelFacts:
     cooperative: bool
     footprint: StoredFootprint | None
     cluster: Dim3
+    uncounted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,22 @@ def test_loops_that_only_count_are_not() -> None:
     assert not _spins("red.global.add.u32 [%rd1], 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 9;")
 
 
+def _waiting(text: str) -> tuple[int, int]:
+    """The number of loops that another thread ends, and that of their blocks."""
+    head = ".visible .entry k(.param .u64 q) { .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>;"
+    graph = ControlFlowGraph(function(f"{head} ld.param.u64 %rd1, [q]; {text} ret; }}"))
+    return len(graph.waiting_heads), len(graph.waiting_blocks)
+
+
+def test_only_loops_that_another_thread_ends_are_waiting() -> None:
+    spin = "L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; @%p1 bra L;"
+    around = f"M: {spin} add.s32 %r2, %r2, 1; setp.lt.s32 %p2, %r2, 9; @%p2 bra M;"
+    assert _waiting(spin) == (1, 1)
+    assert _waiting(around) == (1, 1), "the outer loop counts to nine"
+    assert _waiting("L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; @%p1 ret; bra L;") == (1, 2)
+    assert _waiting("L: add.s32 %r2, %r2, 1; setp.lt.s32 %p2, %r2, 9; @%p2 bra L;") == (0, 0)
+
+
 def test_functions_that_wait_are_inlined_and_recursive_ones_are_not() -> None:
     text = """
     .func (.param .b32 r) waits(.param .b32 p) { .reg .b32 %r1; L: bar.sync 0; ld.param.b32 %r1, [p]; @%p1 ret; bra L; }

@@ -1,0 +1,122 @@
+"""Cost of counting instructions on the CPU device: the same launches with and without the count, in turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from benchmarks.rows import Row
+from benchmarks.virtual_gpu import KERNELS, Array, Launch, Program
+from gpuregress import toolchain
+from gpuregress.devices.base import DeviceModule
+from gpuregress.devices.cpu import device as cpu
+from gpuregress.devices.cpu.compilation.object_cache import compiled
+from gpuregress.devices.cpu.parallel import cores
+from gpuregress.devices.cpu.runtime.program import CompiledModule, Schedule
+from gpuregress.records import LaunchShape, Source
+
+LIMIT = 1.03
+"""The count is on in every run as long as it costs less."""
+_PAIRS = 400
+_MOST_S = 3.0
+
+
+def _programs() -> dict[str, Program]:
+    random = np.random.default_rng(1)
+    n, side, many = 1 << 20, 256, 1 << 20
+    floats = np.ones(many, np.float32)
+    return {
+        "saxpy": Program(
+            Path(__file__).with_name("saxpy.cu"),
+            {"x": floats, "y": floats.copy()},
+            (Launch("saxpy", (many // 256, 1, 1), (256, 1, 1), (("<i", many), ("<f", 2.5), "x", "y")),),
+        ),
+        "tree reduction": Program(
+            KERNELS / "reduce.cu",
+            {"x": floats[:n], "sum": np.zeros(n // 256, np.float32)},
+            (Launch("block_sum<float>", (n // 256, 1, 1), (256, 1, 1), ("sum", "x", ("<i", n)), 1024),),
+        ),
+        "matmul": Program(
+            KERNELS / "matmul.cu",
+            {name: np.ones((side, side), np.float32) for name in "abc"},
+            (Launch("matmul", (side // 16, side // 16, 1), (16, 16, 1), ("c", "a", "b", *[("<i", side)] * 3)),),
+            {"TILE": "16"},
+        ),
+        "histogram": Program(
+            KERNELS / "histogram.cu",
+            {"counts": np.zeros(256, np.uint32), "data": random.integers(0, 256, many, np.uint8)},
+            (Launch("histogram", (64, 1, 1), (256, 1, 1), ("counts", "data", ("<i", many), ("<i", 256)), 1024),),
+        ),
+    }
+
+
+def measure() -> list[Row]:
+    """One core; each pair gives a ratio, and the median of the ratios counts: the machine's other users come and go."""
+    os.environ[cores.VARIABLE] = "1"
+    return [_row(name, _ratios(program)) for name, program in _programs().items()]
+
+
+def _row(name: str, ratios: Sequence[float]) -> Row:
+    ratio = statistics.median(ratios)
+    low, high = statistics.quantiles(ratios, n=4)[::2]
+    note = f"{len(ratios)} pairs, half of them between {low:.3f} and {high:.3f}"
+    return Row(f"{name}: instructions counted", f"{ratio:.3f} times", f"limit {LIMIT}", LIMIT / ratio, 1, note)
+
+
+def _ratios(program: Program) -> list[float]:
+    """Counted time over uncounted time, of each pair."""
+    source = Source(
+        str(program.source),
+        include=(str(KERNELS / "include"),),
+        defines=program.defines,
+        kernels=tuple(launch.kernel for launch in program.launches),
+    )
+    built = toolchain.compile(source)
+    with cpu.CpuDevice() as device:
+        with _counting(is_on=False):
+            without = device.load(built)
+        counted = device.load(built)
+        memories = {name: device.allocate(name, data.nbytes) for name, data in program.buffers.items()}
+        for name, data in program.buffers.items():
+            memories[name].write(_bytes(data))
+
+        def elapsed(module: DeviceModule) -> float:
+            total = 0.0
+            for launch in program.launches:
+                args = tuple(
+                    struct.pack("<Q", memories[arg].address) if isinstance(arg, str) else struct.pack(*arg)
+                    for arg in launch.args
+                )
+                shape = LaunchShape(launch.grid, launch.block, launch.shared)
+                total += device.launch(module, built.entries[launch.kernel].mangled, shape, args).elapsed_ms
+            return total
+
+        slowest = max(elapsed(counted), elapsed(without))
+        pairs = max(5, min(_PAIRS, int(1000 * _MOST_S / slowest / 2)))
+        ratios = []
+        for number in range(pairs):
+            first, second = (counted, without) if number % 2 else (without, counted)
+            times = {id(first): elapsed(first), id(second): elapsed(second)}
+            ratios.append(times[id(counted)] / times[id(without)])
+        return ratios
+
+
+@contextmanager
+def _counting(*, is_on: bool) -> Iterator[None]:
+    def build(text: str, kernels: Sequence[str], schedule: Schedule | None = None) -> CompiledModule:
+        return compiled(text, kernels, dataclasses.replace(schedule or Schedule(), counts=is_on))
+
+    with mock.patch.object(cpu, "compiled", build):
+        yield
+
+
+def _bytes(data: Array) -> Array:
+    return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
