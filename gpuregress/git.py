@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -45,23 +46,63 @@ class Reply:
         return self.output.decode("utf-8", "surrogateescape")
 
 
-def answer(folder: Path, command: str, *arguments: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class WorkTreeState:
+    """The commit that a work tree is of.
+
+    Attributes:
+        commit: its full hash, "" without git, without a repository, or before the first commit.
+        branch: its name, "" for a detached head.
+        is_dirty: whether tracked files are other ones than the commit's.
+    """
+
+    commit: str = ""
+    branch: str = ""
+    is_dirty: bool = False
+
+
+def work_tree_state(folder: Path) -> WorkTreeState:
+    """Find out which commit is checked out.
+
+    Filters of the repository are turned off. So a file that one changes, as git-lfs does, counts as changed where git
+    cannot tell by its time and size.
+
+    Args:
+        folder: in the work tree.
+    """
+    named = answer(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
+    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in (named or "").split("\0") if name]
+    options = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames")
+    text = answer(folder, "status", *options, settings=off)
+    if text is None:
+        return WorkTreeState()
+    lines = text.splitlines()
+    head = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and " " in line[2:])
+    commit, branch = head.get("branch.oid", ""), head.get("branch.head", "")
+    if commit == "(initial)":
+        commit = ""
+    is_dirty = any(not line.startswith("#") for line in lines)
+    return WorkTreeState(commit, "" if branch == "(detached)" else branch, is_dirty and bool(commit))
+
+
+def answer(folder: Path, command: str, *arguments: str, settings: Sequence[str] = ()) -> str | None:
     """Run a git command and return its output; None without git, without a repository, or after an error.
 
     Args:
         folder: where it works.
         command: plumbing, or `log` without a difference: what reads the index would run filters.
         arguments: its own. Paths come after `--`.
+        settings: of git, `name=value`, beside those that name no program.
     """
-    reply = ask(folder, command, *arguments)
+    reply = ask(folder, command, *arguments, settings=settings)
     return reply.text if reply is not None and reply.code == 0 else None
 
 
-def ask(folder: Path, command: str, *arguments: str) -> Reply | None:
+def ask(folder: Path, command: str, *arguments: str, settings: Sequence[str] = ()) -> Reply | None:
     """Run a git command; None without git, or where it does not end in time. The arguments are those of `answer`."""
     try:
         done = subprocess.run(
-            [*_start(folder), command, *arguments],
+            [*_start(folder, settings), command, *arguments],
             capture_output=True,
             check=False,
             env=_environment(),
@@ -125,9 +166,10 @@ class ObjectReader:
         return content[:-1] if len(content) == size + 1 else None
 
 
-def _start(folder: Path) -> list[str]:
-    settings = [word for name, text in _SETTINGS.items() for word in ("-c", f"{name}={text}")]
-    return ["git", "--no-pager", "--literal-pathspecs", *settings, "-C", str(folder)]
+def _start(folder: Path, settings: Sequence[str] = ()) -> list[str]:
+    all_settings = (*(f"{name}={text}" for name, text in _SETTINGS.items()), *settings)
+    words = [word for setting in all_settings for word in ("-c", setting)]
+    return ["git", "--no-pager", "--literal-pathspecs", *words, "-C", str(folder)]
 
 
 def _environment() -> dict[str, str]:

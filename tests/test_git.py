@@ -81,3 +81,36 @@ def test_contents_are_read_as_they_are_stored(repository: Path) -> None:
 def test_a_reader_without_a_repository_reads_nothing(tmp_path: Path) -> None:
     with git.ObjectReader(tmp_path) as reader:
         assert reader.read("0" * 40) is None
+
+
+def test_the_checked_out_commit(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    run(repository, "checkout", "-q", "-b", "side/branch")
+    commit = (git.answer(repository, "rev-parse", "HEAD") or "").strip()
+    assert git.work_tree_state(repository) == git.WorkTreeState(commit, "side/branch", is_dirty=False)
+    (repository / "new").write_text("not tracked")
+    (repository / "file").touch()
+    assert git.work_tree_state(repository) == git.WorkTreeState(commit, "side/branch", is_dirty=False)
+    (repository / "file").write_text("other")
+    assert git.work_tree_state(repository) == git.WorkTreeState(commit, "side/branch", is_dirty=True)
+    run(repository, "checkout", "-q", "-f", "--detach")
+    assert git.work_tree_state(repository) == git.WorkTreeState(commit, "", is_dirty=False)
+    folder = tmp_path_factory.mktemp("empty")
+    assert git.work_tree_state(folder) == git.WorkTreeState()
+    run(folder, "init", "-q", "-b", "main")
+    assert git.work_tree_state(folder) == git.WorkTreeState("", "main", is_dirty=False)
+
+
+@pytest.mark.parametrize("key", ["filter.a.b.clean", "filter.a.b.process", "core.fsmonitor"])
+def test_the_checked_out_commit_is_asked_for_without_programs(repository: Path, key: str) -> None:
+    program = repository / "program"
+    program.write_text(f"#!/bin/sh\ntouch {repository}/was-run\n")
+    program.chmod(0o755)
+    (repository / ".gitattributes").write_text("* filter=a.b\n")
+    run(repository, "config", key, str(program))
+    run(repository, "config", "filter.a.b.required", "true")
+    (repository / "file").write_text("next")  # as long as before: git must read it
+    assert git.work_tree_state(repository).is_dirty
+    assert not (repository / "was-run").exists()
+    if key.startswith("filter"):
+        subprocess.run(["git", "-C", str(repository), "status"], check=False, capture_output=True)
+        assert (repository / "was-run").exists()  # the test can fail

@@ -12,7 +12,7 @@ from gpuregress.cli import console, context, values
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpuregress.run_history import PastResult, PastRun
+    from gpuregress.records import PastResult, PastRun
 
 LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T", "error": "E", "skip": "s"}
 

@@ -97,6 +97,9 @@ from gpuregress.records.serialization import to_json as to_json
 from gpuregress.records.statuses import STATUSES as STATUSES
 from gpuregress.records.statuses import Status as Status
 from gpuregress.records.tasks import Task as Task
+from gpuregress.records.trends.history import PastResult as PastResult
+from gpuregress.records.trends.history import PastRun as PastRun
+from gpuregress.records.trends.history import RunKind as RunKind
 from gpuregress.records.verdicts import Accuracy as Accuracy
 from gpuregress.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict

@@ -170,6 +170,9 @@ class Verdict:
         infeasible: whether it was skipped because the compiler or the device refuses it.
         parameters: the case's, name → value; none of a broken job.
         variants: how its other builds compare with it.
+        cause: a key for failures of one cause, in words that are the same from night to night; "" without one.
+        tolerance_share: the largest part of its tolerance that an element used, over 1 where one broke it; None where
+            no rule with a tolerance compared anything.
     """
 
     job: str
@@ -188,6 +191,8 @@ class Verdict:
     infeasible: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[VariantVerdict, ...] = ()
+    cause: str = ""
+    tolerance_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +228,11 @@ class RunSummary:
         unfinished: planned cases without a verdict, in the order of the plan.
         cut: where it was cut short, in words: `in launch 17 on cpu, reduce/n=8: sum<<<…>>>(…)`.
         spaces: the verdicts over the parameters of each job.
+        host: that ran it.
+        commit: the full hash of the commit that was checked out when it began, "" outside of git.
+        branch: its branch, "" for a detached head.
+        dirty: whether tracked files of the work tree were other ones than the commit's.
+        compiler: of the kernels, as `nvrtc 13.5.37`; "" where nothing ran.
     """
 
     run: str
@@ -240,6 +250,11 @@ class RunSummary:
     unfinished: tuple[str, ...] = ()
     cut: str = ""
     spaces: tuple[ParameterSpace, ...] = ()
+    host: str = ""
+    commit: str = ""
+    branch: str = ""
+    dirty: bool = False
+    compiler: str = ""
 
     @property
     def interrupted(self) -> bool:

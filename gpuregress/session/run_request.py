@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gpuregress.interrupts import StopSignal
     from gpuregress.plan import Plan
-    from gpuregress.run_history import Kind
+    from gpuregress.records import RunKind
     from gpuregress.session.compiler_crew import Crew
 
 
@@ -48,7 +48,7 @@ class RunRequest:
     timeout: float | None = None
     fail_fast: bool = False
     rerun_failed: bool = False
-    kind: Kind = "run"
+    kind: RunKind = "run"
     expected: tuple[str, ...] = ()
     problem: str = ""
     poison: str | None = None

@@ -5,7 +5,9 @@ Each step takes the context and the record of the step before it, and returns a 
 
 from __future__ import annotations
 
-from gpuregress import __version__
+from concurrent.futures import ThreadPoolExecutor
+
+from gpuregress import __version__, git
 from gpuregress.records import RunSummary
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
@@ -23,9 +25,11 @@ def execute(context: RunContext) -> RunSummary:
 
     A run whose kernels cannot be checked leaves no folder: until then nothing was run.
     """
-    planned = plan_cases(context)
-    context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
-    start = _journal_start(context, planned)
+    with ThreadPoolExecutor(1) as beside:
+        checkout = beside.submit(git.work_tree_state, context.project.root)
+        planned = plan_cases(context)
+        context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
+    start = _journal_start(context, planned, checkout.result())
     with open_builder(context) as builder, Recording.begin(context.project, start, context.started) as recording:
         with recording.discarded_on_error():
             checked = check_kernels(context, planned, builder)
@@ -35,7 +39,7 @@ def execute(context: RunContext) -> RunSummary:
         return recording.finish(summarize(context, checked, executed, recording.folder))
 
 
-def _journal_start(context: RunContext, planned: PlannedRun) -> journal.JournalStart:
+def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkTreeState) -> journal.JournalStart:
     return journal.JournalStart(
         journal.VERSION,
         "",
@@ -46,4 +50,7 @@ def _journal_start(context: RunContext, planned: PlannedRun) -> journal.JournalS
         journal.process(),
         tuple(case.name for case in planned.cases),
         planned.owed,
+        checkout.commit,
+        checkout.branch,
+        checkout.is_dirty,
     )

@@ -359,7 +359,7 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, m
 def test_trouble_with_the_history_is_said_and_changes_no_verdict(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr("gpuregress.run_history.BUSY_S", 0.0)
+    monkeypatch.setattr("gpuregress.history.database.BUSY_S", 0.0)
     accept_all(fake_shop)
     path = fake_shop.root / "runs/history.sqlite"
     if what != "locked":

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from gpuregress.errors import NothingToDo, StorageError
+from gpuregress.history import History
 from gpuregress.project import Project
-from gpuregress.records import RunSummary
-from gpuregress.run_history import History, Kind, PastResult, PastRun
+from gpuregress.records import PastResult, PastRun, RunKind, RunSummary
 
 FILE = "history.sqlite"
 KEPT = 1000
 """Runs that the history remembers; the folders of all but the last few are removed long before."""
 
 
-def record(project: Project, summary: RunSummary, kind: Kind) -> tuple[str, ...]:
+def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, ...]:
     """Add a run to the project's history.
 
     Args:

@@ -61,6 +61,9 @@ class JournalStart:
         process: the one that runs it.
         cases: every planned case, in order.
         owed: the cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
+        commit: the full hash of the checked out commit, "" outside of git.
+        branch: its branch.
+        dirty: whether the work tree had changes.
     """
 
     version: int
@@ -72,6 +75,9 @@ class JournalStart:
     process: Process
     cases: tuple[str, ...]
     owed: tuple[str, ...] = ()
+    commit: str = ""
+    branch: str = ""
+    dirty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

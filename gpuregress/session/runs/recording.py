@@ -37,6 +37,7 @@ class Recording:
         previous: the run that `runs/latest` named before.
         link_error: why `runs/latest` could not be moved.
         notes: what the user should know of the disk.
+        compilers: those of the kernels.
     """
 
     project: Project
@@ -46,6 +47,7 @@ class Recording:
     previous: Path | None
     link_error: StorageError | None = None
     notes: list[str] = field(default_factory=list)
+    compilers: set[str] = field(default_factory=set)
 
     @classmethod
     def begin(cls, project: Project, start: journal.JournalStart, now: datetime) -> Self:
@@ -98,6 +100,7 @@ class Recording:
             from gpuregress.session.runs import results  # noqa: PLC0415 - the first case does not wait for it
 
             entry = results.entry(verdict, task.case, task.programs)
+            self.compilers.add(task.program.compiler)
         try:
             self.writer.add(entry)
         except StorageError:  # the journal tries again with its next line, and at the end it counts
@@ -113,7 +116,15 @@ class Recording:
         with contextlib.suppress(StorageError):  # some bytes that are of no use
             storage.remove_tree(self.folder / run_folders.SHARED)
         closed = tuple(cut_short.close_all(self.project))
-        summary = dataclasses.replace(summary, notes=(*closed, *self.notes, *summary.notes))
+        summary = dataclasses.replace(
+            summary,
+            notes=(*closed, *self.notes, *summary.notes),
+            host=self.start.process.host,
+            commit=self.start.commit,
+            branch=self.start.branch,
+            dirty=self.start.dirty,
+            compiler=", ".join(sorted(self.compilers - {""})),
+        )
         is_kept = False
         try:
             summary = self._write(summary)

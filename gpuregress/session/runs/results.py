@@ -6,7 +6,7 @@ The journal is for ourselves, `results.json` for other programs, `report.txt` fo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,6 +178,11 @@ def summary_of(read: Journal) -> RunSummary:
         exit_code=StorageError.exit_code,
         unfinished=read.unfinished,
         spaces=parameter_spaces.summarize(verdicts),
+        host=start.process.host,
+        commit=start.commit,
+        branch=start.branch,
+        dirty=start.dirty,
+        compiler=compilers(read.entries),
     )
     if end is not None:
         return dataclasses.replace(
@@ -190,6 +195,12 @@ def summary_of(read: Journal) -> RunSummary:
             missing=end.missing,
         )
     return dataclasses.replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
+
+
+def compilers(entries: Iterable[JournalEntry]) -> str:
+    """The compilers of a run's kernels, as `nvrtc 13.5.37`."""
+    found = {one.made_of.compiler for one in entries if one.made_of is not None}
+    return ", ".join(sorted(found - {""}))
 
 
 def _launches_in_flight(read: Journal) -> str:

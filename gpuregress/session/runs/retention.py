@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gpuregress import run_history, storage
+from gpuregress import history, storage
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import StorageError
 from gpuregress.project import Project
@@ -131,7 +131,7 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
 
 def _verdicts(project: Project, runs: Sequence[Path]) -> Mapping[str, Mapping[str, str]]:
     """Run → case → its verdict: from the history, and from the results of the runs that it lacks."""
-    verdicts = dict(run_history.verdicts(project.runs / history_entry.FILE, [folder.name for folder in runs]))
+    verdicts = dict(history.verdicts(project.runs / history_entry.FILE, [folder.name for folder in runs]))
     for folder in runs:
         if folder.name not in verdicts:
             verdicts[folder.name] = _stored_verdicts(folder)

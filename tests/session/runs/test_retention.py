@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.history import History
 from gpuregress.project import Project, Settings
 from gpuregress.records import RunSummary, Status, Verdict
-from gpuregress.run_history import History
 from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.runs import journal, retention, run_folders

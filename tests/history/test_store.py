@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress import run_history as history_room
+import gpuregress.history.database as busy
 from gpuregress.errors import StorageError
+from gpuregress.history import History, verdicts
 from gpuregress.records import RunSummary, State, Status, Verdict
-from gpuregress.run_history import History
 
 
 def summary(run: str, words: dict[str, Status], *, interrupted: bool = False) -> RunSummary:
@@ -106,8 +106,8 @@ def test_a_database_of_something_else_is_left_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["EXCLUSIVE", "IMMEDIATE"])
 def test_a_locked_history_is_said(path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    assert history_room.BUSY_S == 2.0
-    monkeypatch.setattr(history_room, "BUSY_S", 0.0)
+    assert busy.BUSY_S == 2.0
+    monkeypatch.setattr(busy, "BUSY_S", 0.0)
     with History(path):
         pass
     database = sqlite3.connect(path, isolation_level=None)
@@ -125,7 +125,7 @@ def test_text_that_is_no_utf8_is_kept_visible(path: Path) -> None:
 
 WRITER = """
 import sys, pathlib
-from gpuregress.run_history import History
+from gpuregress.history import History
 from gpuregress.records import RunSummary, Verdict
 for k in range(20):
     with History(pathlib.Path(sys.argv[1])) as history:
@@ -141,26 +141,20 @@ def test_several_processes_write_at_once(path: Path) -> None:
         assert len(history.results(last=100)) == 60
 
 
-@pytest.mark.parametrize("change", ["UPDATE results SET verdict = 'pass'", "UPDATE runs SET exit_code = 0"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE results SET verdict = 1",
+        "UPDATE texts SET text = 'pass' WHERE text = 'differ'",
+        "UPDATE runs SET exit_code = 9",
+    ],
+)
 def test_a_changed_row_is_refused(path: Path, change: str) -> None:
     with History(path) as history:
         history.add(summary("R1", {"a": "differ"}))
-    assert history_room.verdicts(path, ["R1"]) == {"R1": {"a": "differ"}}
+    assert verdicts(path, ["R1"]) == {"R1": {"a": "differ"}}
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute(change.replace("exit_code = 0", "exit_code = 9"))
+        database.execute(change)
     with History(path) as history, pytest.raises(StorageError, match=r"history\.sqlite: edited or damaged.* of run R1"):
-        history.results(last=1) if "results" in change else history.runs()
-    assert history_room.verdicts(path, ["R1"]) == ({} if "results" in change else {"R1": {"a": "differ"}})
-
-
-def test_a_history_of_version_1_goes_on(path: Path) -> None:
-    with History(path) as history:
-        history.add(summary("R1", {"a": "differ"}))
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("ALTER TABLE runs DROP COLUMN seal")
-        database.execute("ALTER TABLE results DROP COLUMN seal")
-        database.execute("PRAGMA user_version = 1")
-    with History(path) as history:
-        history.add(summary("R2", {"a": "pass"}))
-        assert [(one.run, one.verdict) for one in history.results(last=2)] == [("R2", "pass"), ("R1", "differ")]
-        assert [one.run for one in history.runs()] == ["R2", "R1"]
+        history.results(last=1)
+    assert verdicts(path, ["R1"]) == {}

@@ -1,0 +1,159 @@
+"""Reader of the history: the questions that reports ask of past runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gpuregress.errors import StorageError
+from gpuregress.escapes import visible
+from gpuregress.history import database as file
+from gpuregress.history import rows, series
+from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
+from gpuregress.history.seals import seal
+from gpuregress.records import PastResult, PastRun, RunKind
+
+_RUNS = f"SELECT id, {', '.join(RUN_COLUMNS)}, seal FROM runs ORDER BY started DESC, id DESC"  # noqa: S608 - constants
+_RESULTS = (
+    f"SELECT run_id, name, job, {', '.join(f'results.{one}' for one in (*TEXT_COLUMNS, *NUMBER_COLUMNS, 'seal'))} "  # noqa: S608 - constants
+    "FROM results JOIN cases ON cases.id = case_id"
+)
+
+
+class Reader:
+    """The questions to a history.
+
+    Args:
+        path: the file, for messages.
+        database: open, with tables of this version.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        self.path = path
+        self._database = database
+        self._texts: dict[int, str] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def results(self, last: int) -> tuple[PastResult, ...]:
+        """The last results of each case, by case, the newest first.
+
+        Args:
+            last: the number of results of each.
+        """
+        by_case: dict[str, list[PastResult]] = {}
+        for run_id, run in self._runs():
+            for result in self._read(f"{_RESULTS} WHERE run_id = ?", (run_id,), {run_id: run}):
+                of_case = by_case.setdefault(result.case, [])
+                if len(of_case) < last:
+                    of_case.append(result)
+        return tuple(result for case in sorted(by_case) for result in by_case[case])
+
+    def trend(self, case: str, last: int | None = 30, device: str = "") -> tuple[PastResult, ...]:
+        """The last results of one case, the newest first.
+
+        Args:
+            case: its name.
+            last: the number of results; None: all.
+            device: only those on devices of this kind, `cpu` or `cuda`; `cuda:1` is of the kind `cuda`.
+        """
+        runs = dict(self._runs())
+        found = self._read(f"{_RESULTS} WHERE name = ?", (visible(case),), runs)
+        order = {(run.run, run.host): number for number, run in enumerate(runs.values())}
+        kind = series.device_kind(device)
+        of_device = [one for one in found if not kind or series.device_kind(one.device) == kind]
+        return tuple(sorted(of_device, key=lambda one: order[one.run, one.host])[:last])
+
+    def runs(self, last: int | None = 10) -> tuple[PastRun, ...]:
+        """The last runs, the newest first, with the numbers of their results.
+
+        Args:
+            last: the number of runs; None: all.
+        """
+        return tuple(self._with_counts(run_id, run) for run_id, run in self._runs()[:last])
+
+    def results_of(self, run: PastRun) -> tuple[PastResult, ...]:
+        """The results of one run, by case."""
+        found = {run_id: one for run_id, one in self._runs() if (one.run, one.host) == (run.run, run.host)}
+        return tuple(
+            result for run_id in found for result in self._read(f"{_RESULTS} WHERE run_id = ?", (run_id,), found)
+        )
+
+    def previous_night(self, before_run: str) -> PastRun | None:
+        """The last nightly run before another run of this host that was not interrupted; None without one.
+
+        Args:
+            before_run: the name of a run; one that is not in the history is newer than all.
+        """
+        runs = self._runs()
+        names = [run.run for _, run in runs if not run.imported]
+        if before_run in names:
+            at = next(n for n, (_, run) in enumerate(runs) if run.run == before_run and not run.imported)
+            runs = runs[at + 1 :]
+        nights = (entry for entry in runs if entry[1].kind == "nightly" and not entry[1].imported)
+        return next((self._with_counts(*entry) for entry in nights if not entry[1].interrupted), None)
+
+    def failing_since(self, case: str, device: str = "", kind: RunKind | None = None) -> PastResult | None:
+        """The first result of a case's present unbroken series of failures; None where it passes now.
+
+        Args:
+            case: its name.
+            device: only results on devices of this kind; see `trend`.
+            kind: only results of runs of this kind.
+        """
+        found = self.trend(case, None, device)
+        return series.failing_since(one for one in found if kind is None or one.kind == kind)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def _runs(self) -> list[tuple[int, PastRun]]:
+        """Id and record of the runs, the newest first, without the numbers of their results."""
+        runs = []
+        for run_id, *values, mark in self._query(_RUNS):
+            self._check(values[0], is_intact=seal(values) == mark)
+            runs.append((run_id, rows.past_run(values, {})))
+        return runs
+
+    def _with_counts(self, run_id: int, run: PastRun) -> PastRun:
+        counts = dict(
+            self._query(
+                "SELECT text, count(*) FROM results JOIN texts ON texts.id = verdict WHERE run_id = ? GROUP BY verdict",
+                (run_id,),
+            )
+        )
+        ((cases,),) = self._query("SELECT cases FROM runs WHERE id = ?", (run_id,))
+        self._check(run.run, is_intact=sum(counts.values()) == cases)
+        return dataclasses.replace(run, counts=counts)
+
+    def _read(self, query: str, values: tuple[object, ...], runs: Mapping[int, PastRun]) -> Iterator[PastResult]:
+        for run_id, *others in self._query(query, values):
+            if run_id not in runs:
+                self._check(f"number {run_id}", is_intact=False)
+            result, intact = rows.past_result(runs[run_id], others, self._text)
+            self._check(result.run, is_intact=intact)
+            yield result
+
+    def _text(self, number: int) -> str:
+        if number not in self._texts:
+            found = self._query("SELECT text FROM texts WHERE id = ?", (number,))
+            self._texts[number] = found[0][0] if found else ""
+        return self._texts[number]
+
+    def _check(self, run: str, *, is_intact: bool) -> None:
+        """Refuse a row that was changed since it was written, and a run that has lost one."""
+        if not is_intact:
+            raise StorageError(
+                f"{self.path}: edited or damaged, in its record of run {run}; move it away to begin a new history "
+                "(the runs themselves are not affected)"
+            )
+
+    def _query(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise file.explain(self.path, error) from error

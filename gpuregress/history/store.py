@@ -1,0 +1,126 @@
+"""Store of the history: runs are added and forgotten, and read."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from gpuregress.errors import StorageError
+from gpuregress.history import database as file
+from gpuregress.history import rows
+from gpuregress.history.reader import Reader
+from gpuregress.records import RunKind, RunSummary
+from gpuregress.storage import disk_errors
+
+_MOST_RESULTS = 2_000_000
+"""Results that the history remembers, about 200 MB."""
+
+
+class History(Reader):
+    """The history, as a context manager.
+
+    A file that is no history, or a damaged one, is moved aside and a new one begun; `note` says so.
+
+    Args:
+        path: the SQLite file, made if it is not there.
+
+    Raises:
+        StorageError: it cannot be made or opened, or was written by a later gpuregress.
+    """
+
+    def __init__(self, path: Path) -> None:
+        note = ""
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            database = file.open_file(path)
+        except sqlite3.OperationalError as error:  # no permission, no space, locked: not the file's fault
+            raise file.explain(path, error) from error
+        except sqlite3.DatabaseError:
+            aside = file.move_aside(path)
+            note = f"{path} was damaged; it is kept as {aside.name}, and a new history begins"
+            database = file.open_file(path)
+        super().__init__(path, database)
+        self.note = note
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def add(self, summary: RunSummary, kind: RunKind = "run", *, is_imported: bool = False) -> None:
+        """Record a run; an earlier record of that name and host is replaced.
+
+        Args:
+            summary: the run.
+            kind: `run` or `nightly`.
+            is_imported: whether another project folder or host ran it.
+
+        Raises:
+            StorageError: no space, or another process holds the file for too long.
+        """
+        results = rows.result_rows(summary)
+        values = rows.run_values(summary, kind, len(results), is_imported=is_imported)
+        with self._transaction() as database:
+            database.execute("DELETE FROM runs WHERE run = ? AND host = ?", values[:2])
+            writer = rows.RowWriter(database)
+            run_id = writer.add_run(values)
+            writer.add_results(run_id, summary.run, values[1], results)
+
+    def forget(self, keep: int, most_results: int = _MOST_RESULTS) -> None:
+        """Remove all but the newest runs and the newest nights.
+
+        Args:
+            keep: the number of runs that stay, and of nights.
+            most_results: the number of results that stay; the newest run and the newest night stay in any case.
+        """
+        with self._transaction() as database:
+            kept: dict[str, int] = {}
+            results = 0
+            gone = []
+            for run_id, kind, count in database.execute(
+                "SELECT id, kind, cases FROM runs ORDER BY started DESC, id DESC"
+            ):
+                kept[kind] = kept.get(kind, 0) + 1
+                results += count
+                if kept[kind] > keep or (kept[kind] > 1 and results > most_results):
+                    gone.append((run_id,))
+            database.executemany("DELETE FROM runs WHERE id = ?", gone)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            raise file.explain(self.path, error) from error
+
+
+def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """The verdicts of some runs of this project: run → case → verdict; a run that cannot be read now is left out.
+
+    A case that ran on several devices has the verdict of one on which it did not pass, if there is one.
+
+    Args:
+        path: the SQLite file; nothing is made where there is none.
+        runs: their names.
+    """
+    found: dict[str, dict[str, str]] = {}
+    if not path.is_file():
+        return found
+    with (
+        contextlib.suppress(sqlite3.Error, StorageError),
+        contextlib.closing(Reader(path, file.open_read_only(path))) as reader,
+    ):
+        wanted = set(runs)
+        for run in reader.runs(None):
+            if run.run in wanted and not run.imported:
+                with contextlib.suppress(StorageError):
+                    results = sorted(reader.results_of(run), key=lambda one: one.verdict == "pass", reverse=True)
+                    found[run.run] = {one.case: one.verdict for one in results}
+    return found

@@ -1,0 +1,38 @@
+"""The SQLite file; damage and locks are tested with the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import StorageError
+from gpuregress.history import History, database
+from tests.history.past import night
+
+
+def test_a_file_opened_for_reading_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.add(night(1, {"a": "pass"}))
+    with closing(database.open_read_only(path)) as opened, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        opened.execute("DELETE FROM runs")
+    with closing(sqlite3.connect(path)) as changed:
+        changed.execute("PRAGMA user_version = 99")
+    with pytest.raises(StorageError, match="later gpuregress"):
+        database.open_read_only(path)
+
+
+def test_errors_are_for_people(tmp_path: Path) -> None:
+    busy = sqlite3.OperationalError("database is locked")
+    busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    assert "another process has locked" in str(database.explain(tmp_path, busy))
+    assert "check the folder's permissions" in str(database.explain(tmp_path, sqlite3.OperationalError("disk I/O")))
+
+
+def test_a_damaged_file_gets_the_next_free_name(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / "history.sqlite").write_text("damaged")
+        assert database.move_aside(tmp_path / "history.sqlite").name == f"history.sqlite.damaged-{number}"

@@ -1,0 +1,123 @@
+"""Migration: files that the statements of earlier versions wrote."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import xxhash
+
+from gpuregress.errors import StorageError
+from gpuregress.history import History
+
+VERSION_1 = """
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY, kind TEXT NOT NULL, started TEXT NOT NULL, device TEXT NOT NULL,
+    seconds REAL NOT NULL, exit_code INTEGER NOT NULL, interrupted INTEGER NOT NULL
+) STRICT;
+CREATE TABLE results (
+    run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, case_name TEXT NOT NULL, verdict TEXT NOT NULL,
+    reason TEXT NOT NULL, revision TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (run, case_name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX results_by_case ON results (case_name, run);
+PRAGMA user_version = 1;
+"""
+VERSION_2 = """
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY, kind TEXT NOT NULL, started TEXT NOT NULL, device TEXT NOT NULL,
+    seconds REAL NOT NULL, exit_code INTEGER NOT NULL, interrupted INTEGER NOT NULL, seal TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE TABLE results (
+    run TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, case_name TEXT NOT NULL, verdict TEXT NOT NULL,
+    reason TEXT NOT NULL, revision TEXT NOT NULL, seconds REAL NOT NULL, seal TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (run, case_name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX results_by_case ON results (case_name, run);
+PRAGMA user_version = 2;
+"""
+RUNS = [
+    ("R1", "nightly", "2026-11-20T01:00:00Z", "cpu", 9.5, 1, 0),
+    ("R2", "run", "2026-11-20T02:00:00Z", "cpu", 1.0, 4, 1),
+]
+RESULTS = [
+    ("R1", "j/n=1", "differ", "y: 1 of 2 differ", "3f2a", 0.5),
+    ("R1", "j/n=2", "pass", "", "3f2a", 0.25),
+    ("R2", "j/n=1", "fault", "out of bounds", "4f2a", 0.125),
+]
+
+
+def old_seal(values: tuple[object, ...]) -> str:
+    return xxhash.xxh3_128_hexdigest(repr(values).encode())
+
+
+@pytest.fixture(params=[1, 2])
+def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A file of an earlier version."""
+    path = tmp_path / "history.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript(VERSION_1 if request.param == 1 else VERSION_2)
+        for run in RUNS:
+            count = sum(one[0] == run[0] for one in RESULTS)
+            seal = () if request.param == 1 else (old_seal((*run, count)),)
+            database.execute(f"INSERT INTO runs VALUES ({', '.join('?' * (7 + len(seal)))})", (*run, *seal))
+        for result in RESULTS:
+            seal = () if request.param == 1 else (old_seal(result),)
+            database.execute(f"INSERT INTO results VALUES ({', '.join('?' * (6 + len(seal)))})", (*result, *seal))
+    return path
+
+
+def test_runs_and_results_are_kept(path: Path) -> None:
+    for _ in range(2):  # migrated, then opened again
+        with History(path) as history:
+            assert history.note == ""
+            assert [(one.run, one.kind, one.started, one.exit_code, one.interrupted) for one in history.runs()] == [
+                ("R2", "run", "2026-11-20T02:00:00Z", 4, True),
+                ("R1", "nightly", "2026-11-20T01:00:00Z", 1, False),
+            ]
+            found = {(one.run, one.case): one for one in history.results(last=9)}
+            assert found.keys() == {(row[0], row[1]) for row in RESULTS}
+            for run, case, verdict, reason, revision, seconds in RESULTS:
+                one = found[run, case]
+                assert (one.verdict, one.reason, one.revision, one.seconds) == (verdict, reason, revision, seconds)
+                assert (one.job, one.device, one.host, one.commit, one.samples) == ("j", "cpu", "", "", ())
+    assert {row[0] for row in tables(path)} == {"texts", "cases", "runs", "results"}
+
+
+def tables(path: Path) -> list[tuple[str]]:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+
+
+@pytest.mark.parametrize("change", ["UPDATE results SET verdict = 'pass'", "UPDATE runs SET exit_code = 9"])
+def test_a_row_that_was_changed_before_is_refused_after(path: Path, change: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        sealed = database.execute("PRAGMA user_version").fetchone()[0] == 2
+        database.execute(change)
+    with History(path) as history:
+        if not sealed:
+            history.results(last=1)
+            return
+        with pytest.raises(StorageError, match="edited or damaged"):
+            history.results(last=1)
+
+
+def test_a_file_that_cannot_be_written_is_migrated_in_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = path.read_bytes()
+    read_only(monkeypatch)
+    with History(path) as history:
+        assert len(history.results(last=9)) == 3
+    assert path.read_bytes() == before
+
+
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open files as a read-only file system does: root may write any file."""
+    connect = sqlite3.connect
+
+    def connect_read_only(path: object, **options: object) -> sqlite3.Connection:
+        if path == ":memory:" or options.get("uri"):
+            return connect(path, **options)  # type: ignore[call-overload, no-any-return]
+        return connect(f"{Path(str(path)).absolute().as_uri()}?mode=ro", **{**options, "uri": True})  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(sqlite3, "connect", connect_read_only)

@@ -1,0 +1,103 @@
+"""Questions to the history."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import StorageError
+from gpuregress.history import History
+from gpuregress.records import Status
+from tests.history.past import night, verdict
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    with History(tmp_path / "history.sqlite") as history:
+        yield history
+
+
+def add_nights(history: History, case: str, *statuses: Status) -> None:
+    for number, status in enumerate(statuses, 1):
+        history.add(night(number, {case: status, "other": "pass"}, commit=f"c{number}"), "nightly")
+
+
+def test_a_trend_is_one_cases_and_the_newest_first(history: History) -> None:
+    add_nights(history, "a/n=1", "pass", "differ", "fault")
+    assert [(one.run, one.verdict, one.commit, one.host) for one in history.trend("a/n=1")] == [
+        ("R03", "fault", "c3", "here"),
+        ("R02", "differ", "c2", "here"),
+        ("R01", "pass", "c1", "here"),
+    ]
+    assert [one.run for one in history.trend("a/n=1", last=1)] == ["R03"]
+    assert history.trend("a") == ()
+
+
+def test_a_run_that_began_earlier_is_older_whenever_it_is_added(history: History) -> None:
+    for number in (2, 3, 1):
+        history.add(night(number, {"a": "pass"}))
+    assert [one.run for one in history.trend("a")] == [one.run for one in history.runs()] == ["R03", "R02", "R01"]
+
+
+def test_a_case_on_two_devices_has_two_results(history: History) -> None:
+    both = (verdict("a", "pass"), verdict("a", "differ", "cuda:1"))
+    history.add(night(1, {}, verdicts=both), "nightly")
+    assert [(one.device, one.verdict, one.model) for one in history.trend("a")] == [
+        ("cpu", "pass", "model of cpu"),
+        ("cuda:1", "differ", "model of cuda:1"),
+    ]
+    assert [one.device for one in history.trend("a", device="cuda:0")] == ["cuda:1"]
+    assert history.failing_since("a", "cpu") is None
+    assert history.failing_since("a", "cuda") is not None
+
+
+@pytest.mark.parametrize(
+    ("statuses", "since"),
+    [
+        (("pass", "differ", "differ"), "R02"),
+        (("differ", "pass", "fault", "skip", "differ"), "R03"),
+        (("differ", "pass"), None),
+        (("differ", "skip"), "R01"),
+        (("skip",), None),
+        (("pass", "new"), "R02"),
+    ],
+)
+def test_the_first_of_the_present_failures(history: History, statuses: tuple[Status, ...], since: str | None) -> None:
+    add_nights(history, "a", *statuses)
+    found = history.failing_since("a", "cpu")
+    assert (found.run if found else None) == since
+
+
+def test_the_first_of_the_failures_of_nights_alone(history: History) -> None:
+    add_nights(history, "a", "pass", "differ", "differ")
+    history.add(night(4, {"a": "pass"}), "run")
+    assert history.failing_since("a") is None
+    found = history.failing_since("a", kind="nightly")
+    assert found is not None
+    assert (found.run, found.started, found.commit) == ("R02", "2026-11-02T02:00:00Z", "c2")
+
+
+def test_the_night_before_a_run(history: History) -> None:
+    add_nights(history, "a", "pass", "differ", "new")
+    history.add(night(4, {"a": "pass"}), "run")
+    history.add(night(5, {"a": "pass"}, state="interrupted"), "nightly")
+    history.add(night(6, {"a": "pass"}, host="elsewhere"), "nightly", is_imported=True)
+    before = history.previous_night("R99")
+    assert before is not None
+    assert (before.run, before.counts, before.commit) == ("R03", {"new": 1, "pass": 1}, "c3")
+    assert (found := history.previous_night("R03")) is not None
+    assert found.run == "R02"
+    assert history.previous_night("R01") is None
+    assert [(one.case, one.verdict) for one in history.results_of(before)] == [("a", "new"), ("other", "pass")]
+
+
+def test_a_run_that_lost_a_result_is_refused(history: History) -> None:
+    add_nights(history, "a", "pass")
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute("DELETE FROM results WHERE case_id = 1")
+    with pytest.raises(StorageError, match="edited or damaged, in its record of run R01"):
+        history.runs()
