@@ -18,6 +18,7 @@ from gpuregress.records import (
     MadeOf,
     Outcome,
     ResourceLimits,
+    SourceLocation,
     Status,
     Verdict,
     side_text,
@@ -116,7 +117,12 @@ def _without_buffers(case: Case, status: Status, reason: str, **facts: Any) -> V
 
 
 def broken(
-    job: str, errors: Sequence[str], case: Case | None = None, *, exit_code: int = EXIT_CODES["error"]
+    job: str,
+    errors: Sequence[str],
+    case: Case | None = None,
+    *,
+    exit_code: int = EXIT_CODES["error"],
+    location: SourceLocation | None = None,
 ) -> Verdict:
     """The verdict on a job with errors, or on a case with errors.
 
@@ -125,11 +131,12 @@ def broken(
         errors: at least one line, each with file, line and key.
         case: None: the whole job.
         exit_code: of the verdict.
+        location: of the first error.
     """
     first, notes = _first_line(errors[0]), tuple(errors[1:])
     if case is None:
-        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code)
-    return _without_buffers(case, "error", first, notes=notes, exit_code=exit_code)
+        return Verdict(job, job, "error", first, notes=notes, exit_code=exit_code, location=location)
+    return _without_buffers(case, "error", first, notes=notes, exit_code=exit_code, location=location)
 
 
 def skipped(case: Case, reason: str) -> Verdict:

@@ -63,6 +63,13 @@ def _deadline() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _no_github_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print no annotations: the tests themselves may be run by GitHub Actions."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _preloaded_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork workers from a process with their libraries, but where their start itself is tested."""
     if "workers" not in request.path.parts:

@@ -102,12 +102,24 @@ def write_report(target: str, text: str) -> None:
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options `--json F`, `--junit F`, `--html F`."""
+    """Options `--report FORMAT=FILE`, `--json F`, `--junit F`, `--html F`."""
     for name, text in (("html", "HTML"), ("junit", "JUnit XML"), ("json", "JSON")):
         function = click.option(
             f"--{name}", metavar="F", type=values.REPORT, help=f"Write the results as {text} to F (- is stdout)."
         )(function)
-    return function
+    return report_files_option(function)
+
+
+def report_files_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Option `--report FORMAT=FILE`."""
+    return click.option(
+        "--report",
+        "reports",
+        multiple=True,
+        metavar="FORMAT=FILE",
+        type=values.REPORT_FILE,
+        help=f"Write a report for another program (- is stdout): {', '.join(values.FORMATS)}; can be repeated.",
+    )(function)
 
 
 def commit_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,6 +188,12 @@ def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
     return run_request.RunRequest(**{name: options[name] for name in names}, jobs=options["workers"], **more)
 
 
+def report_targets(options: Mapping[str, Any]) -> tuple[values.Target, ...]:
+    """The reports that `report_options` ask for."""
+    own = (("json", options.get("json")), ("junit", options.get("junit")), ("html", options.get("html")))
+    return (*((name, target) for name, target in own if target), *options.get("reports", ()))
+
+
 def writes_to_stdout(options: Mapping[str, Any]) -> bool:
     """Whether one of `report_options` is `-`, so that everything else must go to stderr.
 
@@ -183,15 +201,14 @@ def writes_to_stdout(options: Mapping[str, Any]) -> bool:
         UsageError: two of them have one destination.
     """
     destinations: dict[str, str] = {}
-    for name in ("json", "junit", "html"):
-        target = options[name]
-        if target is None:
-            continue
+    for format_, target in report_targets(options):
+        name = f"--{format_}" if options.get(format_) == target else f"--report {format_}"
         destination = target if target == "-" else str(Path(target).resolve())
-        other = destinations.setdefault(destination, name)
-        if other != name and not Path(destination).is_char_device():
+        other = destinations.get(destination)
+        if other is not None and not Path(destination).is_char_device():
             from gpuregress.errors import UsageError
 
             where = "stdout" if target == "-" else target
-            raise UsageError(f"--{other} and --{name} cannot both go to {where}: name a file for all but one")
+            raise UsageError(f"{other} and {name} cannot both go to {where}: name a file for all but one")
+        destinations[destination] = name
     return "-" in destinations

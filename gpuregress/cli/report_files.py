@@ -1,4 +1,4 @@
-"""Report files of `--json`, `--junit` and `--html`, which never describe an earlier run.
+"""Report files of `--report`, `--json`, `--junit` and `--html`, which never describe an earlier run.
 
 A file is written when the command starts, as of an unfinished run, and again at its end. So it is true also after a
 kill, and where the command line, a job or the disk let nothing run.
@@ -7,7 +7,7 @@ kill, and where the command line, a job or the disk let nothing run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuregress.cli import context, values
-from gpuregress.errors import GpuregressError, HarnessError, Interrupted, StorageError, UsageError
+from gpuregress.cli import context, github_actions, values
+from gpuregress.errors import GpuregressError, HarnessError, Interrupted, JobErrors, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from gpuregress.records import RunSummary, State
+    from gpuregress.cli.values import Target
+    from gpuregress.records import Problem, RunSummary, State
 
-FORMATS = ("json", "junit", "html")
 _COMMANDS = ("run", "nightly")
+_REPORT = "--report"
 _UNFINISHED = "this run has not finished; where it no longer goes on, it was killed"
 
 
@@ -31,11 +32,13 @@ class Reports:
     """The reports of a command.
 
     Attributes:
-        targets: format → the file it goes to, `-` for stdout.
+        targets: each format with the file it goes to, `-` for stdout.
+        to_stderr: stdout is taken by one of them.
         summary: the run, once it has ended.
     """
 
-    targets: Mapping[str, str]
+    targets: Sequence[Target]
+    to_stderr: bool = False
     summary: RunSummary | None = None
 
 
@@ -50,22 +53,28 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
         UsageError: two have one destination.
         StorageError: one cannot be written; the others are.
     """
-    reports = Reports({name: options[name] for name in FORMATS if options[name]})
+    reports = Reports(context.report_targets(options))
     try:
-        context.writes_to_stdout(options)
+        reports.to_stderr = context.writes_to_stdout(options)
         _replace(reports.targets, _failed(_UNFINISHED, HarnessError.exit_code, "running"))
         yield reports
     except BaseException as error:
         if reports.summary is None:
             code = _code(error)
             state: State = "interrupted" if code == Interrupted.exit_code else "finished"
-            _replace(reports.targets, _failed(_message(error), code, state))
+            failed = _failed(_message(error), code, state, _problems(error))
+            _replace(reports.targets, failed)
+            github_actions.annotate(failed, repository_root(), reports.targets, to_stderr=reports.to_stderr)
         else:
             with contextlib.suppress(StorageError):  # the first error is reported
                 _write(reports.targets, reports.summary)
+            github_actions.annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
         raise
     if reports.summary is not None:
-        _write(reports.targets, reports.summary)
+        try:
+            _write(reports.targets, reports.summary)
+        finally:
+            github_actions.annotate(reports.summary, repository_root(), reports.targets, to_stderr=reports.to_stderr)
 
 
 def refuse(arguments: Sequence[str], message: str) -> None:
@@ -80,24 +89,42 @@ def refuse(arguments: Sequence[str], message: str) -> None:
         rest = rest[2 if rest[0] in ("-C", "--directory") else 1 :]
     if not rest or rest[0] not in _COMMANDS:
         return
-    targets = {}
-    for name in FORMATS:
-        for at, argument in enumerate(rest):
-            if argument == f"--{name}" and rest[at + 1 :]:
-                targets[name] = rest[at + 1]
-            elif argument.startswith(f"--{name}="):
-                targets[name] = argument.partition("=")[2]
-    good = {name: target for name, target in targets.items() if values.is_report(target)}
-    _replace(good, _failed(message, UsageError.exit_code))
+    failed = _failed(message, UsageError.exit_code)
+    good = [(name, target) for name, target in _named_targets(rest) if values.is_report(target)]
+    _replace(good, failed)
+    github_actions.annotate(failed, repository_root(), good, to_stderr=True)
 
 
-def _failed(message: str, code: int, state: State = "finished") -> RunSummary:
+def _named_targets(arguments: Sequence[str]) -> Iterator[Target]:
+    """The report files of arguments that were not parsed."""
+    for at, argument in enumerate(arguments):
+        option, has_value, value = argument.partition("=")
+        if not has_value:
+            value = next(iter(arguments[at + 1 :]), "")
+        if option == _REPORT:
+            name, _, target = value.partition("=")
+            if name in values.FORMATS:
+                yield name, target
+        elif option in [f"--{name}" for name in values.OWN_OPTIONS]:
+            yield option.removeprefix("--"), value
+
+
+def _failed(message: str, code: int, state: State = "finished", problems: tuple[Problem, ...] = ()) -> RunSummary:
     """The summary of a run without verdicts."""
     from gpuregress.records import RunSummary
 
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     notes = tuple(message.splitlines()) or ("no details are known",)
-    return RunSummary("", "", "", now, 0.0, (), notes, state=state, exit_code=code, is_kept=False)
+    return RunSummary("", "", "", now, 0.0, (), notes, state=state, exit_code=code, is_kept=False, problems=problems)
+
+
+def _problems(error: BaseException) -> tuple[Problem, ...]:
+    """The errors of wrong jobs, each with its line."""
+    from gpuregress.records import Problem, SourceLocation
+
+    if not isinstance(error, JobErrors):
+        return ()
+    return tuple(Problem(str(one), SourceLocation(str(one.path), one.line or 0)) for one in error.errors)
 
 
 def _message(error: BaseException) -> str:
@@ -115,39 +142,47 @@ def _code(error: BaseException) -> int:
     return code
 
 
-def _replace(targets: Mapping[str, str], summary: RunSummary) -> None:
+def _replace(targets: Sequence[Target], summary: RunSummary) -> None:
     """Overwrite the reports of an earlier run, or remove them; streams and devices are left alone."""
-    for name, target in targets.items():
+    for name, target in targets:
         path = Path(target)
         with contextlib.suppress(OSError, ValueError):
             if target == "-" or (path.exists() and not path.is_file()):
                 continue
             try:
-                context.write_report(target, _render(name)(summary))
+                context.write_report(target, render(name, summary))
             except StorageError:
                 path.unlink(missing_ok=True)
 
 
-def _write(targets: Mapping[str, str], summary: RunSummary) -> None:
+def _write(targets: Sequence[Target], summary: RunSummary) -> None:
     refused: StorageError | None = None
-    for name, target in targets.items():
+    for name, target in targets:
         try:
-            context.write_report(target, _render(name)(summary))
+            context.write_report(target, render(name, summary))
         except StorageError as error:
             refused = refused or error
     if refused is not None:
         raise refused
 
 
-def _render(name: str) -> Callable[[RunSummary], str]:
+def render(name: str, summary: RunSummary) -> str:
+    """Render a run as one of `values.FORMATS`."""
     if name == "json":
         from gpuregress.report import json_report
 
-        return json_report.render
-    if name == "junit":
-        from gpuregress.report import junit
+        return json_report.render(summary)
+    if name == "html":
+        from gpuregress.report import html
 
-        return junit.render
-    from gpuregress.report import html
+        return html.render(summary)
+    from gpuregress.report import formats
 
-    return html.render
+    return formats.render(name, summary, repository_root())
+
+
+def repository_root() -> Path:
+    """The folder that source locations are relative to: the git repository's that holds the project."""
+    ctx = click.get_current_context(silent=True)
+    start = Path((ctx.find_root().obj if ctx is not None else None) or ".").absolute()
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)

@@ -17,6 +17,12 @@ else:
 
 MOST_REPEATS = 10_000
 MOST_RUNS = 1_000_000
+OWN_OPTIONS = ("html", "junit", "json")
+"""Formats of reports that have an option of their own."""
+FORMATS = ("junit", "sarif", "tap", "codequality", "markdown", "github", "json", "html")
+"""Formats of `--report`; those but the last two are `report.formats.FORMATS`, whose import takes time."""
+Target = tuple[str, str]
+"""A format, and the file that a report in it is written to."""
 _NO_REPORTS = (".yaml", ".yml", ".cu", ".cuh", ".ptx", ".cubin", ".py")
 
 
@@ -84,8 +90,37 @@ class ReportTarget(NonEmpty):
         return text
 
 
+class ReportFile(_Type):
+    """A format and a file, `FORMAT=FILE`."""
+
+    name = "report"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Target:
+        """Convert `sarif=F`; the file is judged as that of `--junit F` is."""
+        if isinstance(value, tuple):
+            return (str(value[0]), str(value[1]))
+        name, sign, target = str(value).partition("=")
+        if name not in FORMATS:
+            self.fail(f"{name!r} is no format; expected FORMAT=FILE, with {', '.join(FORMATS)}", param, ctx)
+        if not sign:
+            self.fail(f"no file: expected {name}=FILE, or {name}=- for stdout", param, ctx)
+        return name, REPORT.convert(target, param, ctx)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        param: click.Parameter,  # noqa: ARG002 - as above
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """The formats."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(f"{name}=") for name in FORMATS if name.startswith(incomplete)]
+
+
 SECONDS = Seconds()
 REPORT = ReportTarget()
+REPORT_FILE = ReportFile()
 
 
 def is_report(text: str) -> bool:

@@ -106,7 +106,9 @@ from gpuregress.records.verdicts import BufferVerdict as BufferVerdict
 from gpuregress.records.verdicts import Comparison as Comparison
 from gpuregress.records.verdicts import Finding as Finding
 from gpuregress.records.verdicts import Missing as Missing
+from gpuregress.records.verdicts import Problem as Problem
 from gpuregress.records.verdicts import RunSummary as RunSummary
+from gpuregress.records.verdicts import SourceLocation as SourceLocation
 from gpuregress.records.verdicts import State as State
 from gpuregress.records.verdicts import VariantVerdict as VariantVerdict
 from gpuregress.records.verdicts import Verdict as Verdict

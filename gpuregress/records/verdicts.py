@@ -150,6 +150,32 @@ class VariantVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """The line of a job or of a kernel source that a report names for a failure.
+
+    Attributes:
+        file: absolute.
+        line: counted from 1; 0 for the whole file.
+    """
+
+    file: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error for which a run ended before its cases.
+
+    Attributes:
+        message: for people.
+        location: None where no file is to blame.
+    """
+
+    message: str
+    location: SourceLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """A case's verdict.
 
@@ -173,6 +199,7 @@ class Verdict:
         cause: a key for failures of one cause, in words that are the same from night to night; "" without one.
         tolerance_share: the largest part of its tolerance that an element used, over 1 where one broke it; None where
             no rule with a tolerance compared anything.
+        location: the line that a report names for a failure; None for a pass.
     """
 
     job: str
@@ -193,6 +220,7 @@ class Verdict:
     variants: tuple[VariantVerdict, ...] = ()
     cause: str = ""
     tolerance_share: float | None = None
+    location: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +261,7 @@ class RunSummary:
         branch: its branch, "" for a detached head.
         dirty: whether tracked files of the work tree were other ones than the commit's.
         compiler: of the kernels, as `nvrtc 13.5.37`; "" where nothing ran.
+        problems: the errors for which it ended before its cases.
     """
 
     run: str
@@ -255,6 +284,7 @@ class RunSummary:
     branch: str = ""
     dirty: bool = False
     compiler: str = ""
+    problems: tuple[Problem, ...] = ()
 
     @property
     def interrupted(self) -> bool:

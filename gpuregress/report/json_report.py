@@ -66,6 +66,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "output": outcome.output if outcome is not None else "",
         "tolerance_share": verdict.tolerance_share,
         **({"infeasible": True} if verdict.infeasible else {}),
+        **({"location": to_json(verdict.location)} if verdict.location is not None else {}),
         **({"variants": [_variant(one) for one in verdict.variants]} if verdict.variants else {}),
         **_measured(outcome),
     }

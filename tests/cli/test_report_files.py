@@ -1,4 +1,4 @@
-"""The files of `--json`, `--junit` and `--html`."""
+"""The files of `--report`, `--json`, `--junit` and `--html`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import json
 import re
 import xml.etree.ElementTree as ET
 
+import pytest
+
+from gpuregress.report import formats
 from tests.workshop import RUN, Workshop
 
 
@@ -34,3 +37,51 @@ def test_html_stands_alone(fake_shop: Workshop) -> None:
     again = fake_shop.call("report")
     assert again.exit_code == 0
     assert "scale/n=100" in again.stdout
+
+
+def test_every_format_is_written_and_told_again(fake_shop: Workshop) -> None:
+    folder = fake_shop.root / "reports"
+    options = [word for name in formats.FORMATS for word in ("--report", f"{name}={folder / name}")]
+    assert fake_shop.call(*RUN, *options).exit_code == 1
+    texts = {name: (folder / name).read_text() for name in formats.FORMATS}
+    assert [name for name, text in texts.items() if "no baseline yet" not in text] == []
+    assert fake_shop.call("report", *options).exit_code == 0
+    assert {name: (folder / name).read_text() for name in formats.FORMATS} == texts
+
+
+def test_a_report_on_stdout_is_alone_there(fake_shop: Workshop) -> None:
+    printed = fake_shop.call(*RUN, "--report", "tap=-")
+    assert printed.stdout.startswith("TAP version 14\n1..1\nnot ok 1 - scale/n=100\n")
+    assert "scale/n=100" in printed.stderr
+
+
+@pytest.mark.parametrize("name", formats.FORMATS)
+def test_a_report_of_an_earlier_run_does_not_remain(fake_shop: Workshop, name: str) -> None:
+    target = fake_shop.root / "report"
+    target.write_text("green")
+    fake_shop.fails(2, *RUN, "--report", f"{name}={target}", "--nonsense")
+    assert "No such option" in target.read_text()
+    target.write_text("green")
+    fake_shop.fails(5, *RUN, f"--report={name}={target}", "-k", "nobody")
+    assert "no case is left" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ("sarf=x", "'sarf' is no format; expected FORMAT=FILE, with junit, sarif"),
+        ("sarif", "no file: expected sarif=FILE"),
+        ("sarif=", "it is empty"),
+        ("sarif=configs", "configs is a folder"),
+    ],
+)
+def test_a_report_without_format_or_file_is_refused(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, value: str, printed: str
+) -> None:
+    monkeypatch.chdir(fake_shop.root)
+    assert printed in fake_shop.fails(2, *RUN, "--report", value)
+
+
+def test_two_reports_cannot_share_a_file(fake_shop: Workshop) -> None:
+    message = fake_shop.fails(2, *RUN, "--report", "tap=-", "--junit", "-")
+    assert "--junit and --report tap cannot both go to stdout" in message

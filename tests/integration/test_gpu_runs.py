@@ -13,7 +13,7 @@ from gpuregress import launch_log
 from gpuregress.plan import Plan
 from gpuregress.project import Project, Settings
 from gpuregress.records import Case, CaseSettings, RunSummary, TimingLoop
-from gpuregress.report import junit
+from gpuregress.report.formats import junit
 from gpuregress.session import device_slots, session
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.workers.worker_process import DeviceSlot
@@ -74,7 +74,7 @@ def test_the_tools_findings_are_in_every_report(project: Project) -> None:
     assert f"initcheck: {message}" in verdict.notes
     (entry,) = json.loads((Path(summary.folder) / "results.json").read_text())["cases"]
     assert entry["sanitizer"]["findings"][0]["kind"] == "uninitialized"
-    assert message in junit.render(summary)
+    assert message in junit.render(summary, Path("/"))
 
 
 def test_numbers_in_the_log_are_unique_whatever_is_asked(project: Project) -> None:

@@ -4,7 +4,8 @@ import dataclasses
 from pathlib import Path
 
 from gpuregress.records import Missing
-from gpuregress.report import html, json_report, junit, terminal
+from gpuregress.report import html, json_report, terminal
+from gpuregress.report.formats import junit
 from tests.report.samples import summary, verdict
 
 ROOT = Path("/p")
@@ -18,7 +19,7 @@ def test_no_report_holds_a_control_character_or_a_tag_of_others() -> None:
     run = dataclasses.replace(
         summary(), verdicts=(one,), notes=(_HOSTILE,), device=_HOSTILE, missing=(Missing(_HOSTILE, (_HOSTILE,)),)
     )
-    reports = [html.render(run), junit.render(run), json_report.render(run), terminal.full(run, root=ROOT)]
+    reports = [html.render(run), junit.render(run, ROOT), json_report.render(run), terminal.full(run, root=ROOT)]
     for text in reports:
         assert not set(text) & set("\x1b\x9b\u202e")
     assert "<script" not in reports[0]

@@ -24,7 +24,7 @@ from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import log_header, run_folders
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.steps.checking import CheckedRun
-from gpuregress.session.steps.planning import error_lines
+from gpuregress.session.steps.planning import error_lines, error_location
 from gpuregress.session.steps.tasks import TaskFactory
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
@@ -81,6 +81,7 @@ class _Execution:
         self._slots: dict[str, str] = {}
         self._has_failed = False
         self._judge: Judge | None = None
+        self._cases = {case.name: case for case in checked.plan.cases}
         self._groups = AgreementGroups(checked.plan.cases, self._agreement)
 
     def result(self, *, interrupted: bool) -> ExecutedRun:
@@ -169,7 +170,8 @@ class _Execution:
         if not isinstance(error, JobErrors):
             return verdict.failed(case, error)
         code = verdict.EXIT_CODES["error"] if self._context.request.keeps_going else error.exit_code
-        return verdict.broken(case.job, error_lines(self._context.project, error.errors), case, exit_code=code)
+        lines, location = error_lines(self._context.project, error.errors), error_location(error.errors)
+        return verdict.broken(case.job, lines, case, exit_code=code, location=location)
 
     def _infeasible(self, case: Case, reason: str) -> Verdict:
         try:
@@ -183,6 +185,10 @@ class _Execution:
             self._keep(*settled)
 
     def _keep(self, reached: Verdict, task: Task | None) -> None:
+        if reached.status not in ("pass", "skip") and reached.case in self._cases:
+            from gpuregress.session import source_locations  # noqa: PLC0415 - for failures only
+
+            reached = source_locations.located(reached, self._cases[reached.case])
         self._verdicts[reached.case] = reached
         self._has_failed |= reached.exit_code != 0
         self._context.listen(Judged(reached, len(self._verdicts)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpuregress import plan, verdict
 from gpuregress.errors import DumpError, JobError, NothingToDo, RunLocked, StorageError
 from gpuregress.project import Project
-from gpuregress.records import Case, Verdict
+from gpuregress.records import Case, SourceLocation, Verdict
 from gpuregress.session import missing_cases, overrides
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import dump_verification, journal, run_folders
@@ -54,7 +54,10 @@ def plan_cases(context: RunContext) -> PlannedRun:
     """
     warnings = overrides.check(context.request, context.devices)
     planned = _plan(context)
-    broken = tuple(verdict.broken(job.name, error_lines(context.project, job.errors)) for job in planned.broken)
+    broken = tuple(
+        verdict.broken(job.name, error_lines(context.project, job.errors), location=error_location(job.errors))
+        for job in planned.broken
+    )
     run = PlannedRun(tuple(planned.cases), (), broken, remarks=(*warnings, *planned.notes))
     if context.request.rerun_failed:
         run = _rerun(context, run)
@@ -134,3 +137,8 @@ def _nothing_to_rerun(owed: Sequence[str]) -> str:
 def error_lines(project: Project, errors: Sequence[JobError]) -> list[str]:
     """One line for each error, its file relative to the project's root."""
     return [str(error).removeprefix(f"{project.root}/") for error in errors]
+
+
+def error_location(errors: Sequence[JobError]) -> SourceLocation:
+    """The line of the first of a job's errors."""
+    return SourceLocation(str(errors[0].path), errors[0].line or 0)

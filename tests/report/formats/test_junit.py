@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import dataclasses
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.report import junit
+from gpuregress.report.formats import junit
 from tests.report.samples import summary, verdict
+
+ROOT = Path("/p")
 
 
 def test_junit_counts_and_messages() -> None:
-    root = ET.fromstring(junit.render(summary()))
+    root = ET.fromstring(junit.render(summary(), ROOT))
     suites = {suite.get("name"): suite for suite in root.iter("testsuite")}
     assert set(suites) == {"reduce", "broken", "other"}
     reduce = suites["reduce"]
@@ -29,4 +32,4 @@ def test_junit_counts_and_messages() -> None:
 @given(st.text(), st.text())
 def test_junit_is_xml_whatever_the_texts_hold(name: str, reason: str) -> None:
     run = dataclasses.replace(summary(), verdicts=(verdict("fault", case=name, job=name, reason=reason),))
-    ET.fromstring(junit.render(run))
+    ET.fromstring(junit.render(run, ROOT))

@@ -1,0 +1,33 @@
+"""GitLab code quality report: Code Climate issues as a JSON list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpuregress.escapes import json_text
+from gpuregress.records import RunSummary
+from gpuregress.report.formats.entries import ReportEntry, entries
+from gpuregress.report.formats.sarif import fingerprint
+
+_NO_FILE = "gpuregress.yaml"
+"""The file of what has none: GitLab drops an issue without a path."""
+_SEVERITIES = {"error": "critical", "failure": "major", "known": "info"}
+
+
+def render(summary: RunSummary, root: Path) -> str:
+    """The failures of a run, each with a fingerprint by which GitLab compares two runs."""
+    issues = [_issue(one) for one in entries(summary, root) if one.level in _SEVERITIES]
+    return json_text(issues, indent=1) + "\n"
+
+
+def _issue(one: ReportEntry) -> dict[str, Any]:
+    return {
+        "type": "issue",
+        "check_name": f"gpuregress/{one.status}",
+        "description": f"{one.name}: {one.message}",
+        "categories": ["Bug Risk"],
+        "severity": _SEVERITIES[one.level],
+        "fingerprint": fingerprint(one),
+        "location": {"path": one.path or _NO_FILE, "lines": {"begin": max(1, one.line)}},
+    }

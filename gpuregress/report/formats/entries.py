@@ -1,0 +1,133 @@
+"""Entries of a report: level, message and location of each case, the same in every format.
+
+Missing cases have entries of their own. So has a run that failed although no case did: one that was interrupted, has
+not finished, or had nothing to run. A report of a failed run therefore never looks green.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gpuregress.escapes import visible
+from gpuregress.records import Missing, RunSummary, SourceLocation, Status, Verdict
+from gpuregress.report import terminal
+
+Level = Literal["passed", "failure", "error", "known", "skipped"]
+THE_RUN = "the run"
+_LEVELS: dict[Status, Level] = {
+    "pass": "passed",
+    "differ": "failure",
+    "new": "failure",
+    "fault": "failure",
+    "timeout": "failure",
+    "error": "error",
+    "skip": "skipped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry:
+    """One line of a report.
+
+    Attributes:
+        name: of the case; `the run` for the whole run. As all text here, without control characters.
+        group: its job; `missing cases`, `gpuregress`.
+        level: `known` is a failure that does not fail the run.
+        status: the verdict, `missing`, or `run`.
+        message: one line.
+        details: further lines.
+        path: the file to blame, relative to the root where it is below it; "" where none is.
+        line: counted from 1; 0 for the whole file.
+        seconds: wall time.
+        output: what the kernels printed.
+    """
+
+    name: str
+    group: str
+    level: Level
+    status: str
+    message: str = ""
+    details: tuple[str, ...] = ()
+    path: str = ""
+    line: int = 0
+    seconds: float = 0.0
+    output: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it fails the run."""
+        return self.level in ("failure", "error")
+
+
+def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
+    """The entries of a run: its cases in the order of the plan, the missing ones, the run itself where it failed.
+
+    Args:
+        summary: the run.
+        root: paths below it are shown relative to it.
+    """
+    cases = tuple(_of_case(verdict, root) for verdict in summary.verdicts)
+    missing = tuple(_of_missing(one) for one in summary.missing)
+    found = (*cases, *missing)
+    if summary.interrupted or (summary.exit_code and not any(one.is_failure for one in found)):
+        return (*found, *_of_run(summary, root))
+    return found
+
+
+def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
+    level = _LEVELS[verdict.status]
+    if level == "failure" and not verdict.exit_code:
+        level = "known"
+    details = () if level in ("passed", "skipped") else tuple(map(visible, terminal.details(verdict, root)))
+    path, line = _shown(verdict.location, root)
+    return ReportEntry(
+        visible(verdict.case),
+        visible(verdict.job),
+        level,
+        verdict.status,
+        _first_line(verdict.reason or ("" if level == "passed" else verdict.status)),
+        details,
+        path,
+        line,
+        verdict.seconds,
+        visible(verdict.outcome.output) if verdict.outcome is not None else "",
+    )
+
+
+def _of_missing(one: Missing) -> ReportEntry:
+    lines = tuple(map(visible, one.lines))
+    return ReportEntry(visible(one.case), "missing cases", "failure", "missing", _first_line("\n".join(lines)), lines)
+
+
+def _of_run(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
+    """The failure of a whole run: one entry for each error that has a location, else one with its notes."""
+    message = _first_line("\n".join(summary.notes)) or f"no case was run: exit code {summary.exit_code}"
+    details = tuple(map(visible, summary.notes))
+    if not summary.problems:
+        return (ReportEntry(THE_RUN, "gpuregress", "error", "run", message, details),)
+    names = [THE_RUN, *(f"{THE_RUN} ({number})" for number in range(2, len(summary.problems) + 1))]
+    return tuple(
+        ReportEntry(name, "gpuregress", "error", "run", _first_line(one.message), details, *_shown(one.location, root))
+        for name, one in zip(names, summary.problems, strict=True)
+    )
+
+
+def _first_line(text: str) -> str:
+    return visible(text).strip().partition("\n")[0].replace("\t", " ")
+
+
+def _shown(location: SourceLocation | None, root: Path) -> tuple[str, int]:
+    if location is None:
+        return "", 0
+    path = Path(location.file)
+    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else location.file
+    return visible(shown), location.line
+
+
+def title(summary: RunSummary) -> str:
+    """`3 cases in 1.2 s on cpu: 1 pass, 2 differ (run …)`; of a run without cases its first note."""
+    if not summary.verdicts and not summary.missing and summary.exit_code:
+        return _first_line("\n".join(summary.notes)) or f"exit code {summary.exit_code}"
+    return _first_line(terminal.counts(summary))

@@ -1,0 +1,79 @@
+"""Location of a failure in the sources: the line that a report on a code review can point at.
+
+A fault, a compile error or a failing check that names a line of one of the case's sources is located there. Any other
+failure of a kernel is located at the kernel's definition, and what has no kernel in its job.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from gpuregress.records import Case, SourceLocation, Verdict
+
+_LINE = re.compile(r"(?P<file>[^\s'\"(),;:]+)(?::(?P<line>\d+)|\((?P<compiler>\d+)\))")
+_KEPT_FILES = 256
+
+
+def located(verdict: Verdict, case: Case) -> Verdict:
+    """The verdict with its location; one that has a location keeps it.
+
+    Args:
+        verdict: a failure.
+        case: its case.
+    """
+    if verdict.location is not None:
+        return verdict
+    return dataclasses.replace(verdict, location=_named_line(verdict, case) or _definition(verdict, case))
+
+
+def _named_line(verdict: Verdict, case: Case) -> SourceLocation | None:
+    """The first line of a source of the case that the reason or a note names."""
+    if verdict.status in ("differ", "new"):
+        return None
+    paths = {Path(source.path).name: source.path for source in reversed(case.sources)}
+    for text in (verdict.reason, *verdict.notes):
+        for match in _LINE.finditer(text):
+            if path := paths.get(Path(match["file"]).name):
+                return SourceLocation(path, int(match["line"] or match["compiler"]))
+    return None
+
+
+def _definition(verdict: Verdict, case: Case) -> SourceLocation:
+    """The definition of the kernel that failed, or of the last one that was launched."""
+    if verdict.status == "error" or not case.launches:
+        return SourceLocation(case.path)
+    position = _failing_launch(verdict)
+    launch = case.launches[position if position is not None and position < len(case.launches) else -1]
+    name = case.function.name if case.function is not None else launch.kernel
+    path = case.sources[launch.source].path
+    line = _line_of(path, name.partition("<")[0].rpartition("::")[2])
+    return SourceLocation(path, line) if line else SourceLocation(case.path)
+
+
+def _failing_launch(verdict: Verdict) -> int | None:
+    """The position of the launch that faulted, or after which a buffer first differed."""
+    if verdict.outcome is not None and verdict.outcome.fault is not None:
+        return verdict.outcome.fault.position
+    first = (one.first_wrong for buffer in verdict.buffers for one in buffer.comparisons)
+    return next((wrong.number - 1 for wrong in first if wrong is not None), None)
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _line_of(path: str, name: str) -> int:
+    """The line where a function's parameters begin; 0 where the text has none of this name."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    found = (match.start() for match in re.finditer(rf"\b{re.escape(name)}\s*\(", text))
+    uses = [at for at in found if not _is_comment(text, at)]
+    marked = [at for at in uses if re.search(r"__(global|device|host)__[^;{}]*$", text[:at][-400:])]
+    return text.count("\n", 0, (marked or uses)[0]) + 1 if marked or uses else 0
+
+
+def _is_comment(text: str, at: int) -> bool:
+    """Whether a position stands behind `//` in its line."""
+    return "//" in text[text.rfind("\n", 0, at) + 1 : at]
