@@ -6,7 +6,8 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
     compare:                      # the rule of float buffers that no job's own rule names, by dtype
       float32: {rtol: 1.0e-5, atol: 0}
     limits: {timeout: 30, memory: 4GiB}
-    retention: {runs: 30}
+    retention: {runs: 30, age: 90d, size: 20GiB}
+    dumps: {compress_above: 64MiB}
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from gpuregress.document import reader, units
 from gpuregress.document.problems import Problems, show, suggestion
 from gpuregress.document.reader import Document, Key
 from gpuregress.errors import JobError, JobErrors, UsageError
+from gpuregress.records import COMPRESS_ABOVE
 from gpuregress.tolerances import loose, tight
 
 SETTINGS_FILE = "gpuregress.yaml"
@@ -46,6 +48,9 @@ KEYS: dict[str, tuple[str, str, str]] = {
         "for cases whose job sets none",
     ),
     "retention.runs": ("a whole number", "`30`", "the number of runs that are kept"),
+    "retention.age": ("a time such as 90d or 12w", "no limit", "the age from which on a run is removed"),
+    "retention.size": ("bytes, or a size such as 20GiB", "no limit", "the disk space of all runs together"),
+    "dumps.compress_above": ("bytes, or a size such as 64MiB", "`64MiB`", "larger dumps are compressed with zstd"),
 }
 """Every setting: what it takes, its default, its meaning."""
 
@@ -70,12 +75,18 @@ class Settings:
         memory: bytes of device memory for a case whose job has no limit; None: half of this machine's.
         compare: dtype → the rule of its buffers where a job has none; not given: every bit.
         keep_runs: the number of runs that are kept.
+        keep_seconds: the age from which on a run is removed; None: any.
+        keep_bytes: the disk space of all runs together; None: any.
+        compress_above: bytes of text above which a dump is compressed.
     """
 
     timeout: float = 30.0
     memory: int | None = None
     compare: Mapping[str, Tolerance] = field(default_factory=dict)
     keep_runs: int = 30
+    keep_seconds: float | None = None
+    keep_bytes: int | None = None
+    compress_above: int = COMPRESS_ABOVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +206,28 @@ def _project(root: Path, document: Document | None) -> Project:
         return Project(root, root / "configs", root / "baselines", root / "runs")
     problems = Problems(document)
     if not isinstance(document.data, dict):
-        problems.add((), f"is {show(document.data)}: settings are a mapping: folders, compare, limits, retention")
+        keys = "folders, compare, limits, retention, dumps"
+        problems.add((), f"is {show(document.data)}: settings are a mapping: {keys}")
         problems.raise_if_any()
     checker = _Checker(problems)
     data = checker.mapping((), document.data, _below(""))
     folders = {name: root / name for name in _below("folders.")} | checker.folders(root, data.get("folders"))
     limits = checker.mapping(("limits",), data.get("limits"), _below("limits."))
     retention = checker.mapping(("retention",), data.get("retention"), _below("retention."))
+    dumps = checker.mapping(("dumps",), data.get("dumps"), _below("dumps."))
     settings = Settings(
         timeout=checker.amount(("limits", "timeout"), limits.get("timeout", 30.0), units.seconds) or 30.0,
         memory=checker.amount(("limits", "memory"), limits["memory"], units.size) if "memory" in limits else None,
         compare=checker.tolerances(data.get("compare")),
         keep_runs=checker.count(("retention", "runs"), retention.get("runs", 30)),
+        keep_seconds=checker.amount(("retention", "age"), retention["age"], units.age) if "age" in retention else None,
+        keep_bytes=checker.amount(("retention", "size"), retention["size"], units.size)
+        if "size" in retention
+        else None,
+        compress_above=checker.amount(
+            ("dumps", "compress_above"), dumps.get("compress_above", COMPRESS_ABOVE), units.size
+        )
+        or COMPRESS_ABOVE,
     )
     problems.raise_if_any()
     return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings)

@@ -90,7 +90,7 @@ def test_every_wrong_setting_is_named(tmp_path: Path) -> None:
             "F:4: limits.memory: invalid size '4GB8'; expected bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
             "as in 4GiB"
         ),
-        "F:5: retention: expected a mapping with the keys runs, got 30",
+        "F:5: retention: expected a mapping with the keys runs, age, size, got 30",
         "F:7: compare.float23: unknown key; did you mean 'float32'?",
         "F:8: compare.float32.ulp: unknown key; the keys are: rtol, atol",
         "F:8: compare.float32.rtol: expected a number of at least 0, got -1",

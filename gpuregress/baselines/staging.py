@@ -11,10 +11,13 @@ from gpuregress.baselines.manifest import AGAIN, FILE, Manifest, ManifestEntry, 
 from gpuregress.errors import BaselineError
 from gpuregress.records import Baseline, Dump
 from gpuregress.storage import (
+    SUFFIX,
     copy_file,
     digest_file,
     disk_errors,
     dump_name,
+    find_dump,
+    is_compressed,
     read_bytes,
     split_name,
     sync_all,
@@ -70,10 +73,12 @@ def document_if_whole(folder: Path) -> Manifest | None:
 
 def _whole(folder: Path, buffer: str, entry: ManifestEntry) -> Dump:
     """Verify the file of a dump, under its own name or, after a kill, still under the hidden one."""
-    named, staged = folder / dump_name(buffer, entry.revision), _staged(folder, buffer, entry)
-    for path in (named, staged):
+    named = folder / dump_name(buffer, entry.revision)
+    compressed = named.with_name(named.name + SUFFIX)
+    for path in (named, compressed, _staged(folder, buffer, entry)):
         if path.is_file() and digest_file(path) == entry.text_digest:
             return Dump(buffer, str(path.absolute()), entry.dtype, entry.shape, entry.digest, entry.text_digest)
+    named = compressed if compressed.exists() else named
     if not named.exists():
         raise BaselineError(f"{named}: missing, though {FILE} beside it names it; {AGAIN}")
     raise BaselineError(f"{named}: cut short or edited since it was accepted; {AGAIN}")
@@ -108,12 +113,14 @@ class StagedChange:
         folder: the folder.
         document: what it will hold.
         files: every new file.
+        names: buffer → the name of its accepted dump's file.
         renames: what `commit` renames, `baseline.yaml` first: from then on the new manifest is valid.
     """
 
     folder: Path
     document: Manifest
     files: list[Path] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
     renames: list[tuple[Path, Path]] = field(default_factory=list)
 
     def is_pending(self) -> bool:
@@ -178,16 +185,21 @@ def commit(root: Path, changes: Sequence[StagedChange]) -> None:
     sync_all((), {change.folder for change in changes})
     for change in changes:
         with disk_errors(change.folder):
-            _tidy(change.folder, change.document)
+            _tidy(change)
 
 
 def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manifest | None) -> None:
     """Copy a dump beside the accepted ones; under a hidden name if its own is in use."""
-    source, target = Path(dump.path), change.folder / dump_name(dump.buffer, entry.revision)
+    source, plain = Path(dump.path), change.folder / dump_name(dump.buffer, entry.revision)
     if digest_file(source) != dump.text_digest:
         raise BaselineError(f"{source}: changed since the run wrote it; run the case again")
-    if target.is_file() and not target.is_symlink() and digest_file(target) == entry.text_digest:
-        return
+    compressed = plain.with_name(plain.name + SUFFIX)
+    for target in (plain, compressed):
+        change.names[dump.buffer] = target.name
+        if target.is_file() and not target.is_symlink() and digest_file(target) == entry.text_digest:
+            return
+    target = compressed if source.name.endswith(SUFFIX) else plain
+    change.names[dump.buffer] = target.name
     is_in_use = old is not None and dump.buffer in old.dumps and old.dumps[dump.buffer].revision == entry.revision
     new = _staged(change.folder, dump.buffer, entry) if is_in_use else target
     copy_file(source, new, durable=False)
@@ -197,10 +209,13 @@ def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manife
 
 
 def _keep_first(change: StagedChange, buffer: str, entry: ManifestEntry) -> None:
-    kept = change.folder / FIRST / dump_name(buffer, entry.revision)
+    kept = find_dump(change.folder / FIRST, buffer, entry.revision)
     # A file of that name may be left of a first dump before this one, where the label stayed and the dump did not.
     if not kept.is_file() or digest_file(kept) != entry.text_digest:
-        copy_file(Path(_whole(change.folder, buffer, entry).path), kept, durable=False)
+        source = Path(_whole(change.folder, buffer, entry).path)
+        name = dump_name(buffer, entry.revision) + (SUFFIX if is_compressed(source) else "")
+        kept = change.folder / FIRST / name
+        copy_file(source, kept, durable=False)
         change.files.append(kept)
 
 
@@ -221,9 +236,10 @@ def first_dumps(
     return first
 
 
-def _tidy(folder: Path, document: Manifest) -> None:
+def _tidy(change: StagedChange) -> None:
     """Remove hidden files, and dumps of earlier revisions that the manifest does not name."""
-    named = {dump_name(buffer, entry.revision) for buffer, entry in document.dumps.items()}
+    folder, document = change.folder, change.document
+    named = set(change.names.values())
     earlier = {event.revision.replace("/", "-") for event in document.history}
     for path in folder.glob(f"{_STAGED}*"):
         path.unlink(missing_ok=True)
@@ -236,7 +252,7 @@ def _tidy(folder: Path, document: Manifest) -> None:
         if document.dumps.get(buffer) != entry
     }
     for _, _, path in dumps_in(folder / FIRST):
-        if path.name not in firsts:
+        if path.name.removesuffix(SUFFIX) not in firsts:
             path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # not there, or not empty
         (folder / FIRST).rmdir()

@@ -10,6 +10,7 @@ from gpuregress.document.problems import invalid, show
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS_PER_DAY = 86400.0
+_AGES = {"h": 3600.0, "d": _SECONDS_PER_DAY, "w": 7 * _SECONDS_PER_DAY}
 BYTES = {
     "B": 1,
     **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)},
@@ -30,6 +31,22 @@ def seconds(value: float | str) -> float:
     number = _amount(value, SECONDS, "time", "seconds, or a number with ms, s, min or h, as in 30s or 2min")
     if not 0 < number <= 30 * _SECONDS_PER_DAY:
         raise ValueError(f"invalid time limit {show(value)}; expected more than 0 and at most 30 days")
+    return float(number)
+
+
+def age(value: object) -> float:
+    """Parse an age to seconds.
+
+    Args:
+        value: text with a unit: h, d, w. A number alone is refused: it could mean seconds or days.
+
+    Raises:
+        ValueError: it is no such text, or not from an hour to a century.
+    """
+    wanted = "a number with h, d or w, as in 90d"
+    number = _amount(value if isinstance(value, str) else None, _AGES, "age", wanted, shown=value)
+    if not _AGES["h"] <= number <= 36525 * _SECONDS_PER_DAY:
+        raise ValueError(f"invalid age {show(value)}; expected at least 1h and at most 36525d")
     return float(number)
 
 
@@ -60,10 +77,17 @@ def size_text(count: int) -> str:
     return f"{amount / 1024:.1f} TiB"
 
 
-def _amount(value: float | str, units: dict[str, float] | dict[str, int], kind: str, wanted: str) -> float:
+def _amount(
+    value: float | str | None,
+    units: dict[str, float] | dict[str, int],
+    kind: str,
+    wanted: str,
+    *,
+    shown: object = None,
+) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
         return value  # a whole number may be too large for a float
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if match is None or match.group(2) not in units:
-        raise ValueError(f"{invalid(kind, value)}; expected {wanted}")
+        raise ValueError(f"{invalid(kind, value if shown is None else shown)}; expected {wanted}")
     return float(match.group(1)) * units[match.group(2)]

@@ -1,8 +1,11 @@
-"""Index of a run's dumps by their content, so that identical dumps are stored once.
+"""Store of the contents that a project's runs dumped, so that equal dumps are one file on disk.
 
-An entry is a symbolic link whose name is the content's digest and type. It does not name a file but holds `TEXT PATH`:
-the digest of a dump's text, and that dump. Such an entry is made and read in one step, and needs no block on disk. A
-later dump of the same content becomes a hard link to that file. Workers of one run share the index.
+    runs/.contents/9f2c…-31d0…     symbolic link: digest of the raw bytes and of the header → the name of the next
+    runs/.contents/57aa…           one more name (hard link) of the dump whose text has this digest
+    runs/.contents/c01b….zst       the same, of a compressed dump
+
+A later dump of the same content becomes a hard link to that file, in whatever run, after its digest was verified. The
+workers of all runs share the store without a word to each other. A file that no run has any more is removed by `prune`.
 """
 
 from __future__ import annotations
@@ -15,26 +18,29 @@ from pathlib import Path
 import xxhash
 
 from gpuregress import storage
+from gpuregress.dump import writer
 from gpuregress.dump.header import Header
-from gpuregress.errors import StorageError
+from gpuregress.errors import DumpError, StorageError
 from gpuregress.records import Dump
 
 
 @dataclass(frozen=True, slots=True)
 class DumpContents:
-    """The contents that a run has dumped.
+    """The contents that runs have dumped.
 
     Attributes:
-        folder: of the entries; it is made with the first one, and can be removed when the run is over.
+        folder: on the file system of the runs; it is made with the first entry.
+        compress_above: bytes of text above which dumps are compressed; None: they never are.
     """
 
     folder: Path
+    compress_above: int | None = None
 
     def link(self, path: Path, raw: str, header: Header) -> Dump | None:
         """Make a dump another name of one with the same content; None where there is none.
 
         Args:
-            path: the new dump.
+            path: the new dump; a compressed one also ends in `.zst`.
             raw: digest of its raw bytes.
             header: its type and shape.
 
@@ -42,25 +48,54 @@ class DumpContents:
             StorageError: the folders of the new dump cannot be made.
         """
         try:
-            text, _, known = str(self._entry(raw, header).readlink()).partition(" ")
-        except OSError:
+            known = self.folder / self._entry(raw, header).readlink().name
+            if not writer.has_form(known, self.compress_above):
+                return None
+        except (OSError, DumpError, StorageError):
             return None
+        path = writer.compressed(path) if known.suffix else path
         buffer = storage.split_name(path.name)
         shape, name = header.shape, header.element_type.name
-        made = Dump(buffer[0] if buffer else path.name, str(path), name, shape, raw, text)
-        return made if linked(Path(known), made) else None
+        made = Dump(buffer[0] if buffer else path.name, str(path), name, shape, raw, known.stem)
+        return made if linked(known, made) else None
 
     def add(self, dump: Dump, header: Header) -> None:
         """Enter a dump, in place of one that can have no more names; a file system without links has no entries."""
-        entry = self._entry(dump.digest, header)
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
+        suffix = storage.SUFFIX if dump.path.endswith(storage.SUFFIX) else ""
+        file = self.folder / f"{dump.text_digest}{suffix}"
+        with contextlib.suppress(OSError, StorageError):
+            if not storage.link_file(Path(dump.path), file, read_only=False):
+                return
             temporary = self.folder / f"{storage.TEMPORARY_PREFIX}{os.urandom(6).hex()}"
-            temporary.symlink_to(f"{dump.text_digest} {dump.path}")
-            temporary.replace(entry)
+            temporary.symlink_to(file.name)
+            temporary.replace(self._entry(dump.digest, header))
 
     def _entry(self, raw: str, header: Header) -> Path:
         return self.folder / f"{raw}-{xxhash.xxh3_64_hexdigest(header.render())}"
+
+
+def prune(folder: Path) -> None:
+    """Remove the contents that no run has any more, and the entries that name none.
+
+    Args:
+        folder: of the store; one that is not there has nothing to remove.
+    """
+    storage.sweep(folder)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        links = []
+        for entry in entries:
+            if entry.is_symlink():
+                links.append(Path(entry.path))
+            elif entry.stat(follow_symlinks=False).st_nlink == 1:
+                _remove(Path(entry.path))
+        for link in links:
+            if not link.exists():
+                _remove(link)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # another run's tidying was faster
+        path.unlink()
 
 
 def linked(source: Path, wanted: Dump) -> bool:

@@ -7,7 +7,6 @@ remaining lines are parsed, which is faster.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from gpuregress import dtypes
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import parse, reader
 from gpuregress.dump.header import Header
-from gpuregress.dump.reader import MappedDump, mapped, newlines, wrong_count
+from gpuregress.dump.reader import MappedDump, mapped, newlines, rest_lines, wrong_count
 from gpuregress.errors import DumpError
 
 DENSE = 0.015
@@ -188,6 +187,8 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
             line, counted = line + newlines(bytes_a[counted:at_a]), at_a
             a.release(at_a)
             b.release(at_b)
+        a.ensure(at_a + size)
+        b.ensure(at_b + size)
         # After a block without a difference, two slices: they are compared as fast as memory is read.
         if clean and a.data[at_a : at_a + size] == b.data[at_b : at_b + size]:
             at_a, at_b, block = at_a + size, at_b + size, min(2 * block, _LARGE)
@@ -201,8 +202,8 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
                 done = size
                 break
             clean = False
-            start, end_a = _line_around(a.data, at_a + done + step)
-            start_b, end_b = at_b + (start - at_a), b.data.find(b"\n", at_b + done + step) + 1
+            start, end_a = _line_around(a, at_a + done + step)
+            start_b, end_b = at_b + (start - at_a), b.line_end(at_b + done + step)
             line += newlines(bytes_a[counted:start])
             counted = start
             if lines.is_dense(line):
@@ -219,21 +220,17 @@ def _walk(a: MappedDump, b: MappedDump) -> Generator[ElementPairs, None, tuple[i
                 break
         at_a, at_b = at_a + done, at_b + done
         block = min(2 * block, _LARGE)
-    total = line + newlines(bytes_a[counted:size_a])
-    for file, known, rest in (
-        (a, total, 0),
-        (b, total - newlines(bytes_a[at_a:size_a]), newlines(bytes_b[at_b:size_b])),
-    ):
-        if known + rest != count:
-            raise wrong_count(file.path, file.header, known + rest)
+    line += newlines(bytes_a[counted:at_a])
+    for file, rest in ((a, rest_lines(a, at_a)), (b, rest_lines(b, at_b))):
+        if line + rest != count:
+            raise wrong_count(file.path, file.header, line + rest)
     yield from lines.take()
     return None
 
 
-def _line_around(data: mmap.mmap, position: int) -> tuple[int, int]:
+def _line_around(file: MappedDump, position: int) -> tuple[int, int]:
     """Offsets of the line that contains a position and of the next one."""
-    start = data.rfind(b"\n", 0, position) + 1
-    return start, data.find(b"\n", position) + 1
+    return file.data.rfind(b"\n", 0, position) + 1, file.line_end(position)
 
 
 def _widened(header: Header) -> Header:

@@ -1,4 +1,4 @@
-"""Reading of dumps, bit for bit. A file that contradicts its header is an error."""
+"""Reading of dumps, bit for bit, compressed or not. A file that contradicts its header is an error."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuregress.dump.header import LONGEST_HEADER, Header, parse_header
+from gpuregress.dump.inflation import Inflation
 from gpuregress.errors import DumpError
-from gpuregress.storage import disk_errors
+from gpuregress.storage import Frames, disk_errors, open_frames
 
 Bytes = npt.NDArray[np.uint8]
 _CACHED = 1 << 17
@@ -32,23 +33,53 @@ class LoadedDump:
 
 @dataclass(frozen=True, slots=True)
 class MappedDump:
-    """A memory-mapped dump, unparsed.
+    """A dump in memory as text, unparsed: its mapped file, or what its file decompresses to.
 
     Attributes:
         path: for messages.
         header: its first line, parsed.
-        data: all bytes of the file.
+        data: all bytes of the text; those of a compressed dump are there as far as `ensure` was asked for them.
         body: offset of the second line in `data`.
+        inflation: decompresses `data`; None: the file is text.
     """
 
     path: Path
     header: Header
     data: mmap.mmap
     body: int
+    inflation: Inflation | None = None
+
+    def ensure(self, end: int) -> None:
+        """Make the text before an offset available.
+
+        Raises:
+            DumpError: the file is compressed, and damaged.
+            StorageError: it cannot be read.
+        """
+        if self.inflation is not None:
+            self.inflation.ensure(end)
+
+    def line_end(self, position: int) -> int:
+        """Return the offset behind the first end of a line at or behind an offset; 0 where no line ends there.
+
+        Raises:
+            DumpError: as `ensure`.
+        """
+        if self.inflation is None:
+            return self.data.find(b"\n", position) + 1
+        end = found = 0
+        while found <= 0 and end < len(self.data):
+            start, end = max(position, end), self.inflation.available_to(max(position, end))
+            self.ensure(end)
+            found = self.data.find(b"\n", start, end) + 1
+        return found
 
     def release(self, end: int) -> None:
-        """Drop the pages before an offset from this process's memory; they are read again on access."""
-        pages = end // mmap.PAGESIZE * mmap.PAGESIZE
+        """Drop the pages before the line that contains an offset from this process's memory.
+
+        Those of a mapped file are read again on access, those of a compressed one are lost.
+        """
+        pages = (self.data.rfind(b"\n", 0, end) + 1) // mmap.PAGESIZE * mmap.PAGESIZE
         if pages:
             self.data.madvise(mmap.MADV_DONTNEED, 0, pages)
 
@@ -63,13 +94,22 @@ def mapped(path: Path) -> Iterator[MappedDump]:
     """
     with disk_errors(path, "read"):
         file = path.open("rb")
-    with file:
-        header, body = _header(file.readline(LONGEST_HEADER), path)
-        with disk_errors(path, "read"):
-            data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-    if data[len(data) - 1] != ord("\n"):
-        raise DumpError(f"{path}: its last line has no end; the file was cut short or edited")
-    yield MappedDump(path, header, data, body)  # unmapped with its last view, which an error's traceback may hold
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(file)
+        frames = open_frames(file, path)
+        if frames is None:
+            header, body = _header(file.readline(LONGEST_HEADER), path)
+            with disk_errors(path, "read"):
+                data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            is_whole, inflation = data[len(data) - 1] == ord("\n"), None
+        else:
+            header, body = _header(_first_line(frames), path)
+            inflation = stack.enter_context(Inflation(frames))
+            is_whole, data = inflation.ends_with_newline(), inflation.data
+        if not is_whole:
+            raise DumpError(f"{path}: its last line has no end; the file was cut short or edited")
+        # The data are unmapped with their last view, which an error's traceback may hold.
+        yield MappedDump(path, header, data, body, inflation)
 
 
 def read_header(path: Path) -> Header:
@@ -79,8 +119,12 @@ def read_header(path: Path) -> Header:
         DumpError: it has no header.
         StorageError: it cannot be read.
     """
-    with disk_errors(path, "read"), path.open("rb") as file:
-        line = file.readline(LONGEST_HEADER)
+    with disk_errors(path, "read"):
+        file = path.open("rb")
+    with file:
+        frames = open_frames(file, path)
+        with disk_errors(path, "read"):
+            line = file.readline(LONGEST_HEADER) if frames is None else _first_line(frames)
     return _header(line, path)[0]
 
 
@@ -121,11 +165,12 @@ def parsed(file: MappedDump, start: int, line: int) -> Iterator[npt.NDArray[np.g
     while start < size:
         end = min(start + PIECE_BYTES, size)
         if end < size:
-            end = file.data.find(b"\n", end) + 1
+            end = file.line_end(end)
+        file.ensure(end)
         data = file.data[start:end]
         count = newlines(data)
         if line + count > header.count:
-            raise wrong_count(file.path, header, line + count + _rest(file, end))
+            raise wrong_count(file.path, header, line + count + rest_lines(file, end))
         yield parse.rows(data, header.element_type, count, file.path, 2 + line)
         file.release(end)
         start, line = end, line + count
@@ -138,6 +183,16 @@ def newlines(data: bytes | Bytes) -> int:
     text = np.frombuffer(data, np.uint8)
     pieces = (text[at : at + _CACHED] for at in range(0, len(text), _CACHED))
     return sum(int(np.count_nonzero(piece == ord("\n"))) for piece in pieces)
+
+
+def rest_lines(file: MappedDump, start: int) -> int:
+    """Count the lines that end behind an offset."""
+    lines = 0
+    for at in range(start, len(file.data), PIECE_BYTES):
+        file.ensure(at + PIECE_BYTES)
+        lines += newlines(file.data[at : at + PIECE_BYTES])
+        file.release(at)
+    return lines
 
 
 def wrong_count(path: Path, header: Header, lines: int) -> DumpError:
@@ -160,5 +215,8 @@ def _header(line: bytes, path: Path) -> tuple[Header, int]:
     return parse_header(line[:-1], path), len(line)
 
 
-def _rest(file: MappedDump, start: int) -> int:
-    return sum(newlines(file.data[k : k + PIECE_BYTES]) for k in range(start, len(file.data), PIECE_BYTES))
+def _first_line(frames: Frames) -> bytes:
+    text, number = b"", 0
+    while b"\n" not in text and len(text) < LONGEST_HEADER and number < len(frames):
+        text, number = text + frames.text(number), number + 1
+    return text[: (text.find(b"\n", 0, LONGEST_HEADER) + 1) or LONGEST_HEADER]

@@ -1,6 +1,6 @@
 """Atomic writing of dumps, in pieces.
 
-A buffer whose bytes are already on disk as a dump is copied instead of formatted.
+A buffer whose bytes are already on disk as a dump is copied instead of formatted. Above a size, the text is compressed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,18 @@ from gpuregress.dump.format import lines
 from gpuregress.dump.header import Header
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.records import Dump
-from gpuregress.storage import atomic, copy_file, digest_file, disk_errors, split_name
+from gpuregress.storage import (
+    SUFFIX,
+    FrameWriter,
+    atomic,
+    copy_file,
+    digest_file,
+    disk_errors,
+    is_compressed,
+    split_name,
+    text_pieces,
+    text_size,
+)
 
 PIECE = 1 << 20
 """Elements formatted at a time, which bounds the memory of writing."""
@@ -37,19 +48,30 @@ class DumpWriter:
             dump = writer.finish()
 
     Args:
-        path: the file, named by `names.dump_path`; folders above it are made.
+        path: the file, named by `names.dump_path`; folders above it are made. A compressed one also ends in `.zst`.
         element_type: of its elements.
         shape: elements along each axis, slowest first.
         durable: on disk when `finish` returns; else after `storage.sync_tree`.
+        compress_above: bytes of text above which the file is compressed; None: it never is.
     """
 
-    def __init__(self, path: Path, element_type: ElementType, shape: tuple[int, ...], *, durable: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        element_type: ElementType,
+        shape: tuple[int, ...],
+        *,
+        durable: bool = True,
+        compress_above: int | None = None,
+    ) -> None:
         self._path, self._type, self._shape = path, element_type, shape
+        self._durable, self._most = durable, compress_above
         self._left = math.prod(shape)
         self._raw = digest.RawDigest(element_type)
-        self._text = xxhash.xxh3_128()
+        self._text, self._size = xxhash.xxh3_128(), 0
         self._stack = contextlib.ExitStack()
         self._file = self._stack.enter_context(atomic(path, durable=durable))
+        self._frames: FrameWriter | None = None
         self._dump: Dump | None = None
         self._put(Header(element_type, shape).render())
 
@@ -61,9 +83,7 @@ class DumpWriter:
     ) -> None:
         """Drop the file if `finish` was not reached."""
         if self._dump is None:
-            abandoned = error or DumpError(f"{self._path}: not finished")
-            with contextlib.suppress(BaseException):
-                self._stack.__exit__(type(abandoned), abandoned, trace)
+            _abandon(self._stack, error or DumpError(f"{self._path}: not finished"))
 
     def add(self, array: npt.NDArray[np.generic]) -> None:
         """Write the next elements, row by row.
@@ -93,14 +113,46 @@ class DumpWriter:
         """
         if self._left:
             raise DumpError(f"{self._path}: {self._left} elements fewer than the shape {list(self._shape)} holds")
-        self._stack.close()
-        self._dump = _record(self._path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
+        with disk_errors(self._path):
+            self._stack.close()
+        path = self._path if self._frames is None else compressed(self._path)
+        self._dump = _record(path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
         return self._dump
 
     def _put(self, data: bytes | memoryview) -> None:
         self._text.update(data)
+        self._size += len(data)
         with disk_errors(self._path):
-            self._file.write(data)
+            if self._frames is None and self._most is not None and self._size > self._most:
+                self._compress()
+            if self._frames is not None:
+                self._frames.add(data)
+            else:
+                self._file.write(data)
+
+    def _compress(self) -> None:
+        """Go on with a compressed file: what is written so far is moved there."""
+        plain, file = self._stack, self._file
+        self._stack = contextlib.ExitStack()
+        try:
+            self._file = self._stack.enter_context(atomic(compressed(self._path), durable=self._durable))
+            self._frames = self._stack.enter_context(FrameWriter(self._file))
+            file.flush()
+            for text in text_pieces(Path(file.name)):
+                self._frames.add(text)
+        finally:
+            _abandon(plain, DumpError(f"{self._path}: compressed"))
+
+
+def compressed(path: Path) -> Path:
+    """The name of a compressed dump whose text would have this name."""
+    return path.with_name(path.name + SUFFIX)
+
+
+def _abandon(stack: contextlib.ExitStack, error: BaseException) -> None:
+    """Close what is open as after an error, so that no file gets its name."""
+    with contextlib.suppress(BaseException):
+        stack.__exit__(type(error), error, error.__traceback__)
 
 
 def write(
@@ -111,6 +163,7 @@ def write(
     *,
     known: Mapping[str, Path] | None = None,
     durable: bool = True,
+    compress_above: int | None = None,
 ) -> Dump:
     """Write the dump of a whole buffer.
 
@@ -122,6 +175,7 @@ def write(
         known: raw digest → a whole dump of those bytes, which is copied (by reference where the file system can)
             instead of printing them again.
         durable: on disk on return; else complete even if this process dies, and on disk after `storage.sync_tree`.
+        compress_above: bytes of text above which the file is compressed; None: it never is.
 
     Raises:
         DumpError: the array does not have as many elements as the shape.
@@ -129,10 +183,10 @@ def write(
     """
     if known:
         raw = digest.of_array(array, element_type)
-        copied = copy_known(path, raw, element_type, shape, known, durable=durable)
+        copied = copy_known(path, raw, element_type, shape, known, durable=durable, compress_above=compress_above)
         if copied is not None:
             return copied
-    with DumpWriter(path, element_type, shape, durable=durable) as writer:
+    with DumpWriter(path, element_type, shape, durable=durable, compress_above=compress_above) as writer:
         writer.add(array)
         return writer.finish()
 
@@ -145,6 +199,7 @@ def copy_known(
     known: Mapping[str, Path],
     *,
     durable: bool = True,
+    compress_above: int | None = None,
 ) -> Dump | None:
     """Copy a dump of the same bytes that is already on disk; None if there is none.
 
@@ -155,14 +210,31 @@ def copy_known(
         shape: elements along each axis.
         known: raw digest → a whole dump of those bytes.
         durable: see `write`.
+        compress_above: as above; a dump that should be compressed and is not is no such dump, or the other way round.
 
     Raises:
         StorageError: the disk is full, or fails.
     """
     if raw not in known or not _holds(known[raw], Header(element_type, shape)):
         return None
+    try:
+        if not has_form(known[raw], compress_above):
+            return None
+        path = compressed(path) if is_compressed(known[raw]) else path
+    except (DumpError, StorageError):
+        return None
     copy_file(known[raw], path, durable=durable)
     return _record(path, element_type, shape, raw, digest_file(path))
+
+
+def has_form(path: Path, compress_above: int | None) -> bool:
+    """Tell whether a dump is compressed exactly if its text is larger than a limit.
+
+    Raises:
+        DumpError: it is compressed, and damaged.
+        StorageError: it cannot be read.
+    """
+    return is_compressed(path) == (compress_above is not None and text_size(path) > compress_above)
 
 
 def _holds(path: Path, header: Header) -> bool:

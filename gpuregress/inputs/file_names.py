@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gpuregress.storage import is_compressed
+
 _MEMBER = re.compile(r"(?P<path>.+\.npz):(?P<member>[^:]+)", re.DOTALL)
 _DUMP = b"# gpuregress"
 
@@ -16,7 +18,7 @@ def split_member(text: str) -> tuple[Path, str]:
 
 
 def is_dump(text: str) -> bool:
-    """Tell whether a file begins as a dump does.
+    """Tell whether a file begins as a dump does, or as a compressed one.
 
     Args:
         text: the file's path, also of an array of an archive.
@@ -24,5 +26,8 @@ def is_dump(text: str) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    with split_member(text)[0].open("rb") as file:
-        return file.read(len(_DUMP)) == _DUMP
+    path = split_member(text)[0]
+    with path.open("rb") as file:
+        if file.read(len(_DUMP)) == _DUMP:
+            return True
+    return is_compressed(path)

@@ -96,6 +96,8 @@ from gpuregress.records.serialization import from_json as from_json
 from gpuregress.records.serialization import to_json as to_json
 from gpuregress.records.statuses import STATUSES as STATUSES
 from gpuregress.records.statuses import Status as Status
+from gpuregress.records.tasks import COMPRESS_ABOVE as COMPRESS_ABOVE
+from gpuregress.records.tasks import DumpStorage as DumpStorage
 from gpuregress.records.tasks import Task as Task
 from gpuregress.records.trends.history import PastResult as PastResult
 from gpuregress.records.trends.history import PastRun as PastRun

@@ -8,6 +8,22 @@ from dataclasses import dataclass, field
 from gpuregress.records.cases import Case
 from gpuregress.records.programs import Program
 
+COMPRESS_ABOVE = 64 << 20
+"""Bytes of text above which dumps are compressed, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpStorage:
+    """The storage of dumps.
+
+    Attributes:
+        contents: the folder of the contents that runs share, absolute; "": they share none.
+        compress_above: bytes of text above which a dump is compressed.
+    """
+
+    contents: str = ""
+    compress_above: int = COMPRESS_ABOVE
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -25,6 +41,7 @@ class Task:
         shared: the folder of what the workers of this run share while it goes on, absolute; "": they share nothing.
         variants: name of a variant → its compiled source.
         other_programs: the case's further sources, compiled.
+        storage: of its dumps.
     """
 
     case: Case
@@ -38,6 +55,7 @@ class Task:
     shared: str = ""
     variants: Mapping[str, Program] = field(default_factory=dict)
     other_programs: tuple[Program, ...] = ()
+    storage: DumpStorage = DumpStorage()
 
     @property
     def programs(self) -> tuple[Program, ...]:

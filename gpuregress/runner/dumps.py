@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes
+from gpuregress import dtypes, storage
 from gpuregress.dtypes import ElementType
 from gpuregress.dump import contents, digest, paths, writer
 from gpuregress.dump.contents import DumpContents
@@ -27,12 +27,14 @@ class DumpFolder:
     Attributes:
         case: whose buffers.
         folder: the dumps of the run.
-        contents: what the run has dumped, which is linked instead of written again; None: it is not known.
+        contents: what runs have dumped, which is linked instead of written again; None: it is not known.
+        compress_above: bytes of text above which a dump is compressed; None: it never is.
     """
 
     case: Case
     folder: Path
     contents: DumpContents | None = None
+    compress_above: int | None = None
 
     def within(self, name: str) -> DumpFolder:
         """Return a folder inside this one, for dumps of the same case."""
@@ -44,7 +46,9 @@ class DumpFolder:
 
     def adopt(self, dump: Dump) -> Dump | None:
         """Make another case's dump this case's, too: a link, else a copy; None where its file was changed."""
-        wanted = replace(dump, path=str(self._path(dump.buffer)))
+        path = self._path(dump.buffer)
+        path = writer.compressed(path) if dump.path.endswith(storage.SUFFIX) else path
+        wanted = replace(dump, path=str(path))
         return wanted if contents.linked(Path(dump.path), wanted) or contents.copied(Path(dump.path), wanted) else None
 
     def write(
@@ -72,7 +76,12 @@ class DumpFolder:
             linked = self.contents.link(path, digest.of_array(array, element), header)
             if linked is not None:
                 return linked
-        return self._added(writer.write(path, array, element, shape, known=_files(known), durable=False), header)
+        return self._added(
+            writer.write(
+                path, array, element, shape, known=_files(known), durable=False, compress_above=self.compress_above
+            ),
+            header,
+        )
 
     def stream(self, readout: BufferReader, known: Mapping[str, str]) -> Dump:
         """Dump a buffer piece by piece: formatting and reading overlap, and the host never holds all of it."""
@@ -83,10 +92,12 @@ class DumpFolder:
             linked = self.contents.link(path, raw, header) if self.contents is not None else None
             if linked is not None:
                 return linked
-            copied = writer.copy_known(path, raw, element, buffer.shape, _files(known), durable=False)
+            copied = writer.copy_known(
+                path, raw, element, buffer.shape, _files(known), durable=False, compress_above=self.compress_above
+            )
             if copied is not None:
                 return self._added(copied, header)
-        with writer.DumpWriter(path, element, buffer.shape, durable=False) as dump:
+        with writer.DumpWriter(path, element, buffer.shape, durable=False, compress_above=self.compress_above) as dump:
             for piece in readout.pieces():
                 dump.add(piece)
             return self._added(dump.finish(), header)

@@ -58,8 +58,9 @@ def run_case(device: Device, task: Task, entering: Callable[[str], None] = lambd
     """
     began, log = time.perf_counter(), LaunchLog(Path(task.log))
     launcher = Launcher(device, task, log, entering)
-    contents = DumpContents(Path(task.shared) / "contents") if task.shared else None
-    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents))
+    above = task.storage.compress_above
+    contents = DumpContents(Path(task.storage.contents), above) if task.storage.contents else None
+    run = _CaseRun(launcher, DumpFolder(task.case, Path(task.dumps), contents, above))
     outcome = Outcome(task.case.name, "done")
     error = ""
     try:

@@ -1,11 +1,21 @@
 """Files that are whole or absent: atomic writes, locks, and disk errors as one line."""
 
 from gpuregress.storage.atomic_writes import Bytes, atomic, copy_file, write_atomic, write_beside
+from gpuregress.storage.compressed import (
+    SUFFIX,
+    Frames,
+    FrameWriter,
+    compress_file,
+    is_compressed,
+    open_frames,
+    text_pieces,
+    text_size,
+)
 from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
 from gpuregress.storage.hard_links import link_file
 from gpuregress.storage.locks import lock
 from gpuregress.storage.os_errors import disk_errors, explain
-from gpuregress.storage.paths import dump_name, refuse_links, safe_join, split_name
+from gpuregress.storage.paths import dump_name, find_dump, refuse_links, safe_join, split_name
 from gpuregress.storage.reading import (
     RunningDigest,
     damaged,
@@ -16,13 +26,17 @@ from gpuregress.storage.reading import (
     read_record,
     seal,
 )
-from gpuregress.storage.temporaries import TEMPORARY_PREFIX, remove_tree, scratch, sweep_tree
+from gpuregress.storage.temporaries import TEMPORARY_PREFIX, remove_tree, scratch, sweep, sweep_tree
 
 __all__ = [
+    "SUFFIX",
     "TEMPORARY_PREFIX",
     "Bytes",
+    "FrameWriter",
+    "Frames",
     "RunningDigest",
     "atomic",
+    "compress_file",
     "copy_file",
     "damaged",
     "digest_file",
@@ -30,8 +44,11 @@ __all__ = [
     "disk_errors",
     "dump_name",
     "explain",
+    "find_dump",
+    "is_compressed",
     "link_file",
     "lock",
+    "open_frames",
     "read_bytes",
     "read_json",
     "read_record",
@@ -41,10 +58,13 @@ __all__ = [
     "scratch",
     "seal",
     "split_name",
+    "sweep",
     "sweep_tree",
     "sync_all",
     "sync_folder",
     "sync_tree",
+    "text_pieces",
+    "text_size",
     "write_atomic",
     "write_beside",
 ]

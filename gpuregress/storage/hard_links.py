@@ -13,14 +13,13 @@ from gpuregress.storage.temporaries import TEMPORARY_PREFIX
 _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-def link_file(source: Path, target: Path) -> bool:
-    """Give a file a second name, at once or not at all; both names become read-only.
-
-    An editor then refuses to change one, since it would change the other.
+def link_file(source: Path, target: Path, *, read_only: bool = True) -> bool:
+    """Give a file a second name, at once or not at all.
 
     Args:
         source: the file, which must not be a symbolic link.
         target: its new name; folders above it are made. A file of that name is replaced.
+        read_only: make both names read-only. An editor then refuses to change one, since it would change the other.
 
     Returns:
         False where the file cannot have one more name: another file system, one without links, too many names.
@@ -35,7 +34,7 @@ def link_file(source: Path, target: Path) -> bool:
         os.link(source, temporary, follow_symlinks=False)
         temporary.replace(target)
         mode = source.stat().st_mode
-        if mode & _WRITE:
+        if read_only and mode & _WRITE:
             source.chmod(stat.S_IMODE(mode) & ~_WRITE)
     except OSError:
         return False

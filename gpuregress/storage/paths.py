@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuregress.errors import StorageError
+from gpuregress.storage.compressed import SUFFIX
 
 
 def safe_join(root: Path, relative: str) -> Path:
@@ -33,13 +34,26 @@ def refuse_links(root: Path, path: Path) -> None:
 
 
 def dump_name(buffer: str, revision: str) -> str:
-    """A dump's file name: `sum.1.4`. A slash in a revision becomes a dash."""
-    return f"{buffer}.{revision.replace('/', '-')}"
+    """A dump's file name: `sum.1.4`. A slash in a revision becomes a dash, and so does the dot of a last `.zst`."""
+    label = revision.replace("/", "-")
+    if label.endswith(SUFFIX):
+        label = f"{label.removesuffix(SUFFIX)}-{SUFFIX[1:]}"
+    return f"{buffer}.{label}"
+
+
+def find_dump(folder: Path, buffer: str, revision: str) -> Path:
+    """Find the file of a dump: `sum.1.4`, or `sum.1.4.zst` if only that exists."""
+    plain = folder / dump_name(buffer, revision)
+    compressed = plain.with_name(plain.name + SUFFIX)
+    return compressed if not plain.exists() and compressed.exists() else plain
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """Buffer and revision of a dump's file name; None for other files (hidden ones, `baseline.yaml`)."""
-    buffer, dot, revision = name.partition(".")
+    """Buffer and revision of a dump's file name; None for other files (hidden ones, `baseline.yaml`).
+
+    `sum.1.4.zst` is the same dump as `sum.1.4`, compressed.
+    """
+    buffer, dot, revision = name.removesuffix(SUFFIX).partition(".")
     if not (buffer and dot and revision) or name == "baseline.yaml":
         return None
     return buffer, revision

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gpuregress.errors import StorageError
+from gpuregress.errors import DumpError, StorageError
+from gpuregress.storage.compressed import open_frames
 from gpuregress.storage.os_errors import disk_errors
 
 R = TypeVar("R")
@@ -90,7 +92,9 @@ def damaged(path: Path, advice: str) -> StorageError:
 
 
 def digest_file(path: Path) -> str:
-    """Compute the xxh3-128 of a file's bytes, hexadecimal.
+    """Compute the xxh3-128 of a file's text, hexadecimal.
+
+    A compressed file has the digest of its text; one that is damaged has that of its bytes, which is no text's.
 
     Raises:
         StorageError: it is not there or cannot be read.
@@ -98,8 +102,15 @@ def digest_file(path: Path) -> str:
     import xxhash  # noqa: PLC0415 - `--help` needs no digests
 
     digest = xxhash.xxh3_128()
-    piece = memoryview(bytearray(_PIECE))
     with disk_errors(path, "read"), path.open("rb", buffering=0) as file:
+        with contextlib.suppress(DumpError):
+            frames = open_frames(file, path)
+            if frames is not None:
+                for text in frames.pieces():
+                    digest.update(text)
+                return digest.hexdigest()
+        digest.reset()
+        piece = memoryview(bytearray(_PIECE))
         while size := file.readinto(piece):
             digest.update(piece[:size])
     return digest.hexdigest()

@@ -46,14 +46,10 @@ def test_another_type_or_shape_of_the_same_bytes_is_another_content(
     assert index.link(tmp_path / "b" / "out.1", "0" * 32, HEADER) is None
 
 
-@pytest.mark.parametrize("change", ["edited", "removed"])
-def test_a_file_that_was_changed_meanwhile_is_not_linked(index: DumpContents, tmp_path: Path, change: str) -> None:
+def test_a_file_that_was_changed_meanwhile_is_not_linked(index: DumpContents, tmp_path: Path) -> None:
     first = written(tmp_path / "a" / "out.1")
     index.add(first, HEADER)
-    if change == "edited":
-        Path(first.path).write_text("# gpuregress 1 float32 [8]\n1\n")
-    else:
-        Path(first.path).unlink()
+    Path(first.path).write_text("# gpuregress 1 float32 [8]\n1\n")
     assert index.link(tmp_path / "b" / "out.1", first.digest, HEADER) is None
     assert not (tmp_path / "b" / "out.1").exists()
 
@@ -70,6 +66,33 @@ def test_a_later_entry_replaces_the_first(index: DumpContents, tmp_path: Path, m
     third = index.link(tmp_path / "c" / "out.1", first.digest, HEADER)
     assert third is not None
     assert Path(third.path).samefile(second.path)
+
+
+def test_contents_outlive_the_first_run_and_go_with_the_last(index: DumpContents, tmp_path: Path) -> None:
+    first = written(tmp_path / "a" / "out.1")
+    index.add(first, HEADER)
+    Path(first.path).unlink()
+    second = index.link(tmp_path / "b" / "out.1", first.digest, HEADER)
+    assert second is not None
+    contents.prune(index.folder)
+    assert index.link(tmp_path / "c" / "out.1", first.digest, HEADER) is not None
+    for run in "bc":
+        (tmp_path / run / "out.1").unlink()
+    contents.prune(index.folder)
+    assert list(index.folder.iterdir()) == []
+    assert index.link(tmp_path / "d" / "out.1", first.digest, HEADER) is None
+    contents.prune(tmp_path / "no such folder")
+
+
+def test_a_compressed_dump_is_linked_where_it_should_be_compressed(tmp_path: Path) -> None:
+    packing, plain = DumpContents(tmp_path / "contents", 10), DumpContents(tmp_path / "contents", 1000)
+    first = writer.write(tmp_path / "a" / "out.1", X, FLOAT, (8,), compress_above=10)
+    packing.add(first, HEADER)
+    second = packing.link(tmp_path / "b" / "out.1", first.digest, HEADER)
+    assert second is not None
+    assert second == Dump("out", str(tmp_path / "b/out.1.zst"), "float32", (8,), first.digest, first.text_digest)
+    assert Path(second.path).samefile(first.path)
+    assert plain.link(tmp_path / "c" / "out.1", first.digest, HEADER) is None
 
 
 def test_without_links_there_are_no_entries(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress import dtypes
+from gpuregress import dtypes, storage
 from gpuregress.dump import line_diff, reader, writer
 from gpuregress.errors import DumpError
 
@@ -16,10 +16,17 @@ FLOAT = dtypes.parse("float32")
 HEAD = "# gpuregress 1 float32 [{}]\n"
 
 
-def write(folder: Path, name: str, words: list[str]) -> Path:
+def write(folder: Path, name: str, words: list[str], *, compress: bool = False) -> Path:
     path = folder / name
     path.write_text(HEAD.format(len(words)) + "".join(f"{word}\n" for word in words))
-    return path
+    return compressed(path) if compress else path
+
+
+def compressed(path: Path) -> Path:
+    target = writer.compressed(path)
+    with target.open("wb") as file:
+        storage.compress_file(path, file)
+    return target
 
 
 def differences(first: Path, second: Path) -> line_diff.ElementPairs:
@@ -54,9 +61,13 @@ SAME = {"0.10": "0.1"}
     st.sampled_from([1, 2, 3, 7, 16, 64]),
     st.sampled_from([0.0, 0.3, 2.0]),
     st.sampled_from([8, 40, 1000]),
+    st.sampled_from([(False, False), (True, False), (False, True), (True, True)]),
+    st.sampled_from([3, 50, 1000]),
 )
-def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: float, piece: int) -> None:
-    """Whatever the lines, the block size, and the way taken."""
+def test_against_reading_both(  # noqa: PLR0917 - Hypothesis gives each
+    pairs: list[tuple[str, str]], block: int, dense: float, piece: int, forms: tuple[bool, bool], frame: int
+) -> None:
+    """Whatever the lines, the block size, the way taken, and the sizes of compressed frames."""
     first, second = [a for a, _ in pairs], [b or a for a, b in pairs]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_diff, "_LARGE", block)
@@ -66,7 +77,9 @@ def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: f
         patch.setattr(line_diff, "_RELEASE", piece)
         patch.setattr(line_diff, "_MOST_LINES", 1 + piece // 20)
         patch.setattr(reader, "PIECE_BYTES", piece)
-        a, b = write(Path(folder), "a.1", first), write(Path(folder), "b.1", second)
+        patch.setattr("gpuregress.storage.compressed.FRAME_BYTES", frame)
+        a = write(Path(folder), "a.1", first, compress=forms[0])
+        b = write(Path(folder), "b.1", second, compress=forms[1])
         result = differences(a, b)
         whole_a, whole_b = reader.read(a).array.view("<u4"), reader.read(b).array.view("<u4")
     expected = np.flatnonzero(whole_a != whole_b)
@@ -78,15 +91,24 @@ def test_against_reading_both(pairs: list[tuple[str, str]], block: int, dense: f
 
 
 @pytest.mark.parametrize("share", [0, 0.0001, 0.01, 0.03, 1])
-def test_many_lines(tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize("forms", [(None, None), (0, 0), (None, 0)])
+def test_many_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, forms: tuple[int | None, int | None]
+) -> None:
+    monkeypatch.setattr("gpuregress.storage.compressed.FRAME_BYTES", 10_000)
+    monkeypatch.setattr(line_diff, "_RELEASE", 50_000)
+    monkeypatch.setattr(reader, "PIECE_BYTES", 30_000)
     rng = np.random.default_rng(5)
     first = rng.standard_normal(100_000).astype("<f4")
     where = np.sort(rng.choice(first.size, int(share * first.size), replace=False))
     second = first.copy()
     second[where] *= np.float32(1.25)
-    for name, values in (("a.1", first), ("b.1", second)):
-        writer.write(tmp_path / name, values, FLOAT, values.shape)
-    result = differences(tmp_path / "a.1", tmp_path / "b.1")
+    a, b = (
+        Path(writer.write(tmp_path / name, values, FLOAT, values.shape, compress_above=above).path)
+        for name, values, above in (("a.1", first, forms[0]), ("b.1", second, forms[1]))
+    )
+    assert (a.suffix == ".zst", b.suffix == ".zst") == (forms[0] == 0, forms[1] == 0)
+    result = differences(a, b)
     assert result.indices.tolist() == where.tolist()
     assert result.indices.dtype == np.int64
     assert (result.expected == first[where]).all()
@@ -121,6 +143,7 @@ def test_records(tmp_path: Path) -> None:
     assert result.actual["id"].tolist() == [7, 499]  # type: ignore[call-overload] # a structured array
 
 
+@pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("dense", [0.0, 2.0])
 @pytest.mark.parametrize(
     ("damaged", "says"),
@@ -133,12 +156,20 @@ def test_records(tmp_path: Path) -> None:
     ],
 )
 def test_damage_is_an_error_not_a_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: list[str], says: str, dense: float
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damaged: list[str],
+    says: str,
+    dense: float,
+    *,
+    compress: bool,
 ) -> None:
     monkeypatch.setattr(line_diff, "_ENOUGH", 0)
+    monkeypatch.setattr("gpuregress.storage.compressed.FRAME_BYTES", 30)
     monkeypatch.setattr(line_diff, "DENSE", dense)
     good, bad = write(tmp_path, "a.1", ["1.0", "2.0", "3.0"]), tmp_path / "b.1"
     bad.write_text(HEAD.format(3) + "".join(f"{word}\n" for word in damaged))
+    bad = compressed(bad) if compress else bad
     for pair in ((good, bad), (bad, good)):
         with pytest.raises(DumpError) as caught:
             differences(*pair)

@@ -140,3 +140,25 @@ def test_the_header_alone(tmp_path: Path) -> None:
     array = np.zeros((4, 2), "<f4")
     writer.write(tmp_path / "sum.1", array, dtypes.parse("float32"), (4, 2))
     assert reader.read_header(tmp_path / "sum.1").shape == (4, 2)
+
+
+FLOAT = dtypes.parse("float32")
+
+
+def test_a_compressed_dump_is_read_as_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuregress.storage.compressed.FRAME_BYTES", 5000)
+    monkeypatch.setattr(reader, "PIECE_BYTES", 7000)
+    values = np.random.default_rng(2).standard_normal(20_000).astype("<f4")
+    plain, packed = (
+        writer.write(tmp_path / name, values, FLOAT, (100, 200), compress_above=above)
+        for name, above in (("a.1", None), ("b.1", 1000))
+    )
+    assert (plain.digest, plain.text_digest) == (packed.digest, packed.text_digest)
+    assert Path(packed.path).name == "b.1.zst"
+    assert reader.read_header(Path(packed.path)) == reader.read_header(Path(plain.path))
+    assert (reader.read(Path(packed.path)).array == values.reshape(100, 200)).all()
+    content = bytearray(Path(packed.path).read_bytes())
+    content[len(content) // 2] ^= 1
+    Path(packed.path).write_bytes(content)
+    with pytest.raises(DumpError, match=r"b\.1\.zst: frame \d+ of its \d+ is damaged"):
+        reader.read(Path(packed.path))

@@ -118,3 +118,32 @@ def test_names(tmp_path: Path) -> None:
     assert paths.split_name(".gpuregress-tmp-1-2") is None
     with pytest.raises(StorageError, match="is not a path inside"):
         paths.dump_path(tmp_path, "../reduce", "sum", "1")
+
+
+@pytest.mark.parametrize(("above", "name"), [(None, "a.1"), (10_000, "a.1"), (500, "a.1.zst"), (0, "a.1.zst")])
+def test_a_dump_above_a_size_is_compressed(tmp_path: Path, above: int | None, name: str) -> None:
+    values = np.arange(1000, dtype="<f4")
+    with writer.DumpWriter(tmp_path / "a.1", FLOAT, (1000,), compress_above=above) as pieces:
+        for start in range(0, 1000, 90):
+            pieces.add(values[start : start + 90])
+        dump = pieces.finish()
+    assert names_in(tmp_path) == [name]
+    assert (dump.buffer, dump.path) == ("a", str(tmp_path / name))
+    assert (reader.read(tmp_path / name).array == values).all()
+    assert writer.has_form(tmp_path / name, above)
+
+
+def test_an_unfinished_compressed_dump_leaves_nothing(tmp_path: Path) -> None:
+    with writer.DumpWriter(tmp_path / "a.1", FLOAT, (10,), compress_above=10) as pieces:
+        pieces.add(VALUES[:3])
+    assert names_in(tmp_path) == []
+
+
+def test_a_known_dump_is_copied_only_in_the_form_that_it_should_have(tmp_path: Path) -> None:
+    packed = writer.write(tmp_path / "a.1", VALUES, FLOAT, (10,), compress_above=10)
+    known = {packed.digest: Path(packed.path)}
+    for above, name in ((10, "b.1.zst"), (None, "c.1"), (1000, "d.1")):
+        dump = writer.write(
+            tmp_path / name.removesuffix(".zst"), VALUES, FLOAT, (10,), known=known, compress_above=above
+        )
+        assert (Path(dump.path).name, dump.text_digest) == (name, packed.text_digest)

@@ -10,6 +10,7 @@ from gpuregress.dump import paths
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.session.runs import dump_verification, run_folders
+from gpuregress.storage import find_dump
 
 BASELINE = "baseline"
 """The word for what is accepted, whatever its revision is."""
@@ -37,8 +38,8 @@ def find(project: Project, case: Case, revision: str) -> dict[str, Path]:
         store.load(case.name)  # verifies what is accepted
     for folder in _folders(project, case):
         for name in case.buffers:
-            path = folder / paths.dump_name(name, revision)
-            if name not in dumps and name not in kept and _is_file(path):
+            path = _find(folder, name, revision)
+            if name not in dumps and name not in kept and path is not None:
                 dump_verification.verify(path, case.name, project.runs)
                 dumps[name] = path
     return {**dumps, **kept}
@@ -69,8 +70,9 @@ def _folders(project: Project, case: Case) -> Iterator[Path]:
         yield run.joinpath("dumps", *case.name.split("/"))
 
 
-def _is_file(path: Path) -> bool:
+def _find(folder: Path, buffer: str, revision: str) -> Path | None:
     try:
-        return path.is_file()
+        path = find_dump(folder, buffer, revision)
+        return path if path.is_file() else None
     except (OSError, ValueError):  # a word that is no file's name
-        return False
+        return None

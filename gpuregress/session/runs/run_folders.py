@@ -16,6 +16,7 @@ from gpuregress.session.runs import journal
 
 __all__ = [
     "ACCEPTING",
+    "CONTENTS",
     "LATEST",
     "LAUNCH_LOG",
     "RESULTS",
@@ -34,6 +35,8 @@ RESULTS = journal.RESULTS
 LAUNCH_LOG = "launch.log"
 SHARED = ".shared"
 """In the folder of a run that goes on: what its workers share."""
+CONTENTS = ".contents"
+"""In the folder of runs: the contents of their dumps, so that equal dumps of all runs are one file."""
 ACCEPTING = ".accept.lock"
 """Held in the folder of runs while baselines are written: there it is never committed."""
 _IGNORE = ".gitignore"

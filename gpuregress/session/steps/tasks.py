@@ -13,7 +13,7 @@ from gpuregress import plan, revision
 from gpuregress.errors import GpuregressError
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.project import Project
-from gpuregress.records import Case, Task
+from gpuregress.records import Case, DumpStorage, Task
 from gpuregress.session.compilation.builder import CasePrograms
 from gpuregress.session.runs import run_folders
 
@@ -68,4 +68,5 @@ class TaskFactory:
             shared=str(self._folder / run_folders.SHARED),
             variants=built.variants,
             other_programs=tuple(others),
+            storage=DumpStorage(str(self._project.runs / run_folders.CONTENTS), self._project.settings.compress_above),
         )
