@@ -37,7 +37,8 @@ def test_settings_come_before_configs(tmp_path: Path) -> None:
 def test_yaml_settings(tmp_path: Path) -> None:
     (tmp_path / "gpuregress.yaml").write_text(
         "folders: {configs: jobs, runs: /var/runs}\ncompare: {float32: {rtol: 1e-5}}\n"
-        "limits: {timeout: 2min, memory: 1GiB}\nretention: {runs: 5}\n",
+        "limits: {timeout: 2min, memory: 1GiB}\nretention: {runs: 5, age: 90d, size: 20GiB}\n"
+        "dumps: {compress_above: 1MiB}\n",
     )
     example = find(tmp_path)
     assert (example.configs, example.baselines, example.runs) == (
@@ -47,6 +48,7 @@ def test_yaml_settings(tmp_path: Path) -> None:
     )
     settings = example.settings
     assert (settings.timeout, settings.memory, settings.keep_runs) == (120.0, 1 << 30, 5)
+    assert (settings.keep_seconds, settings.keep_bytes, settings.compress_above) == (90 * 86400, 20 << 30, 1 << 20)
     assert settings.compare == {"float32": Tolerance(1e-5, 0.0)}
 
 
@@ -175,3 +177,19 @@ def test_a_default_rule_that_can_hardly_fail_is_refused(tmp_path: Path, rule: st
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
     assert message in str(caught.value)
+
+
+def test_wrong_sizes_and_ages(tmp_path: Path) -> None:
+    path = tmp_path / "gpuregress.yaml"
+    path.write_text("retention:\n  age: 90\n  size: big\ndumps:\n  compress_above: 0\n  compres: 1\n")
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert str(caught.value).replace(str(path), "F").splitlines() == [
+        "F:2: retention.age: invalid age 90; expected a number with h, d or w, as in 90d",
+        (
+            "F:3: retention.size: invalid size 'big'; expected bytes, or a number with KiB, MiB, GiB, kB, MB or GB, "
+            "as in 4GiB"
+        ),
+        "F:5: dumps.compress_above: invalid size 0; expected at least 1 byte and less than 8 EiB",
+        "F:6: dumps.compres: unknown key; did you mean 'compress_above'?",
+    ]

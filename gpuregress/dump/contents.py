@@ -5,7 +5,8 @@
     runs/.contents/c01b….zst       the same, of a compressed dump
 
 A later dump of the same content becomes a hard link to that file, in whatever run, after its digest was verified. The
-workers of all runs share the store without a word to each other. A file that no run has any more is removed by `prune`.
+workers of all runs share the store without a word to each other. `storage.prune_store` removes what no run has
+any more.
 """
 
 from __future__ import annotations
@@ -72,30 +73,6 @@ class DumpContents:
 
     def _entry(self, raw: str, header: Header) -> Path:
         return self.folder / f"{raw}-{xxhash.xxh3_64_hexdigest(header.render())}"
-
-
-def prune(folder: Path) -> None:
-    """Remove the contents that no run has any more, and the entries that name none.
-
-    Args:
-        folder: of the store; one that is not there has nothing to remove.
-    """
-    storage.sweep(folder)
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        links = []
-        for entry in entries:
-            if entry.is_symlink():
-                links.append(Path(entry.path))
-            elif entry.stat(follow_symlinks=False).st_nlink == 1:
-                _remove(Path(entry.path))
-        for link in links:
-            if not link.exists():
-                _remove(link)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):  # another run's tidying was faster
-        path.unlink()
 
 
 def linked(source: Path, wanted: Dump) -> bool:

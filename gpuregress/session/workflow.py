@@ -12,7 +12,7 @@ from gpuregress.records import RunSummary
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
 from gpuregress.session.run_context import RunContext
-from gpuregress.session.runs import journal
+from gpuregress.session.runs import disk_space, journal
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.steps.checking import check_kernels
 from gpuregress.session.steps.execution import execute_cases
@@ -30,7 +30,9 @@ def execute(context: RunContext) -> RunSummary:
         planned = plan_cases(context)
         context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
     start = _journal_start(context, planned, checkout.result())
+    notes = disk_space.require(context.project, planned.runnable)
     with open_builder(context) as builder, Recording.begin(context.project, start, context.started) as recording:
+        recording.notes += notes
         with recording.discarded_on_error():
             checked = check_kernels(context, planned, builder)
         devices = context.devices

@@ -12,7 +12,7 @@ from gpuregress.storage.compressed import (
     text_size,
 )
 from gpuregress.storage.fsync import sync_all, sync_folder, sync_tree
-from gpuregress.storage.hard_links import link_file
+from gpuregress.storage.hard_links import link_file, prune_store
 from gpuregress.storage.locks import lock
 from gpuregress.storage.os_errors import disk_errors, explain
 from gpuregress.storage.paths import dump_name, find_dump, refuse_links, safe_join, split_name
@@ -26,7 +26,7 @@ from gpuregress.storage.reading import (
     read_record,
     seal,
 )
-from gpuregress.storage.temporaries import TEMPORARY_PREFIX, remove_tree, scratch, sweep, sweep_tree
+from gpuregress.storage.temporaries import TEMPORARY_PREFIX, remove_tree, scratch, sweep_tree
 
 __all__ = [
     "SUFFIX",
@@ -49,6 +49,7 @@ __all__ = [
     "link_file",
     "lock",
     "open_frames",
+    "prune_store",
     "read_bytes",
     "read_json",
     "read_record",
@@ -58,7 +59,6 @@ __all__ = [
     "scratch",
     "seal",
     "split_name",
-    "sweep",
     "sweep_tree",
     "sync_all",
     "sync_folder",

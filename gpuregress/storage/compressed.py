@@ -11,7 +11,6 @@ import os
 import struct
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -22,6 +21,8 @@ from gpuregress.errors import DumpError
 from gpuregress.storage.os_errors import disk_errors
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from gpuregress.storage.atomic_writes import Bytes
 
 SUFFIX = ".zst"
@@ -50,7 +51,7 @@ class FrameWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._pool = ThreadPoolExecutor(THREADS)
+        self._pool = _pool()
         self._text = bytearray()
         self._coming: deque[tuple[int, Future[bytes]]] = deque()
         self._table: list[tuple[int, int]] = []
@@ -101,8 +102,14 @@ class FrameWriter:
         self._file.write(_END.pack(len(self._table), 0, _SEEKABLE))
 
 
+def _pool() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few runs have dumps so large
+
+    return ThreadPoolExecutor(THREADS)
+
+
 def _compress(text: bytes) -> bytes:
-    import zstandard  # noqa: PLC0415 - few runs have dumps so large
+    import zstandard  # noqa: PLC0415 - see _pool
 
     return zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(text)
 
@@ -142,7 +149,7 @@ class Frames:
             DumpError: it is damaged.
             StorageError: it cannot be read.
         """
-        import zstandard  # noqa: PLC0415 - see _compress
+        import zstandard  # noqa: PLC0415 - see _pool
 
         start, end = self.offsets[number], self.offsets[number + 1]
         size = self.starts[number + 1] - self.starts[number]
@@ -162,7 +169,7 @@ class Frames:
             DumpError: one is damaged.
             StorageError: one cannot be read.
         """
-        pool = ThreadPoolExecutor(THREADS)
+        pool = _pool()
         try:
             coming: deque[Future[bytes]] = deque()
             for number in range(len(self)):

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from gpuregress.storage.os_errors import disk_errors
-from gpuregress.storage.temporaries import TEMPORARY_PREFIX
+from gpuregress.storage.temporaries import TEMPORARY_PREFIX, sweep
 
 _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -42,3 +42,27 @@ def link_file(source: Path, target: Path, *, read_only: bool = True) -> bool:
         with contextlib.suppress(OSError):  # a rename of two names of one file leaves both
             temporary.unlink(missing_ok=True)
     return True
+
+
+def prune_store(folder: Path) -> None:
+    """Remove the files of a folder that have no other name, and its symbolic links to files that are gone.
+
+    Args:
+        folder: one that is not there has nothing to remove.
+    """
+    sweep(folder)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        links = []
+        for entry in entries:
+            if entry.is_symlink():
+                links.append(Path(entry.path))
+            elif entry.stat(follow_symlinks=False).st_nlink == 1:
+                _remove(Path(entry.path))
+        for link in links:
+            if not link.exists():
+                _remove(link)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # another process was faster
+        path.unlink()

@@ -42,3 +42,14 @@ def test_a_value_that_is_not_a_scalar_is_named_by_its_kind() -> None:
     given: Any = {"seconds": 3}
     with pytest.raises(ValueError, match=r"^invalid time \(a mapping\); expected seconds, or"):
         units.seconds(given)
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("90d", 90 * 86400), ("12w", 84 * 86400), ("36 h", 129600)])
+def test_age(value: str, seconds: float) -> None:
+    assert units.age(value) == seconds
+
+
+@pytest.mark.parametrize("value", [90, 90.0, "90", "90s", "5min", "0d", "1 year", None, [], "99999999d"])
+def test_no_age(value: Any) -> None:
+    with pytest.raises(ValueError, match="invalid age"):
+        units.age(value)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress import dtypes
+from gpuregress import dtypes, storage
 from gpuregress.dump import contents, reader, writer
 from gpuregress.dump.contents import DumpContents
 from gpuregress.dump.header import Header
@@ -74,14 +74,14 @@ def test_contents_outlive_the_first_run_and_go_with_the_last(index: DumpContents
     Path(first.path).unlink()
     second = index.link(tmp_path / "b" / "out.1", first.digest, HEADER)
     assert second is not None
-    contents.prune(index.folder)
+    storage.prune_store(index.folder)
     assert index.link(tmp_path / "c" / "out.1", first.digest, HEADER) is not None
     for run in "bc":
         (tmp_path / run / "out.1").unlink()
-    contents.prune(index.folder)
+    storage.prune_store(index.folder)
     assert list(index.folder.iterdir()) == []
     assert index.link(tmp_path / "d" / "out.1", first.digest, HEADER) is None
-    contents.prune(tmp_path / "no such folder")
+    storage.prune_store(tmp_path / "no such folder")
 
 
 def test_a_compressed_dump_is_linked_where_it_should_be_compressed(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ SAME = {"0.10": "0.1"}
     st.sampled_from([(False, False), (True, False), (False, True), (True, True)]),
     st.sampled_from([3, 50, 1000]),
 )
-def test_against_reading_both(  # noqa: PLR0917 - Hypothesis gives each
+def test_against_reading_both(
     pairs: list[tuple[str, str]], block: int, dense: float, piece: int, forms: tuple[bool, bool], frame: int
 ) -> None:
     """Whatever the lines, the block size, the way taken, and the sizes of compressed frames."""

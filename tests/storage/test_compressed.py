@@ -79,13 +79,12 @@ def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
         where = data.draw(st.integers(4, len(content) - 1))
         content[where] ^= data.draw(st.integers(1, 255))
         path.write_bytes(content)
-        try:
-            text = b"".join(storage.text_pieces(path))
-        except DumpError as error:
-            assert str(path) in str(error)
-            assert storage.digest_file(path) != storage.digest_text(TEXT[:3000])
+        is_whole = storage.digest_file(path) == storage.digest_text(TEXT[:3000])  # zstd ignores a bit or two
+        if is_whole:
+            assert b"".join(storage.text_pieces(path)) == TEXT[:3000]
         else:
-            assert text == TEXT[:3000]  # a bit that zstd ignores
+            with pytest.raises(DumpError, match=r"a\.1\.zst: "):
+                list(storage.text_pieces(path))
 
 
 @pytest.mark.parametrize("size", [4, 5, 20, 200, 1000, -1, -9, -17, -18, -40])
@@ -99,8 +98,9 @@ def test_a_file_that_was_cut_names_itself(tmp_path: Path, size: int) -> None:
 
 def test_a_writer_that_failed_writes_no_table(tmp_path: Path) -> None:
     path = tmp_path / "a.1.zst"
-    with pytest.raises(KeyError), path.open("wb") as file, storage.FrameWriter(file) as frames:
+    with path.open("wb") as file:
+        frames = storage.FrameWriter(file)
         frames.add(TEXT)
-        raise KeyError
+        frames.__exit__(KeyError, KeyError(), None)
     with pytest.raises(DumpError):
         storage.text_size(path)

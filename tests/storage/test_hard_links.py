@@ -51,3 +51,20 @@ def test_an_unlinked_copy_stays_when_the_other_name_is_removed(tmp_path: Path) -
     assert storage.link_file(first, second)
     first.unlink()
     assert second.read_text() == "text"
+
+
+def test_pruning_leaves_what_has_another_name(tmp_path: Path) -> None:
+    store, used, unused = tmp_path / "store", tmp_path / "used", tmp_path / "store/unused"
+    store.mkdir()
+    used.write_text("1")
+    unused.write_text("2")
+    assert storage.link_file(used, store / "used", read_only=False)
+    assert used.stat().st_mode & 0o200
+    for name in ("used", "unused"):
+        (store / f"to-{name}").symlink_to(name)
+    storage.prune_store(store)
+    assert sorted(path.name for path in store.iterdir()) == ["to-used", "used"]
+    used.unlink()
+    storage.prune_store(store)
+    storage.prune_store(tmp_path / "no such folder")
+    assert not list(store.iterdir())

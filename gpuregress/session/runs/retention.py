@@ -1,14 +1,17 @@
 """Retention of runs: which ones are kept, and which are removed.
 
-The newest few, the last finished night and the last run in which each case passed are kept.
-Where the disk is short, the newest few are fewer; the others are kept in any case, and so is a run that goes on.
+The newest few are kept, as far as their age and their size allow. The newest one, the last finished night and the last
+run in which each case passed are kept in any case, and so is a run that goes on. Where the disk is short, the newest
+few are fewer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuregress import history, storage
@@ -37,19 +40,50 @@ def retire(project: Project) -> tuple[str, ...]:
     Raises:
         StorageError: one cannot be removed.
     """
-    runs = _oldest_first(project.runs)
-    keep = project.settings.keep_runs
-    if len(runs) <= keep:
+    runs, settings = _oldest_first(project.runs), project.settings
+    is_bounded = settings.keep_seconds is not None or settings.keep_bytes is not None
+    if len(runs) <= (1 if is_bounded else settings.keep_runs):
         return ()
     kept = _kept_in_any_case(project, runs)
-    return tuple(_removed(folder for folder in runs[:-keep] if folder not in kept))
+    candidates = [folder for folder in runs[:-1] if folder not in kept and _is_over(folder)]
+    doomed = {folder for folder in runs[: -settings.keep_runs] if folder in candidates}
+    if settings.keep_seconds is not None:
+        doomed |= {folder for folder in candidates if _age_s(folder) > settings.keep_seconds}
+    if settings.keep_bytes is not None:
+        left = [folder for folder in candidates if folder not in doomed]
+        doomed |= _over_size([folder for folder in runs if folder not in doomed], left, settings.keep_bytes)
+    removed = tuple(_removed(folder for folder in runs if folder in doomed))
+    if removed:
+        storage.prune_store(project.runs / run_folders.CONTENTS)
+    return removed
 
 
-def make_room(project: Project) -> tuple[str, ...]:
-    """Remove old runs while the disk is short of space for a run like the last one.
+def _age_s(folder: Path) -> float:
+    """Seconds since a run's start, which its name tells."""
+    started = datetime.strptime(folder.name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    return time.time() - started.timestamp()
+
+
+def _over_size(runs: Sequence[Path], candidates: Sequence[Path], most: int) -> set[Path]:
+    """The oldest candidates, without which all runs take no more than so many bytes; a shared file counts once."""
+    known: set[tuple[int, int]] = set()
+    total = 0
+    first = [folder for folder in runs if folder not in candidates]
+    for folder in (*first, *reversed(candidates)):
+        files = _files(folder)
+        total += sum(size for file, size in files.items() if file not in known)
+        known |= files.keys()
+        if total > most and folder in candidates:
+            return set(candidates[: candidates.index(folder) + 1])
+    return set()
+
+
+def make_room(project: Project, needed: int | None = None) -> tuple[str, ...]:
+    """Remove old runs while the disk is short of space.
 
     Args:
         project: whose.
+        needed: bytes that must be free; None: enough for a run like the last one.
 
     Returns:
         A line for the user, if any was removed.
@@ -58,18 +92,38 @@ def make_room(project: Project) -> tuple[str, ...]:
         StorageError: one cannot be removed.
     """
     runs = _oldest_first(project.runs)
-    if not runs or _free(project.runs) >= _PLENTY or _free(project.runs) >= (needed := _needed(runs)):
+    if not runs or (needed is None and _free(project.runs) >= _PLENTY):
         return ()
-    kept = _kept_in_any_case(project, runs)
+    wanted = _needed(runs) if needed is None else needed
+    if _free(project.runs) >= wanted:
+        return ()
     removed = []
-    for name in _removed(folder for folder in runs[:-1] if folder not in kept):
+    for name in _removed(removable(project)):
         removed.append(name)
-        if _free(project.runs) >= needed:
+        storage.prune_store(project.runs / run_folders.CONTENTS)
+        if _free(project.runs) >= wanted:
             break
     if not removed:
         return ()
     count = f"{len(removed)} old run{'s were' if removed[1:] else ' was'}"
     return (f"the disk is short of space: {count} removed",)
+
+
+def removable(project: Project) -> tuple[Path, ...]:
+    """List the runs that may be removed where the disk is short, oldest first."""
+    runs = _oldest_first(project.runs)
+    kept = _kept_in_any_case(project, runs) if runs else set()
+    return tuple(folder for folder in runs[:-1] if folder not in kept and _is_over(folder))
+
+
+def size_of(folders: Iterable[Path]) -> int:
+    """Count the bytes that the removal of runs would free: those of files without another name elsewhere."""
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for folder in folders:
+        for status in _statuses(folder):
+            entry = sizes.setdefault((status.st_dev, status.st_ino), [status.st_size, status.st_nlink - 1])
+            entry[1] -= 1  # names that are left: none, or that of the store
+    return sum(size for size, left in sizes.values() if left <= 0)
 
 
 def is_full(runs: Path) -> bool:
@@ -95,13 +149,19 @@ def _needed(runs: Sequence[Path]) -> int:
 
 def _size(folder: Path) -> int:
     """Count the bytes of a run; a file of several names counts once."""
-    sizes: dict[tuple[int, int], int] = {}
+    return sum(_files(folder).values())
+
+
+def _files(folder: Path) -> dict[tuple[int, int], int]:
+    """The files of a run and their sizes."""
+    return {(status.st_dev, status.st_ino): status.st_size for status in _statuses(folder)}
+
+
+def _statuses(folder: Path) -> Iterator[os.stat_result]:
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):  # a run that goes on moves its files
-                status = os.lstat(Path(parent, name))
-                sizes[status.st_dev, status.st_ino] = status.st_size
-    return sum(sizes.values())
+                yield os.lstat(Path(parent, name))
 
 
 def _oldest_first(runs: Path) -> list[Path]:

@@ -230,5 +230,6 @@ SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs}
 compare: {float32: {rtol: 1.0e-6, atol: 0}}
 limits: {timeout: 30, memory: 4GiB}
-retention: {runs: 30}
+retention: {runs: 30, age: 90d, size: 20GiB}
+dumps: {compress_above: 64MiB}
 """

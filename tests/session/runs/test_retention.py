@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -164,3 +164,50 @@ def test_a_dump_of_several_names_counts_once(tmp_path: Path, disk: Callable[[int
         os.link(tmp_path / names[1] / "dumps/out.1", tmp_path / names[1] / f"dumps/out{number}.1")
     disk(100, 40)  # 20 are free
     assert retention.make_room(project(tmp_path, 30)) == ()
+
+
+def filled(runs: Path, name: str, megabytes: int) -> Path:
+    folder = made(runs, name, {"a": "new"})
+    (folder / "dumps/out.1").write_bytes(bytes(megabytes * MEGABYTE))
+    return folder
+
+
+def bounded(root: Path, *, seconds: float | None = None, size: int | None = None, keep: int = 30) -> Project:
+    settings = Settings(keep_runs=keep, keep_seconds=seconds, keep_bytes=size)
+    return Project(root, root / "configs", root / "baselines", root, settings)
+
+
+def test_runs_above_an_age_go_but_never_the_newest(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    names = [f"{now - timedelta(days=days):%Y%m%dT%H%M%SZ}-0000" for days in (9, 8, 3)]
+    for name in names:
+        made(tmp_path, name, {"a": "new"})
+    assert retention.retire(bounded(tmp_path, seconds=8.5 * 86400)) == (names[0],)
+    assert retention.retire(bounded(tmp_path, seconds=3600)) == (names[1],)
+    assert left(tmp_path) == names[2:]
+
+
+def test_the_oldest_runs_go_until_the_rest_fits(tmp_path: Path) -> None:
+    names = [filled(tmp_path, f"2026112{n}T020000Z-0000", 2).name for n in range(5)]
+    missing_cases.record_night(project(tmp_path, 1), LastNight(names[0], ("a",)))
+    assert retention.retire(bounded(tmp_path, size=20 * MEGABYTE)) == ()
+    assert retention.retire(bounded(tmp_path, size=7 * MEGABYTE)) == (names[1], names[2])
+    assert retention.retire(bounded(tmp_path, size=1)) == (names[3],)
+    assert left(tmp_path) == [names[0], names[4]]
+
+
+def test_a_file_of_several_runs_counts_once_and_is_freed_with_the_last(tmp_path: Path) -> None:
+    """Three runs share a dump, and the store of contents has one more name of it."""
+    names = [made(tmp_path, f"2026112{n}T020000Z-0000", {"a": "new"}).name for n in range(4)]
+    store = tmp_path / run_folders.CONTENTS
+    store.mkdir()
+    (store / "0").write_bytes(bytes(2 * MEGABYTE))
+    for name in names[:3]:
+        os.link(store / "0", tmp_path / name / "dumps/out.1")
+    assert retention.retire(bounded(tmp_path, size=3 * MEGABYTE)) == ()
+    assert retention.size_of([tmp_path / name for name in names[:2]]) < MEGABYTE
+    assert retention.size_of([tmp_path / name for name in names[:3]]) >= 2 * MEGABYTE
+    assert retention.retire(bounded(tmp_path, keep=2)) == (names[0], names[1])
+    assert (store / "0").exists()
+    assert retention.retire(bounded(tmp_path, keep=1)) == (names[2],)
+    assert not (store / "0").exists()
