@@ -8,6 +8,8 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
     limits: {timeout: 30, memory: 4GiB}
     retention: {runs: 30, age: 90d, size: 20GiB}
     dumps: {compress_above: 64MiB}
+    ping: https://hc.example.org/${PING_KEY}
+    notify: {mail: team@example.org, webhook: "${CHAT_URL}"}
 """
 
 from __future__ import annotations
@@ -47,6 +49,9 @@ KEYS: dict[str, tuple[str, str, str]] = {
         "half of this machine's",
         "for cases whose job sets none",
     ),
+    "ping": ("a URL", "none", "a dead man's switch, called when a night starts and when it ends"),
+    "notify.mail": ("an address, or a list", "none", "who gets a mail of a night that has something to say"),
+    "notify.webhook": ("a URL", "none", "where a night that has something to say is posted as JSON"),
     "retention.runs": ("a whole number", "`30`", "the number of runs that are kept"),
     "retention.age": ("a time such as 90d or 12w", "no limit", "the age from which on a run is removed"),
     "retention.size": ("bytes, or a size such as 20GiB", "no limit", "the disk space of all runs together"),
@@ -78,6 +83,9 @@ class Settings:
         keep_seconds: the age from which on a run is removed; None: any.
         keep_bytes: the disk space of all runs together; None: any.
         compress_above: bytes of text above which a dump is compressed.
+        ping: the URL of a dead man's switch, "" for none; as `webhook` with `${VARIABLE}` for what is secret.
+        mail: addresses for what a night has to say.
+        webhook: a URL for it, "" for none.
     """
 
     timeout: float = 30.0
@@ -87,6 +95,9 @@ class Settings:
     keep_seconds: float | None = None
     keep_bytes: int | None = None
     compress_above: int = COMPRESS_ABOVE
+    ping: str = ""
+    mail: tuple[str, ...] = ()
+    webhook: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +206,18 @@ def _toml_lines(text: str) -> dict[Key, int]:
     return lines
 
 
+_URL = re.compile(r"(https?://|\$\{[A-Za-z_])[^\s\x00-\x1f\x7f]+")
+_PASSWORD = re.compile(r"https?://[^/?#]*:[^/?#$]*@")
+_ADDRESS = re.compile(r"[^-\s,<>][^\s,<>]*")
+
+
+def _notify(value: Any) -> Any:
+    """The mapping that a single URL or address stands for."""
+    if not isinstance(value, str):
+        return value
+    return {"webhook" if value.startswith(("http://", "https://")) else "mail": value}
+
+
 def _below(start: str) -> tuple[str, ...]:
     """The keys one level below another, `limits.` or ""."""
     names = [key.removeprefix(start).partition(".")[0] for key in KEYS if key.startswith(start)]
@@ -206,13 +229,13 @@ def _project(root: Path, document: Document | None) -> Project:
         return Project(root, root / "configs", root / "baselines", root / "runs")
     problems = Problems(document)
     if not isinstance(document.data, dict):
-        keys = "folders, compare, limits, retention, dumps"
-        problems.add((), f"is {show(document.data)}: settings are a mapping: {keys}")
+        problems.add((), f"is {show(document.data)}: settings are a mapping: {', '.join(_below(''))}")
         problems.raise_if_any()
     checker = _Checker(problems)
     data = checker.mapping((), document.data, _below(""))
     folders = {name: root / name for name in _below("folders.")} | checker.folders(root, data.get("folders"))
     limits = checker.mapping(("limits",), data.get("limits"), _below("limits."))
+    notify = checker.mapping(("notify",), _notify(data.get("notify")), _below("notify."))
     retention = checker.mapping(("retention",), data.get("retention"), _below("retention."))
     dumps = checker.mapping(("dumps",), data.get("dumps"), _below("dumps."))
     settings = Settings(
@@ -228,6 +251,9 @@ def _project(root: Path, document: Document | None) -> Project:
             ("dumps", "compress_above"), dumps.get("compress_above", COMPRESS_ABOVE), units.size
         )
         or COMPRESS_ABOVE,
+        ping=checker.url(("ping",), data.get("ping")),
+        mail=checker.addresses(("notify", "mail"), notify.get("mail")),
+        webhook=checker.url(("notify", "webhook"), notify.get("webhook")),
     )
     problems.raise_if_any()
     return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings)
@@ -272,6 +298,27 @@ class _Checker:
             self.problems.add(key, f"expected a whole number from 1 to {MOST_RUNS:,}, got {show(value)}")
             return 1
         return value
+
+    def url(self, key: Key, value: Any) -> str:
+        """A URL; the message quotes none, for its path may be a secret."""
+        if value is None:
+            return ""
+        if not isinstance(value, str) or not _URL.fullmatch(value):
+            self.problems.add(key, "expected a URL such as https://hc.example.org/${PING_KEY}, in one word")
+            return ""
+        if _PASSWORD.match(value):
+            self.problems.add(
+                key, "holds a password: put the URL into the environment, and name it here as ${VARIABLE}"
+            )
+        return value
+
+    def addresses(self, key: Key, value: Any) -> tuple[str, ...]:
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        for one in values:
+            if not isinstance(one, str) or not _ADDRESS.fullmatch(one):
+                self.problems.add(key, f"expected an address such as team@example.org, or a list, got {show(one)}")
+                return ()
+        return tuple(values)
 
     def tolerances(self, value: Any) -> dict[str, Tolerance]:
         names = tuple(name for name in dtypes.known_names() if dtypes.parse(name).is_float)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import console, context, report_files
+from gpuregress.cli import context, night_messages, report_files
 
 
 class Nightly(click.Command):
@@ -54,13 +54,13 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     from gpuregress.operations import nightly
 
-    with report_files.written(options) as kept:
+    with night_messages.told() as night, report_files.written(options) as kept:
         project = context.find_project(ctx)
-        kept.summary = summary = nightly.run(project, context.request_of(options))
+        night.begin(project, to_stderr=kept.to_stderr)
+        night.summary = kept.summary = summary = nightly.run(project, context.request_of(options))
         if summary.exit_code or summary.notes:
             from gpuregress.report import terminal
 
-            to_stderr = context.writes_to_stdout(options)
             for line in terminal.one_screen(summary, root=project.root):
-                console.say(line, err=to_stderr)
+                night.say(line)
     return summary.exit_code

@@ -60,9 +60,9 @@ def written(options: Mapping[str, Any]) -> Iterator[Reports]:
         yield reports
     except BaseException as error:
         if reports.summary is None:
-            code = _code(error)
+            code = exit_code_of(error)
             state: State = "interrupted" if code == Interrupted.exit_code else "finished"
-            failed = _failed(_message(error), code, state, _problems(error))
+            failed = _failed(message_of(error), code, state, _problems(error))
             _replace(reports.targets, failed)
             github_actions.annotate(failed, repository_root(), reports.targets, to_stderr=reports.to_stderr)
         else:
@@ -127,7 +127,8 @@ def _problems(error: BaseException) -> tuple[Problem, ...]:
     return tuple(Problem(str(one), SourceLocation(str(one.path), one.line or 0)) for one in error.errors)
 
 
-def _message(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """The message of an error that ends a run, for people."""
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, KeyboardInterrupt | click.Abort):
@@ -135,7 +136,10 @@ def _message(error: BaseException) -> str:
     return str(error) if isinstance(error, GpuregressError) else f"{type(error).__name__}: {error}"
 
 
-def _code(error: BaseException) -> int:
+def exit_code_of(error: BaseException) -> int:
+    """The exit code of the process that an error ends."""
+    if isinstance(error, click.ClickException):
+        return UsageError.exit_code
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return Interrupted.exit_code
     code: int = getattr(error, "exit_code", GpuregressError.exit_code)

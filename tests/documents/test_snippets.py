@@ -52,8 +52,9 @@ def run(step: Step, shell: Shell, page: str) -> None:
 def check_yaml(text: str, folder: Path, where: str) -> None:
     """A whole job, some keys of a job, or the settings of a project."""
     value: dict[str, Any] = yaml.safe_load(text)
-    path = folder / ("gpuregress.yaml" if "folders" in value else "job.yaml")
-    if "folders" in value:
+    is_settings = not {"folders", "ping", "notify", "retention"}.isdisjoint(value)
+    path = folder / ("gpuregress.yaml" if is_settings else "job.yaml")
+    if is_settings:
         path.write_text(text)
         assert project.find(folder).root == folder, where
     else:

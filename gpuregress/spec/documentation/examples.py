@@ -232,4 +232,6 @@ compare: {float32: {rtol: 1.0e-6, atol: 0}}
 limits: {timeout: 30, memory: 4GiB}
 retention: {runs: 30, age: 90d, size: 20GiB}
 dumps: {compress_above: 64MiB}
+ping: https://hc.example.org/ping/${PING_KEY}
+notify: {mail: team@example.org, webhook: "${CHAT_URL}"}
 """

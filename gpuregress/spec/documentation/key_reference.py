@@ -142,6 +142,7 @@ def _settings() -> str:
     settings = yaml.safe_load(SETTINGS_EXAMPLE)
     for key, (takes, default, meaning) in project.KEYS.items():
         table, _, setting = key.partition(".")
-        example = _example(settings[table], setting.removeprefix("DTYPE."))
+        holder = settings[table] if setting else settings
+        example = _example(holder, setting.removeprefix("DTYPE.") or table)
         lines.append(f"| `{key}` | {takes} | {default} | {meaning} | {example} |")
     return "\n".join([*lines, "", "```yaml", SETTINGS_EXAMPLE.strip(), "```", ""])

@@ -1,0 +1,1 @@
+"""Messages of an unattended run to the world outside, and its installation in schedulers."""

@@ -1,0 +1,151 @@
+"""Messages of a night: who is told what, when, and that no secret is written anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpuregress import storage
+from gpuregress.errors import StorageError
+from gpuregress.unattended import web_request
+from gpuregress.unattended.web_request import Patience
+from tests.unattended import servers
+from tests.unattended.servers import Server
+from tests.workshop import Workshop, accepted, change
+
+SECRET = "f00d-cafe-secret"
+NIGHT = ("nightly", "--device", "cpu", "--jobs", "1")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(web_request, "DEFAULT_PATIENCE", Patience(1, 5, 0, 10))
+    with servers.serving() as server:
+        monkeypatch.setenv("HOOK", f"{server.url}/hook/{SECRET}")
+        monkeypatch.setenv("KEY", SECRET)
+        yield server
+
+
+@pytest.fixture
+def mailed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return servers.sendmail(folder)
+
+
+def settings(shop: Workshop, server: Server) -> None:
+    lines = (f"ping: {server.url}/ping/${{KEY}}", "notify: {mail: team@example.org, webhook: '${HOOK}'}")
+    shop.write("gpuregress.yaml", "\n".join(lines))
+
+
+def test_a_good_night_pings_and_tells_nobody(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+    accepted(fake_shop)
+    settings(fake_shop, server)
+    printed = fake_shop.call(*NIGHT)
+    assert (printed.exit_code, printed.output) == (0, "")
+    assert server.paths == [f"/ping/{SECRET}/start", f"/ping/{SECRET}/0"]
+    assert not mailed.exists()
+
+
+def test_a_bad_night_tells_everybody_what_it_prints(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+    accepted(fake_shop)
+    settings(fake_shop, server)
+    change(fake_shop)
+    printed = fake_shop.call(*NIGHT)
+    assert printed.exit_code == 1
+    assert server.paths == [f"/ping/{SECRET}/start", f"/ping/{SECRET}/1", f"/hook/{SECRET}"]
+    assert server.requests[1].body == printed.stdout.removesuffix("\n")
+    assert json.loads(server.requests[2].body)["lines"] == printed.stdout.splitlines()
+    assert "scale/n=100" in mailed.read_text()
+
+
+def test_messages_that_fail_are_said_and_change_no_verdict(
+    fake_shop: Workshop, server: Server, mailed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted(fake_shop)
+    settings(fake_shop, server)
+    server.answers = [404]
+    good = fake_shop.call(*NIGHT)
+    assert good.exit_code == 0
+    assert good.stdout.splitlines() == [f"note: ping: {server.url}: the server answered 404 Not Found"] * 2
+    monkeypatch.delenv("KEY")
+    change(fake_shop)
+    bad = fake_shop.call(*NIGHT)
+    assert bad.exit_code == 1
+    assert not bad.stdout.startswith("note")
+    assert "note: ping: the environment variable KEY is not set" in bad.stdout
+
+
+def test_a_night_that_cannot_run_is_told(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+    settings(fake_shop, server)
+    (fake_shop.root / "runs").mkdir()
+    with storage.lock(fake_shop.root / "runs" / ".nightly.lock"):
+        assert fake_shop.call(*NIGHT).exit_code == 75
+    assert server.paths == [f"/ping/{SECRET}/start", f"/ping/{SECRET}/75", f"/hook/{SECRET}"]
+    assert "is locked by" in server.requests[1].body
+    assert "is locked by" in mailed.read_text()
+
+
+def test_a_report_that_is_not_written_is_part_of_the_exit_code_that_is_pinged(
+    fake_shop: Workshop, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted(fake_shop)
+    fake_shop.write("gpuregress.yaml", f"ping: {server.url}")
+
+    def refuse(*_arguments: object) -> None:
+        raise StorageError("no space")
+
+    monkeypatch.setattr("gpuregress.cli.report_files._write", refuse)
+    assert fake_shop.call(*NIGHT, "--junit", str(fake_shop.root / "j.xml")).exit_code == 4
+    assert server.paths == ["/start", "/4"]
+
+
+def test_no_secret_is_written_anywhere(
+    fake_shop: Workshop, server: Server, mailed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings(fake_shop, server)
+    server.answers, server.location = [302], f"{server.url}/elsewhere/{SECRET}"
+    reports = [
+        f"--report={name}={fake_shop.root / name}.out" for name in ("junit", "sarif", "json", "html", "markdown")
+    ]
+    outputs = [fake_shop.call(*NIGHT, *reports).output]
+    monkeypatch.setenv("HOOK", f"http://{SECRET}:99999/")
+    outputs.append(fake_shop.call(*NIGHT).output)
+    outputs += [fake_shop.call(*words).output for words in (("history",), ("log",), ("report",), ("doctor",))]
+    assert "302 Found" in outputs[0]
+    assert "no valid URL" in outputs[1]
+    assert [text for text in outputs if SECRET in text] == []
+    files = [path for path in fake_shop.root.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("ping: 3", "gpuregress.yaml:1: ping: expected a URL such as https://hc.example.org/${PING_KEY}"),
+        ("ping: ftp://x/word", "gpuregress.yaml:1: ping: expected a URL"),
+        ("ping: https://me:word@x/y", "gpuregress.yaml:1: ping: holds a password"),
+        ("notify: {mail: [a@b, 3]}", "gpuregress.yaml:1: notify.mail: expected an address"),
+        ("notify: {mial: a@b}", "unknown key; did you mean 'mail'"),
+        ("notify: {webhook: [x]}", "gpuregress.yaml:1: notify.webhook: expected a URL"),
+    ],
+)
+def test_wrong_settings_are_told_with_their_line(fake_shop: Workshop, text: str, printed: str) -> None:
+    fake_shop.write("gpuregress.yaml", text)
+    message = fake_shop.fails(2, *NIGHT)
+    assert printed in message
+    assert "word@" not in message
+
+
+def test_one_address_or_url_needs_no_mapping(fake_shop: Workshop, server: Server, mailed: Path) -> None:
+    fake_shop.write("gpuregress.yaml", f"notify: {server.url}/x")
+    fake_shop.call(*NIGHT)
+    assert server.paths == ["/x"]
+    fake_shop.write("gpuregress.yaml", "notify: team@example.org")
+    fake_shop.call(*NIGHT)
+    assert "To: team@example.org" in mailed.read_text()
