@@ -44,9 +44,7 @@ SECTIONS = {
 }
 
 TOLERANCE = {
-    "mma": "integers, f64 and sums that are exact: every bit; other floating point: by tolerance; dense, not fp8",
     "tex": "1d, 2d, 3d, layers, cubes: the nearest element: every bit; linear filtering: by tolerance; no mipmap",
-    "wmma": "as mma; elements of eight bits and more",
 }
 """Instructions of which some results are promised within a tolerance only."""
 
@@ -60,6 +58,7 @@ REMARKS = {
     "griddepcontrol": "nothing to do: grids follow each other",
     "ldmatrix": "m8n8 of b16",
     "membar": "threads take turns: nothing to do",
+    "mma": "dense; not m8n8k4 of f16, not single bits",
     "nanosleep": "lets the other threads go on",
     "redux": "integers",
     "setmaxnreg": "nothing to do",
@@ -72,6 +71,7 @@ REMARKS = {
     "tld4": "2d, no offsets",
     "txq": "width, height, depth",
     "vote": "the .sync forms",
+    "wmma": "elements of eight bits and more; C and D of two types: as if C were converted first, not measured",
 }
 
 

@@ -256,11 +256,36 @@ def matrix() -> Iterator[Form]:
         ("m16n8k16", (8, 4, 4)),
     ):
         yield _product(f"{shape}.row.col.f64.f64.f64.f64", counts, ("f64", "f64"))
+    for kinds, depth, result in _FLOAT_PRODUCTS:
+        step = min(BITS[kind] for kind in kinds)
+        a, b = 16 * depth * step // 1024, 8 * depth * step // 1024
+        c = 4 if result == "f32" else 2
+        form = f"m16n8k{depth}.row.col.{result}.{kinds[0]}.{kinds[1]}.{result}"
+        yield _product(form, (a, b, c), ("b32", "f32" if c == 4 else "b32"), _FINITE[kinds[0]], _FINITE[kinds[1]])
     name = "movmatrix.sync.aligned.m8n8.trans.b16"
     yield _meeting(name, f"{name} %d, %a", {"%a": "b32"}, {"%d": "b32"})
 
 
-def _product(form: str, counts: tuple[int, int, int], kinds: tuple[str, str]) -> Form:
+_EIGHT_BITS = ("e4m3", "e5m2")
+_FLOAT_PRODUCTS = (
+    *(((kind, kind), depth, "f32") for kind in ("f16", "bf16") for depth in (8, 16)),
+    *((("f16", "f16"), depth, "f16") for depth in (8, 16)),
+    *((("tf32", "tf32"), depth, "f32") for depth in (4, 8)),
+    *(
+        (kinds, depth, result)
+        for kinds in product(_EIGHT_BITS, repeat=2)
+        for depth in (16, 32)
+        for result in ("f16", "f32")
+    ),
+)
+"""Types of A and B, depth, and type of C and D of the fused sums of m16n8."""
+_FINITE = {"f16": 0xBFFFBFFF, "bf16": 0xBFFFBFFF, "tf32": 0xBFFFFFFF, "e4m3": 0xBFBFBFBF, "e5m2": 0xBFBFBFBF}
+"""Type → the bits of a register that are kept, so that its elements are finite: one NaN would hide all other terms."""
+
+
+def _product(
+    form: str, counts: tuple[int, int, int], kinds: tuple[str, str], kept_of_a: int = 0, kept_of_b: int = 0
+) -> Form:
     """An mma whose registers hold two inputs, changed a little from one register to the next."""
     names = [[f"%{letter}{number}" for number in range(count)] for letter, count in zip("xyz", counts, strict=True)]
     targets = [f"%w{number}" for number in range(counts[2])]
@@ -271,6 +296,8 @@ def _product(form: str, counts: tuple[int, int, int], kinds: tuple[str, str]) ->
         for before, name in itertools.pairwise(registers):
             step = f"neg.f64 {name}, {before}" if kind == "f64" else f"shf.l.wrap.b32 {name}, {before}, {before}, 9"
             lines.append(step)
+    lines += [f"and.b32 {name}, {name}, {kept_of_a}" for name in names[0] if kept_of_a]
+    lines += [f"and.b32 {name}, {name}, {kept_of_b}" for name in names[1] if kept_of_b]
     lines += [f"mov.{result} {name}, %c" for name in names[2]]
     vectors = (f"{{{', '.join(registers)}}}" for registers in (targets, *names))
     lines.append(f"mma.sync.aligned.{form} {', '.join(vectors)}")

@@ -1,7 +1,8 @@
 """Matrix instructions on fragments of fixed layout: ldmatrix, stmatrix, movmatrix, mma.
 
-Each lane writes its registers to the warp's area of the block's context and waits for the others; then it computes its
-part of the result from the area. The barriers of `aligned_barriers` keep the area until all lanes have read it.
+Each lane writes its registers to the warp's area of the block's context and waits for the others. Then it computes its
+part of the result from the area, or the first lane computes the results of all. The barriers of `aligned_barriers` keep
+the area until all lanes have read it.
 
 PTX ISA manual, 9.7.14.
 """
@@ -18,7 +19,9 @@ from gpuregress.devices.cpu.builder.structured import at, i32, i64
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, WARP
 from gpuregress.devices.cpu.builder.threads import lane, linear_thread
 from gpuregress.devices.cpu.builder.types import I32, I64
-from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, MatrixElement, Term, element_of, packed, unpacked
+from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
+from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Tile
+from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
 from gpuregress.devices.cpu.ptx.errors import unsupported
 from gpuregress.devices.cpu.ptx.modifiers import space_of
@@ -176,41 +179,102 @@ def _form(instruction: Instruction) -> _Form:
     return _Form(int(rows), int(depth), element_of(types[1]), element_of(types[2]), types[0], left, right)
 
 
-_TYPES = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "s32")
+_TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "f64", "s8", "u8", "s4", "u4", "s32")
+_WHOLE = ("f64", "s32")
+"""Types of results that each lane computes for itself."""
 
 
 def _mma(emitter: Services, instruction: Instruction) -> None:
     form = _form(instruction)
-    target, left, right, addend = instruction.operands
-    kind = f"b{form.a.register}"
-    middle = show(emitter, 0, [emitter.read(item, kind) for item in elements(left)])
-    show(emitter, middle, [emitter.read(item, kind) for item in elements(right)])
-    meet(emitter, MULTIPLY)
-    limited, b = "satfinite" in instruction.modifiers, emitter.builder
-    shown, term = area(emitter), _term(emitter, form)
-    second, lane = at(b, shown, middle), own_lane(emitter)
     name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
-    product = DotProduct(name, form.depth, (form.result, form.result), term, limited)
-    results = [
-        product.compute(emitter, start, shown, second, lane, i32(index))
-        for index, start in enumerate(read_sums(emitter, form.result, addend))
-    ]
-    write_sums(emitter, form.result, target, results)
+    if form.result in _WHOLE:
+        target, *sources = instruction.operands
+        limited = "satfinite" in instruction.modifiers
+        product = DotProduct(name, form.depth, form.result, _term(emitter, form), limited)
+        shown = show_factors(emitter, form.a, *sources[:2])
+        starts, lane = read_sums(emitter, form.result, sources[2]), own_lane(emitter)
+        results = [product.compute(emitter, start, *shown, lane, i32(index)) for index, start in enumerate(starts)]
+        write_sums(emitter, form.result, target, results)
+        return
+    sums = Fragment(element_of(form.result), form.rows // 4, _place_of_sums)
+    a = Fragment(form.a, form.a_registers * form.a.parts, _place_of_a(form))
+    b = Fragment(form.b, form.b_registers * form.b.parts, _place_of_b(form))
+    multiply(emitter, instruction, Tile(name, (form.rows, 8, form.depth), a, b, sums, form.result))
+
+
+def show_factors(emitter: Services, kind: MatrixElement, left: Operand, right: Operand) -> tuple[ir.Value, ir.Value]:
+    """Write this lane's A and B to the area, and wait for the other lanes; return where all of A and of B are."""
+    type_name = f"b{kind.register}"
+    middle = show(emitter, 0, [emitter.read(item, type_name) for item in elements(left)])
+    show(emitter, middle, [emitter.read(item, type_name) for item in elements(right)])
+    meet(emitter, MULTIPLY)
+    shown = area(emitter)
+    return shown, at(emitter.builder, shown, middle)
+
+
+def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
+    """Multiply the fragments of a warp: the lane that comes first computes the results of all lanes."""
+    target, *sources = instruction.operands
+    end = 0
+    for operand in sources:
+        start = end
+        end = show(emitter, start, [emitter.read(item, "b32") for item in elements(operand)])
+    end = max(end, start + 32 * 4 * len(elements(target)))
+    emitter.builder.store(i32(0), at(emitter.builder, area(emitter), end), align=4)
+    meet(emitter, MULTIPLY)
+    b, shown = emitter.builder, area(emitter)
+    is_computed = at(b, shown, end)
+    compute, after = (b.append_basic_block(name) for name in ("multiply", "multiplied"))
+    b.cbranch(b.icmp_unsigned("==", b.load(is_computed, typ=I32, align=4), i32(0)), compute, after)
+    b.position_at_end(compute)
+    tile.compute(emitter, shown)
+    b.store(i32(1), is_computed, align=4)
+    b.branch(after)
+    b.position_at_end(after)
+    registers = elements(target)
+    own = at(b, at(b, shown, start), b.zext(b.mul(own_lane(emitter), i32(4 * len(registers))), I64))
+    for number, register in enumerate(registers):
+        emitter.write(register, b.load(at(b, own, 4 * number), typ=I32, align=4), "b32")
 
 
 def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
     """A lane's elements of C."""
-    if kind == "f16":
-        return unpacked(emitter, [emitter.read(item, "b32") for item in elements(operand)])
     return [emitter.read(item, kind) for item in elements(operand)]
 
 
 def write_sums(emitter: Services, kind: str, operand: Operand, values: list[ir.Value]) -> None:
     """Write a lane's elements of D."""
-    registers, type_name = elements(operand), "b32" if kind == "f16" else kind
-    contents = packed(emitter, values) if kind == "f16" else values
-    for register, value in zip(registers, contents, strict=True):
-        emitter.write(register, value, type_name)
+    for register, value in zip(elements(operand), values, strict=True):
+        emitter.write(register, value, kind)
+
+
+def _place_of_sums(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+    row = b.add(b.lshr(lane, i32(2)), i32(8 * (index // 2)))
+    return b.add(b.shl(row, i32(3)), b.add(b.shl(b.and_(lane, i32(3)), i32(1)), i32(index % 2)))
+
+
+def _place_of_a(form: _Form) -> Place:
+    """A register holds neighbours of a row; the next register those eight rows below, if any."""
+    parts, halves = form.a.parts, form.rows // 8
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        register, part = divmod(index, parts)
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % halves)))
+        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // halves)))
+        return b.add(b.mul(row, i32(form.depth)), step)
+
+    return place
+
+
+def _place_of_b(form: _Form) -> Place:
+    parts = form.b.parts
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        register, part = divmod(index, parts)
+        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * register))
+        return b.add(b.shl(step, i32(3)), b.lshr(lane, i32(2)))
+
+    return place
 
 
 def _term(emitter: Services, form: _Form) -> Term:

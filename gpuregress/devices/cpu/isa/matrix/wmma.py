@@ -15,15 +15,15 @@ from llvmlite import ir
 from gpuregress.devices.cpu.builder.emit import Build
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import at, counted, entry_alloca, i32, i64
-from gpuregress.devices.cpu.builder.types import I1, I8, I64, POINTER, convert
-from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, MatrixElement, Term, element_of
+from gpuregress.devices.cpu.builder.types import I1, I8, I16, I64, POINTER, convert
+from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
+from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Tile
+from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
 from gpuregress.devices.cpu.isa.matrix.mma import (
-    MULTIPLY,
-    area,
-    meet,
+    multiply,
     own_lane,
     read_sums,
-    show,
+    show_factors,
     write_sums,
 )
 from gpuregress.devices.cpu.isa.memory.load_store import (
@@ -194,11 +194,20 @@ def _store(emitter: Services, instruction: Instruction) -> None:
     target, source, *rest = instruction.operands
     kind = _types(instruction)[0]
     size = element_of(kind).bits // 8
-    values = read_sums(emitter, kind, source)
+    values = _accumulators(emitter, kind, source)
     for address, value in zip(_pointers(emitter, instruction, (target, *rest), len(values)), values, strict=True):
         pointer = host_pointer(emitter, MemoryAccess(instruction, address, space_of(instruction), size, "write"))
         emitter.builder.store(value, pointer, align=size)
     emitter.forget_pointers()
+
+
+def _accumulators(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
+    """A lane's elements of C, from registers of two if they are f16."""
+    if kind != "f16":
+        return read_sums(emitter, kind, operand)
+    b = emitter.builder
+    words = [emitter.read(item, "b32") for item in elements(operand)]
+    return [b.trunc(b.lshr(word, i32(16 * half)), I16) for word in words for half in (0, 1)]
 
 
 def _multiply(emitter: Services, instruction: Instruction) -> None:
@@ -206,22 +215,34 @@ def _multiply(emitter: Services, instruction: Instruction) -> None:
     types = _types(instruction)
     result, sources = types[0], types[1:3] if len(types) == 4 else ["f16", "f16"]
     x, y = (element_of(name) for name in sources)
-    kind = f"b{x.register}"
-    middle = show(emitter, 0, [emitter.read(item, kind) for item in elements(left)])
-    show(emitter, middle, [emitter.read(item, kind) for item in elements(right)])
-    meet(emitter, MULTIPLY)
     shape = _shape(instruction)
-    values = read_sums(emitter, types[-1], addend)
-    shown = area(emitter)
-    second, first = at(emitter.builder, shown, middle), emitter.builder.mul(own_lane(emitter), i32(len(values)))
     name = f"wmma.m{shape.m}n{shape.n}k{shape.k}.{x.name}.{y.name}"
-    limited = "satfinite" in instruction.modifiers
-    product = DotProduct(name, shape.k, (result, types[-1]), _term(emitter, (x, y), shape), limited)
-    results = [
-        product.compute(emitter, start, shown, second, emitter.builder.add(first, i32(index)))
-        for index, start in enumerate(values)
-    ]
-    write_sums(emitter, result, target, results)
+    if result not in ("f16", "f32"):
+        limited = "satfinite" in instruction.modifiers
+        product = DotProduct(name, shape.k, result, _term(emitter, (x, y), shape), limited)
+        shown = show_factors(emitter, x, left, right)
+        values = read_sums(emitter, types[-1], addend)
+        first = emitter.builder.mul(own_lane(emitter), i32(len(values)))
+        results = [
+            product.compute(emitter, start, *shown, emitter.builder.add(first, i32(index)))
+            for index, start in enumerate(values)
+        ]
+        write_sums(emitter, result, target, results)
+        return
+    a, b, c = (
+        Fragment(kind, count := kind.parts * len(elements(operand)), _row_major(count, shape.of(matrix)))
+        for matrix, kind, operand in (("a", x, left), ("b", y, right), ("c", element_of(types[-1]), addend))
+    )
+    multiply(emitter, instruction, Tile(name, (shape.m, shape.n, shape.k), a, b, c, result))
+
+
+def _row_major(count: int, shape: tuple[int, int]) -> Place:
+    """The places of a fragment's elements, of which further lanes hold what the matrix is too small for."""
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        return b.urem(b.add(b.mul(lane, i32(count)), i32(index)), i32(shape[0] * shape[1]))
+
+    return place
 
 
 def _term(emitter: Services, kinds: tuple[MatrixElement, MatrixElement], shape: _Shape) -> Term:

@@ -3,20 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from gpuregress.devices.cpu.isa.matrix.dot_product import MatrixElement, element_of
 from tests.devices.cpu.isa.matrix.kernels import mma_kernel
 from tests.devices.cpu.running import Running
-
-
-@pytest.mark.parametrize(
-    ("name", "bits", "register", "parts"), [("f16", 16, 32, 2), ("s4", 4, 32, 8), ("f64", 64, 64, 1)]
-)
-def test_elements_are_packed_into_registers(name: str, bits: int, register: int, parts: int) -> None:
-    element = element_of(name)
-    assert element == MatrixElement(name, bits, register)
-    assert element.parts == parts
 
 
 def test_sums_stop_at_the_range_only_where_the_instruction_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,328 @@
+"""Fused sums of a tensor core: products and addend aligned, truncated, added exactly and rounded once, bit for bit.
+
+The rule was measured on an H100, with 0 mismatches in 154 million outputs. It starts from the model of P. Xie et al.,
+"MMA-Sim" (arXiv:2511.10909), and adds zeros, the least exponent, the sign of zero and mixed 8-bit floats:
+
+1. An operand's exponent is that of its format; a subnormal's is the least of its format. A product's exponent is the
+   sum of its two, not normalised.
+2. E is the greatest exponent of the addend and the products, without those that are zero, and at least -133.
+3. Each term is truncated toward zero to a multiple of 2^(E - 25). These integers are added exactly.
+4. The sum is rounded once: to f32 toward zero, to f16 to nearest even. Zero is +0.
+5. A NaN, infinity times zero, or infinities of both signs give a NaN; otherwise an infinite term gives that infinity.
+
+An 8-bit `mma` is what ptxas makes of it for sm_90: its operands become f16, then one fused sum of the products with
+k % 4 in {0, 1}, one of that and the others, and an ordinary addition of C.
+
+The lane that comes first computes the tile of the whole warp, with the columns of a row side by side in vectors.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import Cell, at, counted, element, entry_alloca, i32, i64
+from gpuregress.devices.cpu.builder.types import F32, F64, I1, I32, I64
+from gpuregress.devices.cpu.isa.arithmetic.ieee754 import bits_of, canonical, float_of, magnitude
+from gpuregress.devices.cpu.isa.arithmetic.narrow_floats import F16, round_to, widen_to_double
+from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement
+
+FRACTION = 25
+"""Bits behind the greatest exponent that a term keeps."""
+_LEAST_SUM_EXPONENT = -133
+_NO_EXPONENT = -5000
+"""The exponent of a zero, below every other one: a product with it never counts."""
+_COLUMNS = 8
+"""Columns side by side in a vector. Every shape has a multiple of them."""
+_EXACT_STEPS = 8
+"""Truncated terms, below 2^27 each, whose sum fits in 32 bits."""
+_NUMBERS, _INTEGERS, _LONGS = (ir.VectorType(kind, _COLUMNS) for kind in (F64, I32, I64))
+
+Place: TypeAlias = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
+"""The row-major number (i32) of element `index` that a lane (i32) holds of a matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A matrix in the registers of a warp.
+
+    Attributes:
+        kind: its elements.
+        count: elements that a lane holds.
+        place: where they belong.
+    """
+
+    kind: MatrixElement
+    count: int
+    place: Place
+
+    @property
+    def lane_bytes(self) -> int:
+        """Bytes that a lane holds."""
+        return self.count * self.kind.bits // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A warp's product D = A B + C.
+
+    Attributes:
+        name: of the form, for its subroutine.
+        shape: rows, columns, depth.
+        a, b, c: the fragments; those of C and D have the same places.
+        result: `f32` or `f16`.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    a: Fragment
+    b: Fragment
+    c: Fragment
+    result: str
+
+    def compute(self, emitter: Services, shown: ir.Value) -> None:
+        """Call the subroutine that replaces C by D.
+
+        Args:
+            emitter: the function being lowered.
+            shown: the fragments A, B, C one behind the other, each lane by lane.
+        """
+
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+            # Stack slots go into the first block, the code into the next: an insertion moves a builder behind it.
+            body = builder.append_basic_block("body")
+            builder.branch(body)
+            builder.position_at_end(body)
+            caller, emitter.builder = emitter.builder, builder
+            _TileBuilder(emitter, self, given[0]).build()
+            emitter.builder = caller
+            return ir.Constant(I1, 1)
+
+        name = f"{self.name}.{self.result}.{self.c.kind.name}"
+        emitter.builder.call(emitter.subroutine(name, I1, (shown.type,), build), [shown])
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """A decoded matrix, row by row: the numbers (f64), and their exponents (i32) by the rule."""
+
+    numbers: ir.Value
+    exponents: ir.Value
+
+
+class _TileBuilder:
+    """Builds the subroutine of a form."""
+
+    def __init__(self, emitter: Services, tile: Tile, shown: ir.Value) -> None:
+        self._emitter, self._tile = emitter, tile
+        self._builder = emitter.builder
+        start_b = 32 * tile.a.lane_bytes
+        self._start_c = start_b + 32 * tile.b.lane_bytes
+        self._shown = shown
+        m, n, k = tile.shape
+        self._special = Cell(self._builder, ir.Constant(I1, 0))
+        self._a = self._decoded(tile.a, 0, m * k, tile.a.kind.name)
+        self._b = self._decoded(tile.b, start_b, k * n, tile.b.kind.name)
+        self._c = self._decoded(tile.c, self._start_c, m * n, tile.result)  # C of another type is converted first
+
+    def build(self) -> None:
+        """Compute every element of D, and write it in the place of C's."""
+        depth = self._tile.shape[2]
+        if self._tile.a.kind.bits > 8:
+            total = self._fused(self._c, depth, lambda step: step)
+            self._write(lambda number: self._rounded(self._load(total.numbers, number), self._tile.result))
+            return
+        builder = self._builder
+        total = self._zeros()
+        for first in (0, 2):
+            total = self._fused(total, depth // 2, functools.partial(_of_four, builder, first))
+            self._round_all(total)
+        self._write(lambda number: builder.fadd(self._load(self._c.numbers, number), self._load(total.numbers, number)))
+
+    # --- operands ---------------------------------------------------------------------------------------------------
+
+    def _matrix(self, count: int) -> _Matrix:
+        function = self._builder.function
+        numbers, exponents = (entry_alloca(function, ir.ArrayType(kind, count), align=64) for kind in (F64, I32))
+        return _Matrix(numbers, exponents)
+
+    def _decoded(self, fragment: Fragment, start: int, count: int, type_name: str) -> _Matrix:
+        """The numbers and exponents of a fragment, by the format of a type; special ones are noted."""
+        b, kind, matrix = self._builder, fragment.kind, self._matrix(count)
+        base = at(b, self._shown, start)
+        with counted(b, i32(32)) as lane:
+            own = b.mul(lane, i32(fragment.count))
+            for index in range(fragment.count):
+                number = kind.widened(self._emitter, kind.load_bits(self._emitter, base, b.add(own, i32(index))))
+                self._store(matrix, fragment.place(b, lane, index), number, type_name)
+        return matrix
+
+    def _store(self, matrix: _Matrix, position: ir.Value, number: ir.Value, kind: str) -> None:
+        """Store a number with its exponent."""
+        b = self._builder
+        field = b.and_(b.lshr(bits_of(self._emitter, number), i64(52)), i64(0x7FF))
+        exponent = b.sub(b.trunc(field, I32), i32(1023))
+        self._special.set_bits(b.icmp_signed("==", exponent, i32(1024)))
+        least = i32(-126 if kind in ("bf16", "tf32", "f32") else -14)
+        exponent = b.select(b.icmp_signed("<", exponent, least), least, exponent)
+        zero = b.fcmp_ordered("==", number, F64(0.0))
+        b.store(number, element(b, matrix.numbers, position, F64))
+        b.store(b.select(zero, i32(_NO_EXPONENT), exponent), element(b, matrix.exponents, position, I32))
+
+    def _zeros(self) -> _Matrix:
+        m, n, _ = self._tile.shape
+        matrix = self._matrix(m * n)
+        with counted(self._builder, i32(m * n)) as number:
+            self._store(matrix, number, F64(0.0), "f32")
+        return matrix
+
+    # --- sums -------------------------------------------------------------------------------------------------------
+
+    def _fused(self, addend: _Matrix, steps: int, depth_of: Callable[[ir.Value], ir.Value]) -> _Matrix:
+        """The exact sums of the truncated terms; infinite, or NaN, by the rule for special numbers."""
+        b = self._builder
+        m, n, depth = self._tile.shape
+        total = self._matrix(m * n)
+        with counted(b, i32(m)) as row:
+            first = b.mul(row, i32(depth))
+            for column in range(0, n, _COLUMNS):
+                own = b.add(b.mul(row, i32(n)), i32(column))
+
+                def terms(step: ir.Value, column: int = column, first: ir.Value = first) -> tuple[ir.Value, ir.Value]:
+                    inner = depth_of(step)
+                    return b.add(first, inner), b.add(b.mul(inner, i32(n)), i32(column))
+
+                exponent = self._greatest_exponent(addend, own, steps, terms)
+                sums = self._sum(addend, own, steps, terms, exponent)
+                b.store(sums, element(b, total.numbers, own, F64), align=64)
+        with b.if_then(self._special.get(), likely=False):
+            self._special_sums(addend, total, steps, depth_of)
+        return total
+
+    def _greatest_exponent(
+        self, addend: _Matrix, own: ir.Value, steps: int, terms: Callable[[ir.Value], tuple[ir.Value, ir.Value]]
+    ) -> ir.Value:
+        b = self._builder
+        greatest = Cell(b, self._maximum(self._vector(addend.exponents, own, I32), _vector_of(_LEAST_SUM_EXPONENT)))
+        with counted(b, i32(steps)) as step:
+            left, right = terms(step)
+            of_a = self._broadcast(b.load(element(b, self._a.exponents, left, I32), typ=I32), _INTEGERS)
+            greatest.set(self._maximum(greatest.get(), b.add(of_a, self._vector(self._b.exponents, right, I32))))
+        return greatest.get()
+
+    def _sum(
+        self,
+        addend: _Matrix,
+        own: ir.Value,
+        steps: int,
+        terms: Callable[[ir.Value], tuple[ir.Value, ir.Value]],
+        exponent: ir.Value,
+    ) -> ir.Value:
+        b = self._builder
+        scale, unit = (
+            b.bitcast(b.shl(b.zext(power, _LONGS), _vector_of(52, I64)), _NUMBERS)
+            for power in (
+                b.sub(_vector_of(1023 + FRACTION), exponent),
+                b.add(_vector_of(1023 - FRACTION), exponent),
+            )
+        )
+        start = b.fptosi(b.fmul(self._vector(addend.numbers, own, F64), scale), _INTEGERS)
+        total = Cell(b, b.sext(start, _LONGS))
+        for begin in range(0, steps, _EXACT_STEPS):
+            part = Cell(b, _vector_of(0))
+            with counted(b, i32(min(steps - begin, _EXACT_STEPS))) as number:
+                left, right = terms(b.add(number, i32(begin)))
+                of_a = self._broadcast(self._load(self._a.numbers, left), _NUMBERS)
+                product = b.fmul(of_a, self._vector(self._b.numbers, right, F64))
+                part.add(b.fptosi(b.fmul(product, scale), _INTEGERS))
+            total.add(b.sext(part.get(), _LONGS))
+        return b.fmul(b.sitofp(total.get(), _NUMBERS), unit)
+
+    def _special_sums(
+        self, addend: _Matrix, total: _Matrix, steps: int, depth_of: Callable[[ir.Value], ir.Value]
+    ) -> None:
+        """Replace the sums with a special term, as an ordinary sum of f64 tells: it cannot overflow."""
+        b = self._builder
+        m, n, depth = self._tile.shape
+        with counted(b, i32(m)) as row, counted(b, i32(n)) as column:
+            own = b.add(b.mul(row, i32(n)), column)
+            ordinary = Cell(b, self._load(addend.numbers, own))
+            with counted(b, i32(steps)) as step:
+                inner = depth_of(step)
+                left = self._load(self._a.numbers, b.add(b.mul(row, i32(depth)), inner))
+                right = self._load(self._b.numbers, b.add(b.mul(inner, i32(n)), column))
+                ordinary.set(b.fadd(ordinary.get(), b.fmul(left, right)))
+            finite = b.fcmp_ordered("<", magnitude(self._emitter, ordinary.get()), F64(float("inf")))
+            kept = b.select(finite, self._load(total.numbers, own), ordinary.get())
+            b.store(kept, element(b, total.numbers, own, F64))
+
+    # --- results ----------------------------------------------------------------------------------------------------
+
+    def _rounded(self, total: ir.Value, kind: str) -> ir.Value:
+        """A sum as the f64 of a number of the result's type."""
+        b = self._builder
+        positive_zero = b.fadd(total, F64(0.0))
+        if kind == "f16":
+            half = widen_to_double(self._emitter, round_to(self._emitter, positive_zero, F16, "rn"), F16)
+            return b.fadd(half, F64(0.0))
+        nearest = b.fptrunc(positive_zero, F32)
+        size = magnitude(self._emitter, positive_zero)
+        beyond = b.fcmp_ordered(">", b.fpext(magnitude(self._emitter, nearest), F64), size)
+        beyond = b.and_(beyond, b.fcmp_ordered("<", size, F64(2.0**128)))
+        lower = float_of(self._emitter, b.sub(bits_of(self._emitter, nearest), i32(1)))
+        truncated = b.select(beyond, lower, nearest)
+        return b.fadd(b.fpext(truncated, F64), F64(0.0))
+
+    def _round_all(self, total: _Matrix) -> None:
+        m, n, _ = self._tile.shape
+        with counted(self._builder, i32(m * n)) as number:
+            rounded = self._rounded(self._load(total.numbers, number), self._tile.result)
+            self._store(total, number, rounded, self._tile.result)
+
+    def _write(self, result_at: Callable[[ir.Value], ir.Value]) -> None:
+        """Write the fragment D over C."""
+        b, fragment = self._builder, self._tile.c
+        size = 2 if self._tile.result == "f16" else 4
+        with counted(b, i32(32)) as lane:
+            own = at(b, self._shown, self._start_c)
+            own = at(b, own, b.zext(b.mul(lane, i32(size * fragment.count)), I64))
+            for index in range(fragment.count):
+                number = result_at(fragment.place(b, lane, index))
+                if self._tile.result == "f16":
+                    value = round_to(self._emitter, number, F16, "rn")
+                else:
+                    value = canonical(self._emitter, b.fptrunc(number, F32))
+                b.store(value, at(b, own, size * index), align=size)
+
+    # --- vectors ----------------------------------------------------------------------------------------------------
+
+    def _load(self, array: ir.Value, position: ir.Value) -> ir.Value:
+        b = self._builder
+        return b.load(element(b, array, position, F64), typ=F64)
+
+    def _vector(self, array: ir.Value, position: ir.Value, kind: ir.Type) -> ir.Value:
+        b = self._builder
+        vector = ir.VectorType(kind, _COLUMNS)
+        return b.load(element(b, array, position, kind), typ=vector, align=64 if kind == F64 else 32)
+
+    def _broadcast(self, value: ir.Value, vector: ir.VectorType) -> ir.Value:
+        b = self._builder
+        single = b.insert_element(ir.Constant(vector, ir.Undefined), value, i32(0))
+        return b.shuffle_vector(single, ir.Constant(vector, ir.Undefined), _vector_of(0))
+
+    def _maximum(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self._builder.select(self._builder.icmp_signed(">", x, y), x, y)
+
+
+def _vector_of(value: int, kind: ir.IntType = I32) -> ir.Constant:
+    return ir.Constant(ir.VectorType(kind, _COLUMNS), [ir.Constant(kind, value)] * _COLUMNS)
+
+
+def _of_four(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
+    """The k of a step among those whose k % 4 is `first` or `first + 1`."""
+    return b.add(b.add(b.shl(b.lshr(step, i32(1)), i32(2)), b.and_(step, i32(1))), i32(first))
