@@ -5,7 +5,7 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
     folders: {configs: configs, baselines: baselines, runs: runs}
     compare:                      # the rule of float buffers that no job's own rule names, by dtype
       float32: {rtol: 1.0e-5, atol: 0}
-    limits: {timeout: 30, memory: 4GiB}
+    limits: {timeout: 30, memory: 4GiB, timeouts: 3}
     retention: {runs: 30, age: 90d, size: 20GiB}
     dumps: {compress_above: 64MiB}
     ping: https://hc.example.org/${PING_KEY}
@@ -49,6 +49,11 @@ KEYS: dict[str, tuple[str, str, str]] = {
         "half of this machine's",
         "for cases whose job sets none",
     ),
+    "limits.timeouts": (
+        "a whole number",
+        "`3` at night",
+        "timeouts of one kernel in a run, after which its other cases are skipped",
+    ),
     "ping": ("a URL", "none", "a dead man's switch, called when a night starts and when it ends"),
     "notify.mail": ("an address, or a list", "none", "who gets a mail of a night that has something to say"),
     "notify.webhook": ("a URL", "none", "where a night that has something to say is posted as JSON"),
@@ -86,6 +91,7 @@ class Settings:
         ping: the URL of a dead man's switch, "" for none; as `webhook` with `${VARIABLE}` for what is secret.
         mail: addresses for what a night has to say.
         webhook: a URL for it, "" for none.
+        timeouts: of one kernel in a run, after which its other cases are skipped; None: not said.
     """
 
     timeout: float = 30.0
@@ -98,6 +104,7 @@ class Settings:
     ping: str = ""
     mail: tuple[str, ...] = ()
     webhook: str = ""
+    timeouts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +261,7 @@ def _project(root: Path, document: Document | None) -> Project:
         ping=checker.url(("ping",), data.get("ping")),
         mail=checker.addresses(("notify", "mail"), notify.get("mail")),
         webhook=checker.url(("notify", "webhook"), notify.get("webhook")),
+        timeouts=checker.count(("limits", "timeouts"), limits["timeouts"]) if "timeouts" in limits else None,
     )
     problems.raise_if_any()
     return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings)

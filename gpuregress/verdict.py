@@ -14,6 +14,7 @@ from gpuregress.records import (
     Comparison,
     Dump,
     Fault,
+    KnownFailing,
     Launch,
     MadeOf,
     Outcome,
@@ -214,9 +215,36 @@ def without_partners(decided: Verdict, others: int) -> Verdict:
     return dataclasses.replace(decided, notes=(*decided.notes, text))
 
 
+def with_known_failure(decided: Verdict, known: KnownFailing, today: str) -> Verdict:
+    """The verdict on a case whose failure is known: a skip if it fails, a failure if it passes unexpectedly.
+
+    From the day `until` on, the case is judged as any other, and says so. Trouble of the harness or the device is
+    never a known failure, and neither is a case without a baseline.
+
+    Args:
+        decided: the verdict on the case by itself.
+        known: from its job.
+        today: ISO 8601.
+    """
+    ended = f"known_failing ended on {known.until} ({known.why})"
+    if decided.status == "pass":
+        if today >= known.until:
+            return dataclasses.replace(decided, notes=(*decided.notes, f"{ended}, and the case passes: remove the key"))
+        reason = f"passes, but is known_failing until {known.until} ({known.why}): remove the key from the job"
+        return dataclasses.replace(decided, status="differ", reason=reason, exit_code=EXIT_CODES["differ"])
+    if decided.status in ("skip", "new") or decided.exit_code == EXIT_CODES["error"]:
+        return decided
+    if today >= known.until:
+        return dataclasses.replace(decided, reason=f"{decided.reason} ({ended})")
+    reason = f"known failing until {known.until} ({known.why}): {decided.status}: {decided.reason}"
+    is_known = dataclasses.replace(known, status=decided.status)
+    return dataclasses.replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
+
+
 def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
     """The run's exit code: the most severe of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
-    codes = {verdict.exit_code for verdict in verdicts if verdict.status != "skip"} or {5}
+    ran = [verdict for verdict in verdicts if verdict.status != "skip" or verdict.known is not None]
+    codes = {verdict.exit_code for verdict in ran} or {5}
     codes |= {1} if vanished else set()
     return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))
 

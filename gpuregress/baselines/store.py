@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gpuregress.baselines import expected_cases
+from gpuregress.baselines.expected_cases import Expected
 from gpuregress.baselines.manifest import FILE, VERSION, Manifest, manifest_entry
 from gpuregress.baselines.staging import (
     FIRST,
@@ -214,6 +216,34 @@ class BaselineStore:
                 traceback.clear_frames(error.__traceback__)  # what a signal left open there, this process still holds
                 sweep_tree(self.folder)
                 raise
+
+    def expected(self) -> dict[str, tuple[str, ...]] | None:
+        """Read the cases that a nightly run expects; None where nothing was accepted since that is kept.
+
+        Raises:
+            BaselineError: the list was edited, cut short or merged with a conflict.
+            StorageError: it cannot be read.
+        """
+        return expected_cases.read(self.folder)
+
+    def expect(self, cases: Expected, *, forget: Collection[str] = ()) -> bool:
+        """Add cases to those that a nightly run expects, and remove some.
+
+        Args:
+            cases: with the devices that their jobs name.
+            forget: cases that are gone.
+
+        Returns:
+            Whether that changed anything.
+
+        Raises:
+            BaselineError: the list was edited, cut short or merged with a conflict.
+            RunLocked: somebody is accepting.
+            StorageError: no space, no permission.
+        """
+        with lock(self._lock_file, timeout=LOCK_WAIT_S):
+            known = {**(self.expected() or {}), **cases}
+            return expected_cases.write(self.folder, {name: of for name, of in known.items() if name not in forget})
 
     def remove(self, case: str) -> None:
         """Remove a case's baseline with all its revisions.

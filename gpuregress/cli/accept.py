@@ -12,6 +12,7 @@ import click
 from gpuregress.cli import console, context
 
 if TYPE_CHECKING:
+    from gpuregress.records import Case
     from gpuregress.session.runs.results import FinishedCase
 
 
@@ -139,15 +140,16 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
     from gpuregress.session.runs import run_folders
 
     project = context.find_project(ctx)
-    present: list[str] = []
+    present: tuple[Case, ...] = ()
     with contextlib.suppress(NothingToDo):  # no job is left: every baseline goes
-        present = [case.name for case in plan.make(project, ()).cases]
-    gone = accept.obsolete(project, present)
+        present = tuple(plan.make(project, ()).cases)
+    gone = accept.obsolete(project, [case.name for case in present])
+    store = baselines.BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING)
     for name in gone:
-        baselines.BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING).remove(name)
+        store.remove(name)
         if not as_json:
             console.say(f"removed the baseline {name}: its case is gone")
-    forgotten = [name for name in missing_cases.forget(project, present) if name not in gone]
+    forgotten = [name for name in missing_cases.forget(project, store, present) if name not in gone]
     if as_json:
         context.print_json({"removed": list(gone), "forgotten": forgotten})
         return 0

@@ -58,9 +58,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         project = context.find_project(ctx)
         night.begin(project, to_stderr=kept.to_stderr)
         night.summary = kept.summary = summary = nightly.run(project, context.request_of(options))
-        if summary.exit_code or summary.notes:
-            from gpuregress.report import terminal
+        from gpuregress.report import morning
 
-            for line in terminal.one_screen(summary, root=project.root):
+        if morning.is_worth_telling(summary):
+            for line in morning.lines(summary, root=project.root):
                 night.say(line)
     return summary.exit_code

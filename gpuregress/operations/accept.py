@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from gpuregress.judging.accepted import nearest
 from gpuregress.operations.case_selection import select_cases
 from gpuregress.project import Project
 from gpuregress.records import Verdict
+from gpuregress.session import missing_cases
 from gpuregress.session.runs import cut_short, results, run_folders
 from gpuregress.session.runs.results import FinishedCase
 
@@ -136,9 +137,24 @@ def accept(
     acceptance = _Acceptance(project, folder.name, terms)
     acceptance.accept_all(candidates.acceptable, listen)
     refused = (*candidates.refused, *acceptance.refused)
+    is_of_use = bool(acceptance.accepted) or not (refused or candidates.left)
+    is_listed = is_of_use and _expect(project, folder, [one.case for one in acceptance.accepted])
     if not acceptance.accepted:
-        _nothing_accepted(folder, refused, candidates.left)
+        _nothing_accepted(folder, refused, candidates.left, is_listed=is_listed)
     return AcceptResult(folder.name, tuple(acceptance.accepted), refused, candidates.left)
+
+
+def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
+    """Let nights expect the accepted cases, and of the newest run all that ran; tell whether that is new."""
+    is_newest = folder == run_folders.latest(project.runs)
+    ran = [
+        one.case
+        for name, one in results.read_cases(folder).items()
+        if not one.verdict.infeasible and (is_newest or name in accepted)
+    ]
+    if not ran:
+        return False
+    return missing_cases.accept(project, BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING), ran)
 
 
 def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new_only: bool) -> _Candidates:
@@ -152,6 +168,8 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
         if one is None or not one.has_dumps:
             if verdict.status not in ("pass", "skip"):  # neither meant to fail, nor left out
                 refused.append(RefusedCase(verdict.case, f"it ended with {verdict.status}: {verdict.reason}"))
+        elif verdict.known is not None and not selectors:
+            rejected.append(RefusedCase(verdict.case, f"is {verdict.reason}; name it to accept it"))
         elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):
             if rejection := rejection_of(one, known):
                 rejected.append(RefusedCase(verdict.case, f"it was {rejection}; {_UNDO}"))
@@ -270,13 +288,16 @@ def _buffers_that_differ(verdict: Verdict) -> Iterator[str]:
             yield buffer.name
 
 
-def _nothing_accepted(folder: Path, refused: Sequence[RefusedCase], left: Sequence[RefusedCase]) -> None:
+def _nothing_accepted(
+    folder: Path, refused: Sequence[RefusedCase], left: Sequence[RefusedCase], *, is_listed: bool
+) -> None:
     if not refused and left:
         raise NothingToDo(
             f"run {folder.name} left nothing to accept but what was rejected: {left[0].case} {left[0].reason}"
         )
     if not refused:
-        raise NothingToDo(f"run {folder.name} left nothing to accept: every case it ran is as its baseline")
+        listed = "; nightly runs expect its cases from now on (baselines/cases.yaml)" if is_listed else ""
+        raise NothingToDo(f"run {folder.name} left nothing to accept: every case it ran is as its baseline{listed}")
     first = refused[0]
     if len(refused) == 1:
         raise BaselineError(f"{first.case} is not accepted: {first.reason}")

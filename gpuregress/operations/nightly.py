@@ -10,13 +10,13 @@ from gpuregress.project import Project
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases, session
 from gpuregress.session.missing_cases import LastNight
-from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, Machinery, RunRequest
 
 LOCK = ".nightly.lock"
 
 
 def run(project: Project, request: RunRequest, machinery: Machinery | None = None) -> RunSummary:
-    """Run under the project's lock, and compare the cases with those of the last nightly run.
+    """Run under the project's lock, and compare the cases with those that are expected.
 
     A job that is wrong is an `error`, and the others run.
 
@@ -30,20 +30,20 @@ def run(project: Project, request: RunRequest, machinery: Machinery | None = Non
         GpuregressError: the errors of `session.run`, except JobErrors.
     """
     with storage.lock(project.runs / LOCK):
-        before = missing_cases.last_night(project) if request.takes_all else LastNight()
-        request = dataclasses.replace(request, kind="nightly", expected=before.cases, problem=before.problem)
+        expected = missing_cases.expected(project) if request.takes_all else NOTHING_EXPECTED
+        request = dataclasses.replace(request, kind="nightly", expected=expected)
         summary = session.run(project, request, machinery=machinery)
         if summary.interrupted or not request.takes_all:
             return summary
-        return _recorded(project, summary, before)
+        return _recorded(project, summary, expected)
 
 
-def _recorded(project: Project, summary: RunSummary, before: LastNight) -> RunSummary:
-    """Record the expected cases for the next night: those that ran, are missing, or belong to a broken job."""
+def _recorded(project: Project, summary: RunSummary, expected: ExpectedCases) -> RunSummary:
+    """Record the cases that the next night expects beside the accepted ones, and those that are infeasible now."""
     infeasible = {verdict.case for verdict in summary.verdicts if verdict.infeasible}
     names = {verdict.case for verdict in summary.verdicts if verdict.revision}  # a broken job has none
-    expected = {*(names - infeasible), *before.cases}
-    night = LastNight(summary.run, tuple(expected), infeasible=tuple(expected & infeasible))
+    known = {*(names - infeasible), *expected.cases}
+    night = LastNight(summary.run, tuple(known - expected.accepted), infeasible=tuple(known & infeasible))
     try:
         missing_cases.record_night(project, night)
     except StorageError as error:

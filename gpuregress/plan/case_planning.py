@@ -30,7 +30,7 @@ from gpuregress.plan.functions.calls import PlannedFunction
 from gpuregress.plan.references import CaseBuffers, case_references
 from gpuregress.plan.seeds import CaseInputs
 from gpuregress.project import Project
-from gpuregress.records import Case, CaseSettings, ResourceLimits, TimingLoop
+from gpuregress.records import Case, CaseSettings, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.revision import Labels
 from gpuregress.spec import load
 from gpuregress.spec.load import JobFile
@@ -208,7 +208,9 @@ class _JobPlan:
             improves=tuple(name for name, item in self.job.reference.items() if item.improves),
             repeat=repeat or 1,
             limits=records.Limits(
-                self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout, memory or 0
+                self.overrides.timeout or self.job.limits.timeout or self.project.settings.timeout,
+                memory or 0,
+                self.job.limits.timeouts or self.project.settings.timeouts or 0,
             ),
             devices=("cuda",) if facts.has_cubin else tuple(dict.fromkeys(self.job.devices)),
             tags=tuple(self.job.tags),
@@ -293,7 +295,19 @@ class _JobPlan:
             if resources
             else None,
             twins=tuple(dict.fromkeys(self.job.twins)) if self.job.twins else None,
+            known_failing=self._known_failing(scope),
+            retries=self.job.retries or None,
+            on=tuple(dict.fromkeys(self.job.devices)) if "devices" in self.job.model_fields_set else (),
         )
+
+    def _known_failing(self, scope: Scope) -> KnownFailing | None:
+        """Return the known failure of a case, None for one that the conditions leave out."""
+        known = self.job.known_failing
+        if known is None:
+            return None
+        conditions = [scope.number(one, ("known_failing", "where", at)) for at, one in enumerate(known.where)]
+        is_left_out = any(value is not None and not value for value in conditions)
+        return None if is_left_out else KnownFailing(known.until, known.why)
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +59,7 @@ def _lines(case: Case) -> Iterator[str]:
     if case.variants:
         agree = ", which must agree" if case.variants.must_agree else ""
         yield f"variants  {'; '.join(case.variants.sources)}: compared with {case.variants.first}{agree}"
-    for name, setting in to_json(case.settings).items():
+    for name, setting in to_json(dataclasses.replace(case.settings, on=())).items():
         yield f"{name:<9} {_options(setting)}"
 
 

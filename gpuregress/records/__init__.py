@@ -17,6 +17,7 @@ from gpuregress.records.cases import CaseSettings as CaseSettings
 from gpuregress.records.cases import Check as Check
 from gpuregress.records.cases import Dim3 as Dim3
 from gpuregress.records.cases import Fill as Fill
+from gpuregress.records.cases import KnownFailing as KnownFailing
 from gpuregress.records.cases import Launch as Launch
 from gpuregress.records.cases import LaunchShape as LaunchShape
 from gpuregress.records.cases import Limits as Limits
@@ -102,6 +103,13 @@ from gpuregress.records.tasks import Task as Task
 from gpuregress.records.trends.history import PastResult as PastResult
 from gpuregress.records.trends.history import PastRun as PastRun
 from gpuregress.records.trends.history import RunKind as RunKind
+from gpuregress.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
+from gpuregress.records.trends.nights import EarlierVerdict as EarlierVerdict
+from gpuregress.records.trends.nights import LackingDevice as LackingDevice
+from gpuregress.records.trends.nights import NightChanges as NightChanges
+from gpuregress.records.trends.nights import NightFailure as NightFailure
+from gpuregress.records.trends.nights import NightRemark as NightRemark
+from gpuregress.records.trends.nights import Since as Since
 from gpuregress.records.verdicts import Accuracy as Accuracy
 from gpuregress.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict

@@ -282,10 +282,32 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The resources that a case may use: seconds, and bytes of device memory (0: all of the device)."""
+    """The resources that a case may use.
+
+    Attributes:
+        timeout: seconds.
+        memory: bytes of device memory; 0: all of the device.
+        timeouts: of one kernel in a run, after which its other cases are skipped; 0: neither job nor project say.
+    """
 
     timeout: float = 30.0
     memory: int = 0
+    timeouts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailing(Sparse):
+    """A failure that is known and tolerated for a while.
+
+    Attributes:
+        until: the day from which on it fails again, ISO 8601.
+        why: the reason.
+        status: of a verdict: how the case failed; "" otherwise.
+    """
+
+    until: str
+    why: str
+    status: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +344,9 @@ class CaseSettings(Sparse):
         dump_every_launch: dump the buffers after each launch.
         twins: the devices whose results this one's are compared with, `host` among them; the command line takes out
             the run's own.
+        known_failing: its failure is known.
+        retries: how often it is run again after trouble with the device.
+        on: the devices that the job names, each of which a night runs it on; none where it names none.
     """
 
     arch: str | None = None
@@ -336,6 +361,9 @@ class CaseSettings(Sparse):
     launch_digests: Literal["off"] | None = None
     dump_every_launch: bool | None = None
     twins: tuple[str, ...] | None = None
+    known_failing: KnownFailing | None = None
+    retries: int | None = None
+    on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from gpuregress.records.cases import KnownFailing
 from gpuregress.records.figures import Element, ErrorFigures, Figures, UlpFigures
 from gpuregress.records.launch_digests import FirstWrong
 from gpuregress.records.observations import InstructionChange
 from gpuregress.records.outcomes import Outcome
 from gpuregress.records.parameter_spaces import ParameterSpace
 from gpuregress.records.statuses import Status
+from gpuregress.records.trends.nights import NightChanges
 
 State = Literal["running", "finished", "interrupted", "cut short"]
 """The state of a run: `cut short` ended without a record (kill -9, a power cut)."""
@@ -200,6 +202,8 @@ class Verdict:
         tolerance_share: the largest part of its tolerance that an element used, over 1 where one broke it; None where
             no rule with a tolerance compared anything.
         location: the line that a report names for a failure; None for a pass.
+        known: the failure is a known one, and the case counts as skipped.
+        retried: why it was run again, once for each time.
     """
 
     job: str
@@ -221,6 +225,8 @@ class Verdict:
     cause: str = ""
     tolerance_share: float | None = None
     location: SourceLocation | None = None
+    known: KnownFailing | None = None
+    retried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +268,7 @@ class RunSummary:
         dirty: whether tracked files of the work tree were other ones than the commit's.
         compiler: of the kernels, as `nvrtc 13.5.37`; "" where nothing ran.
         problems: the errors for which it ended before its cases.
+        changes: of a nightly run, compared with the nights before it; None of another run.
     """
 
     run: str
@@ -285,6 +292,7 @@ class RunSummary:
     dirty: bool = False
     compiler: str = ""
     problems: tuple[Problem, ...] = ()
+    changes: NightChanges | None = None
 
     @property
     def interrupted(self) -> bool:

@@ -33,6 +33,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "notes": [*terminal.missing_lines(summary), *summary.notes, *summary.remarks],
         "missing": to_json(summary.missing),
         "parameter_spaces": to_json(summary.spaces),
+        **({"changes": to_json(summary.changes)} if summary.changes is not None else {}),
         "cases": [case_document(verdict) for verdict in summary.verdicts],
     }
 
@@ -51,6 +52,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "parameters": dict(verdict.parameters),
         "verdict": verdict.status,
         "reason": verdict.reason,
+        "cause": verdict.cause,
         "seconds": verdict.seconds,
         "revision": verdict.revision,
         "baseline_revision": verdict.baseline_revision,
@@ -67,6 +69,8 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         "tolerance_share": verdict.tolerance_share,
         **({"infeasible": True} if verdict.infeasible else {}),
         **({"location": to_json(verdict.location)} if verdict.location is not None else {}),
+        **({"known_failing": to_json(verdict.known)} if verdict.known is not None else {}),
+        **({"retried": list(verdict.retried)} if verdict.retried else {}),
         **({"variants": [_variant(one) for one in verdict.variants]} if verdict.variants else {}),
         **_measured(outcome),
     }

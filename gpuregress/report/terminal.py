@@ -30,7 +30,6 @@ _MOST_SHOWN = 5
 _MOST_DETAILED = 10
 _MOST_ROWS = 40
 _MOST_NOTES = 5
-_MOST_FAILURES = 30
 FULL_TEXT = "report.txt"
 """In a run's folder: the whole report."""
 
@@ -66,7 +65,7 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
     troubled = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]
     rows = [(verdict.job, row) for verdict in troubled for row in _rows(verdict)]
     if rows:
-        shown_rows, more = _by_job(rows, len(rows) if verbose else _MOST_ROWS)
+        shown_rows, more = pick(rows, len(rows) if verbose else _MOST_ROWS)
         yield ""
         yield from table(("case", "buffer", "differing", "worst", "looks like"), shown_rows)
         yield from (f"… and {count} more of {job}" for job, count in more.items())
@@ -98,12 +97,12 @@ def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
     blocks = [(verdict, details(verdict, root)) for verdict in shown_cases]
     blocks = [(verdict, lines) for verdict, lines in blocks if lines and lines != [verdict.reason]]
     most = len(blocks) if verbose else _MOST_DETAILED
-    picked, more = _by_job([(one.job, (one, lines)) for one, lines in blocks], most)
+    picked, more = pick([(one.job, (one, lines)) for one, lines in blocks], most)
     for verdict, lines in picked:
         yield ""
         yield f"{verdict.status} {verdict.case}"
         yield from (f"  {line}" for line in lines)
-    more = Counter(more) + Counter(_job_of(case) for case in alike)
+    more = Counter(more) + Counter(job_of(case) for case in alike)
     if more:
         yield ""
         of = ", ".join(f"{count} of {job}" for job, count in more.items())
@@ -125,8 +124,16 @@ def alike_cases(summary: RunSummary) -> frozenset[str]:
     return frozenset(case for group in groups for case in group.cases[1:])
 
 
-def _by_job(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry], dict[str, int]]:
-    """At most `most` entries in their order, one of each job before a second of any; and job → the number left out."""
+def pick(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry], dict[str, int]]:
+    """Pick at most `most` entries in their order, one of each job before a second of any.
+
+    Args:
+        entries: each with its job, or another key.
+        most: how many.
+
+    Returns:
+        Those picked; and job → the number left out.
+    """
     ranks: Counter[str] = Counter()
     ranked = []
     for at, (job, _) in enumerate(entries):
@@ -135,27 +142,6 @@ def _by_job(entries: Sequence[tuple[str, Entry]], most: int) -> tuple[list[Entry
     chosen = {at for _, at in sorted(ranked)[:most]}
     left = Counter(job for at, (job, _) in enumerate(entries) if at not in chosen)
     return [entry for at, (_, entry) in enumerate(entries) if at in chosen], dict(left)
-
-
-def one_screen(summary: RunSummary, *, root: Path) -> Iterator[str]:
-    """A summary for a mail: the counts, a line for each failure, then a few notes.
-
-    The most severe failures come first, and of many one of each job before a second of any.
-    """
-    yield counts(summary)
-    yield from infeasible(summary)
-    where = f"{shown(summary.folder, root)}/{FULL_TEXT}"
-    lines = [(_job_of(one.case), line) for one in summary.missing for line in one.lines]
-    failed = [verdict for verdict in summary.verdicts if verdict.status not in ("pass", "skip")]
-    failed.sort(key=lambda verdict: (verdict.status == "new", -verdict.exit_code))
-    lines += [(verdict.job, case_line(verdict)) for verdict in failed]
-    picked, more = _by_job(lines, _MOST_FAILURES)
-    yield from (line for line in shared_values(summary) if line)
-    yield from picked
-    if more:
-        yield f"… and {sum(more.values())} more failures of {_few(list(more))} (all in {where})"
-    yield from note_lines(summary.notes, _MOST_NOTES, where)
-    yield f"more: {where}, or gpuregress report {summary.run} -o report.html"
 
 
 def missing_lines(summary: RunSummary) -> tuple[str, ...]:
@@ -171,17 +157,19 @@ def note_lines(notes: Sequence[str], most: int, where: str) -> Iterator[str]:
         most: the number that is shown.
         where: the file that has them all.
     """
-    picked, more = _by_job([(_job_of(note.partition(" ")[0]), note) for note in notes], most)
+    picked, more = pick([(job_of(note.partition(" ")[0]), note) for note in notes], most)
     yield from (f"note: {one_line(note)}" for note in picked)
     if more:
         yield f"… and {sum(more.values())} more notes (all {len(notes)} in {where})"
 
 
-def _job_of(case: str) -> str:
+def job_of(case: str) -> str:
+    """The job of a case, from its name."""
     return case.partition("/")[0]
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """The first few of some jobs, and the number of the others."""
     return ", ".join(names[:_MOST_NAMED]) + (
         f" and {len(names) - _MOST_NAMED} more jobs" if names[_MOST_NAMED:] else ""
     )

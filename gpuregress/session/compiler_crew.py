@@ -35,8 +35,8 @@ class Crew(Protocol):
     def dismiss(self) -> None:
         """End the processes that have nothing to do."""
 
-    def wait(self) -> None:
-        """Wait until `collect` has something new."""
+    def wait(self, until: float | None = None) -> None:
+        """Wait until `collect` has something new, or it is `until`, seconds of time.monotonic."""
 
     def collect(self) -> list[tuple[str, Result]]:
         """The results since the last call."""

@@ -1,23 +1,26 @@
 """Missing cases: those that vanished or became infeasible, and baselines without a case.
 
-A nightly run fails for each of them, every night, until the case is back or `accept --prune` has forgotten it.
+A nightly run fails for each of them, every night, until the case is back or `accept --prune` has forgotten it. Which
+cases it expects is kept with the baselines, in `cases.yaml`; the cases that ran at night and were never accepted are in
+the folder of runs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuregress import storage
-from gpuregress.baselines import BaselineStore
-from gpuregress.errors import StorageError
+from gpuregress.baselines import BaselineStore, expected_cases
+from gpuregress.errors import BaselineError, StorageError
 from gpuregress.project import Project
-from gpuregress.records import Missing
-from gpuregress.session.run_request import RunRequest
+from gpuregress.records import Case, Missing
+from gpuregress.session.run_request import ExpectedCases, RunRequest
 
 FILE = "nightly.json"
-"""In the folder of runs: the last finished nightly run, and the cases that the next one expects."""
+"""In the folder of runs: the last finished nightly run, and the cases that ran in one and are not in `cases.yaml`."""
+_UNKNOWN = "whether a case vanished since the last nightly run is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,9 @@ class LastNight:
 
     Attributes:
         run: its name, "" where there was none.
-        cases: every case that it expected.
+        cases: every case that ran in a night and is not in `cases.yaml`.
         problem: why the cases are unknown, "" where they are known.
-        infeasible: those of the cases that were infeasible in that run; they ran in an earlier one.
+        infeasible: those of the expected cases that were infeasible in that run; they ran in an earlier one.
     """
 
     run: str = ""
@@ -50,14 +53,31 @@ class LastNight:
     infeasible: tuple[str, ...] = ()
 
 
+def expected(project: Project) -> ExpectedCases:
+    """Read the cases that a nightly run expects; a damaged file is a problem of that night."""
+    night = last_night(project)
+    problems = {FILE: night.problem} if night.problem else {}
+    accepted: Mapping[str, tuple[str, ...]] = {}
+    try:
+        accepted = BaselineStore(project.baselines).expected() or {}
+    except (BaselineError, StorageError) as error:
+        problems[expected_cases.FILE] = f"{error}; {_UNKNOWN}"
+    return ExpectedCases({**dict.fromkeys(night.cases, ()), **accepted}, frozenset(accepted), bool(night.run), problems)
+
+
 def find(
-    request: RunRequest, names: Sequence[str], orphans: Sequence[str], infeasible: Collection[str] = ()
+    request: RunRequest,
+    cases: Sequence[Case],
+    broken: Sequence[str],
+    orphans: Sequence[str],
+    infeasible: Collection[str],
 ) -> MissingCases:
     """Find the missing cases of a run.
 
     Args:
         request: the run's; a nightly one knows which cases it expects.
-        names: the planned cases, and the broken jobs: their cases may exist, too.
+        cases: the planned ones.
+        broken: the broken jobs: their cases may exist, too.
         orphans: baselines whose case is gone.
         infeasible: the planned cases that were skipped for it.
     """
@@ -66,17 +86,28 @@ def find(
     }
     if request.kind != "nightly":
         return MissingCases(notes=tuple(lines.values()))
-    planned = set(names)
-    vanished = {
-        name: f"{name} ran on an earlier night and is infeasible now"
-        if name in infeasible
-        else f"{name} vanished since the last nightly run"
-        for name in request.expected
-        if name in infeasible or not is_of(name, planned)
-    }
+    planned = {case.name: case for case in cases}
+    named = {*planned, *broken}
+    vanished = {}
+    for name, devices in request.expected.cases.items():
+        text = _absence(name, devices, planned.get(name), request.expected, is_infeasible=name in infeasible)
+        is_told = name in lines and not request.expected.has_night
+        if text and not is_told and (name in planned or not is_of(name, named)):
+            vanished[name] = text
     missing = tuple(_missing(name, vanished, lines) for name in dict.fromkeys((*vanished, *orphans)))
-    unknown = (Missing(FILE, (request.problem,)),) if request.problem else ()
+    unknown = tuple(Missing(file, (problem,)) for file, problem in request.expected.problems.items())
     return MissingCases((*unknown, *missing))
+
+
+def _absence(name: str, devices: Sequence[str], case: Case | None, known: ExpectedCases, *, is_infeasible: bool) -> str:
+    """Say what is missing of an expected case; "" for nothing."""
+    if case is None:
+        since = "since the last nightly run" if known.has_night else "since it was accepted"
+        return f"{name} vanished {since}"
+    if is_infeasible:
+        return f"{name} ran on an earlier night and is infeasible now"
+    gone = [device for device in devices if device not in case.devices]
+    return f"{name} no longer runs on {', '.join(gone)}: the `devices` of its job have changed" if gone else ""
 
 
 def _missing(name: str, vanished: dict[str, str], orphans: dict[str, str]) -> Missing:
@@ -94,11 +125,11 @@ def are_expected(project: Project, request: RunRequest) -> bool:
     return (
         request.kind == "nightly"
         and request.takes_all
-        and bool(request.expected or BaselineStore(project.baselines).case_names())
+        and bool(request.expected.cases or BaselineStore(project.baselines).case_names())
     )
 
 
-# --- nightly.json -----------------------------------------------------------------------------------------------------
+# --- what is kept -----------------------------------------------------------------------------------------------------
 
 
 def last_night(project: Project) -> LastNight:
@@ -106,9 +137,8 @@ def last_night(project: Project) -> LastNight:
     path = project.runs / FILE
     if not path.exists():
         return LastNight()
-    unknown = "whether a case vanished since the last nightly run is not known"
     try:
-        return storage.read_record(path, LastNight, unknown)
+        return storage.read_record(path, LastNight, _UNKNOWN)
     except StorageError as error:
         return LastNight(problem=str(error))
 
@@ -123,19 +153,55 @@ def record_night(project: Project, night: LastNight) -> None:
     storage.write_atomic(project.runs / FILE, json.dumps(storage.seal(names), indent=1).encode())
 
 
-def forget(project: Project, present: Sequence[str]) -> tuple[str, ...]:
+def accept(project: Project, store: BaselineStore, cases: Sequence[Case]) -> bool:
+    """Let nightly runs of every clone expect some cases from now on.
+
+    The first time, the cases that this host expects so far and those that have a baseline are added.
+
+    Args:
+        project: whose.
+        store: its baselines.
+        cases: that ran.
+
+    Returns:
+        Whether `cases.yaml` was changed.
+
+    Raises:
+        BaselineError: it was edited, cut short or merged with a conflict.
+        StorageError: no space, no permission.
+    """
+    before = {}
+    if store.expected() is None:
+        before = dict.fromkeys((*last_night(project).cases, *store.case_names()), ())
+    return store.expect({**before, **{case.name: case.settings.on for case in cases}})
+
+
+def forget(project: Project, store: BaselineStore, present: Sequence[Case]) -> tuple[str, ...]:
     """Expect only the present cases that were feasible last night from the next nightly run on.
 
     Args:
         project: whose.
+        store: its baselines.
         present: every case of every job.
 
     Returns:
-        The cases that are no longer expected.
+        The cases, or devices of cases, that are no longer expected.
+
+    Raises:
+        BaselineError: `cases.yaml` was edited, cut short or merged with a conflict.
+        StorageError: no space, no permission.
     """
     night = last_night(project)
-    here = set(present).difference(night.infeasible)
-    gone = tuple(name for name in night.cases if name not in here)
-    if gone:
+    here = {case.name: case for case in present if case.name not in night.infeasible}
+    known = store.expected() or {}
+    gone = [name for name in (*known, *night.cases) if name not in here]
+    narrower = {
+        name: case.settings.on
+        for name, case in here.items()
+        if any(device not in case.devices for device in known.get(name, ()))
+    }
+    if any(name in known for name in gone) or narrower:
+        store.expect(narrower, forget=gone)
+    if any(name in night.cases for name in gone):
         record_night(project, LastNight(night.run, tuple(name for name in night.cases if name in here)))
-    return gone
+    return (*dict.fromkeys(gone), *(f"{name} on other devices" for name in narrower))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
+from gpuregress import clock
 from gpuregress.interrupts import StopSignal
 from gpuregress.project import Project
 from gpuregress.session.device_slots import DeviceSelection
@@ -37,7 +38,7 @@ class RunContext:
     stop: StopSignal
     devices: DeviceSelection
     pool: WorkerPool
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started: datetime = field(default_factory=clock.now)
     start_s: float = field(default_factory=time.perf_counter)
 
     @property

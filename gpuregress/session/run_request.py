@@ -5,15 +5,36 @@ Nothing heavy is loaded here, so that a worker can start before the rest of gpur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpuregress.interrupts import StopSignal
     from gpuregress.plan import Plan
-    from gpuregress.records import RunKind
+    from gpuregress.records import LackingDevice, RunKind
     from gpuregress.session.compiler_crew import Crew
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCases:
+    """The cases that a nightly run expects.
+
+    Attributes:
+        cases: case → the devices that its job named; none: whichever there is.
+        accepted: those of `cases.yaml`.
+        has_night: whether a night has ended on this host.
+        problems: file → why its cases are unknown.
+    """
+
+    cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    accepted: frozenset[str] = frozenset()
+    has_night: bool = False
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_EXPECTED = ExpectedCases()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +52,15 @@ class RunRequest:
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
         kind: `run` or `nightly`.
-        expected: the cases of the last nightly run.
-        problem: why these are unknown, "" where they are known.
+        expected: the cases that a nightly run must find.
         poison: `twice` proves which elements were never written.
         sanitize: a tool of compute-sanitizer that looks at each case on a GPU once more.
         dump_every_launch: dump the buffers after each launch of a case.
+        until: when the run stops, seconds of time.monotonic; cases without a turn are named; None: at its end.
+        deadline: the same in words, as `6h`.
+        only: names of cases; the others belong to another device's run of the same night. None: every case.
+        lacking: devices that jobs name and this host lacks.
+        resumes: the folder of a night that was cut short and is continued; None: a new run.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
 
@@ -49,12 +74,16 @@ class RunRequest:
     fail_fast: bool = False
     rerun_failed: bool = False
     kind: RunKind = "run"
-    expected: tuple[str, ...] = ()
-    problem: str = ""
+    expected: ExpectedCases = NOTHING_EXPECTED
     poison: str | None = None
     sanitize: str | None = None
     block_order: str = ""
     dump_every_launch: bool = False
+    until: float | None = None
+    deadline: str = ""
+    only: frozenset[str] | None = None
+    lacking: tuple[LackingDevice, ...] = ()
+    resumes: Path | None = None
 
     @property
     def keeps_going(self) -> bool:

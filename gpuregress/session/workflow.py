@@ -8,12 +8,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from gpuregress import __version__, git
+from gpuregress.nightly import LeftOut
 from gpuregress.records import RunSummary
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import disk_space, journal
 from gpuregress.session.runs.recording import Recording
+from gpuregress.session.steps import night
 from gpuregress.session.steps.checking import check_kernels
 from gpuregress.session.steps.execution import execute_cases
 from gpuregress.session.steps.planning import PlannedRun, plan_cases
@@ -38,7 +40,9 @@ def execute(context: RunContext) -> RunSummary:
         devices = context.devices
         context.listen(Planned(checked.plan.total, recording.folder.name, devices.name, devices.why))
         executed = execute_cases(context, checked, builder, recording)
-        return recording.finish(summarize(context, checked, executed, recording.folder))
+        summary = summarize(context, checked, executed, recording.folder)
+        left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
+        return recording.finish(night.compare(context, summary, left_out, executed.unknown))
 
 
 def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkTreeState) -> journal.JournalStart:

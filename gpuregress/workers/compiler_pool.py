@@ -128,13 +128,17 @@ class CompilerPool:
         self._waiting.append((key, source))
         self._hand_out()
 
-    def wait(self) -> None:
+    def wait(self, until: float | None = None) -> None:
         """Wait until `collect` has a result.
+
+        Args:
+            until: seconds of time.monotonic at which it returns without one.
 
         Raises:
             Interrupted: the user asked to stop.
         """
-        patience = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        ends = [end for end in (self.deadline, until) if end is not None]
+        patience = max(0.0, min(ends) - time.monotonic()) if ends else None
         self._selector.select(patience)
         if self._stop is not None:
             self._stop.check()

@@ -12,7 +12,7 @@ import selectors
 import signal
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
@@ -106,6 +106,7 @@ class WorkerPool:
         self._tried: set[str] = set()
         self._waiting: deque[Task] = deque()
         self._feed: TaskFeed | None = None
+        self._until: float | None = None
         self._selector = selectors.DefaultSelector()
         if stop is not None:
             self._selector.register(stop, selectors.EVENT_READ, None)
@@ -141,24 +142,26 @@ class WorkerPool:
         self._selector.close()
 
     def run(
-        self, tasks: Iterable[Task], feed: TaskFeed | None = None
+        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
     ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
         """Runs every task; outcomes come in the order they end, exactly one for each task.
 
         Args:
             tasks: those that are ready.
             feed: those that become ready meanwhile; its cases that cannot run are told as they are found.
+            until: seconds of time.monotonic at which it stops, whatever runs then; None: when all is done.
 
         Raises:
             Interrupted: the user asked to stop; the workers are ended.
         """
         self._waiting = deque(tasks)
         self._feed = feed
+        self._until = until
         if feed is not None and feed.fileno() >= 0:
             self._selector.register(feed, selectors.EVENT_READ, None)
-        while True:
+        while until is None or time.monotonic() < until:
             yield from self._take()
-            yield from self._hand_out(self._waiting)
+            yield from self._hand_out()
             if not any(state.worker is not None and state.worker.task for state in self._slots):
                 if self._feed is None or self._feed.is_over:
                     return
@@ -170,6 +173,17 @@ class WorkerPool:
                 yield from self._listen(state)
             for state in self._slots:
                 yield from self._enforce(state, now)
+
+    def again(self, task: Task, why: str) -> None:
+        """Run a task once more; its launch under way is blamed for nothing."""
+        _log_retry(task, why)
+        self._waiting.append(task)
+
+    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
+        """Take back the tasks that no worker has yet and that are not wanted any more."""
+        unwanted = [task for task in self._waiting if is_unwanted(task.case)]
+        self._waiting = deque(task for task in self._waiting if not is_unwanted(task.case))
+        return unwanted
 
     def _take(self) -> Iterator[CaseNotCompiled]:
         """Keep a task ready for each slot."""
@@ -183,21 +197,21 @@ class WorkerPool:
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
-    def _hand_out(self, waiting: deque[Task]) -> Iterator[CaseStarted | Outcome]:
+    def _hand_out(self) -> Iterator[CaseStarted | Outcome]:
         for state in self._slots:
-            if not waiting:
+            if not self._waiting:
                 return
             if state.lost:
                 continue
             worker = self._worker_of(state)
             if worker.is_free:
-                task = dataclasses.replace(waiting.popleft(), device_label=state.slot.label)
+                task = dataclasses.replace(self._waiting.popleft(), device_label=state.slot.label)
                 worker.submit(task)
                 yield CaseStarted(task.case.name, state.slot.label)
-        if waiting and all(state.lost for state in self._slots):
+        if self._waiting and all(state.lost for state in self._slots):
             why = "; ".join(dict.fromkeys(state.lost for state in self._slots))
-            while waiting:
-                yield _refused(waiting.popleft(), why)
+            while self._waiting:
+                yield _refused(self._waiting.popleft(), why)
 
     def _worker_of(self, state: _SlotState) -> Worker:
         if state.worker is None:
@@ -217,6 +231,8 @@ class WorkerPool:
         deadlines = [p.worker.watch.deadline for p in self._slots if p.worker and p.worker.watch.deadline is not None]
         if self._feed is not None and self._feed.deadline is not None:
             deadlines.append(self._feed.deadline)
+        if self._until is not None:
+            deadlines.append(self._until)
         patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
         ready = [key.data for key, _ in self._selector.select(patience)]
         if self._stop is not None:
@@ -301,7 +317,7 @@ class WorkerPool:
         for program in (*task.programs, *task.references.values(), *task.variants.values()):
             slow_programs.note(program)
         self._tried.add(task.case.name)
-        _log_retry(task)
+        _log_retry(task, "slow without optimisation; runs again, optimised")
         self._waiting.appendleft(task)
 
     def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
@@ -388,14 +404,14 @@ def _position(task: Task, number: int | None) -> int | None:
     return number - task.first_launch if number is not None and own else None
 
 
-def _log_retry(task: Task) -> None:
+def _log_retry(task: Task, why: str) -> None:
     """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
     from gpuregress.launch_log import LaunchLog  # noqa: PLC0415 - as below
 
     number, _ = _unfinished_launch(task)
     if number is not None:
         with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
-            log.retry(number, "slow without optimisation; runs again, optimised")
+            log.retry(number, why)
 
 
 def _unfinished_launch(task: Task) -> tuple[int | None, str]:

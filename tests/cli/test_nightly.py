@@ -191,7 +191,7 @@ def test_a_clone_whose_jobs_are_gone_fails_every_night(fake_shop: Workshop, conf
         gone = night(fake_shop, "--junit", str(junit))
         assert gone.exit_code == 1, gone.output
         assert "the baseline scale/n=100 has no case any more" in gone.stdout
-        assert "1 missing (run " in gone.stdout.splitlines()[0]
+        assert "1 missing (run " in gone.stdout
         assert list(failures(junit)) == ["scale/n=100"]
     assert fake_shop.call("accept", "--prune").exit_code == 0
     assert night(fake_shop).exit_code == (5 if configs == "empty" else 2)
@@ -235,8 +235,9 @@ def test_failures_come_before_notes_and_notes_are_folded(fake_shop: Workshop) ->
     text = (fake_shop.root / "runs/latest/report.txt").read_text()
     assert text.count("note: scale/") == 42
     screen = night(fake_shop).stdout.splitlines()
-    assert screen[1].startswith("error    wrong/n=100")
-    assert len(screen) == 3
+    assert screen[0].startswith("1 new failure")
+    assert [line.startswith("error    wrong/n=100") for line in screen].count(True) == 1
+    assert len(screen) == 5
 
 
 def test_of_many_failures_every_job_is_named(fake_shop: Workshop) -> None:

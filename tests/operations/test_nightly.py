@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpuregress import storage
+from gpuregress.baselines import BaselineStore
 from gpuregress.errors import RunLocked
 from gpuregress.operations import nightly
 from gpuregress.records import Case, RunSummary
@@ -40,7 +41,8 @@ def test_a_case_that_ran_and_is_infeasible_now_fails_until_it_is_forgotten(bench
         gone = night(bench, double, refused)
         assert [one.lines[0] for one in gone.missing] == ["fake/count ran on an earlier night and is infeasible now"]
         assert gone.exit_code == 1
-    assert missing_cases.forget(bench.project, ["fake/count", "fake/double"]) == ("fake/count",)
+    store = BaselineStore(bench.project.baselines)
+    assert missing_cases.forget(bench.project, store, [count, double]) == ("fake/count",)
     assert night(bench, double, refused).missing == ()
 
 

@@ -82,14 +82,6 @@ def test_where_many_differ_every_job_is_shown_before_more_of_one() -> None:
     assert len(text.splitlines()) < 200
 
 
-def test_one_screen_is_one_screen() -> None:
-    run = dataclasses.replace(summary(), verdicts=tuple(verdict("fault", case=f"reduce/{n}") for n in range(500)))
-    lines = list(terminal.one_screen(run, root=ROOT))
-    assert len(lines) <= 40
-    assert "500 fault" in lines[0]
-    assert any("more" in line for line in lines)
-
-
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=6))
 def test_a_tables_columns_are_aligned(rows: list[tuple[str, str]]) -> None:
     lines = list(terminal.table(("first", "second"), rows))
@@ -142,11 +134,6 @@ def test_all_is_shown_in_full_to_who_asks_and_where_there_are_few() -> None:
     assert "every failing case" not in closing(space(DIFFERS, count=3))
 
 
-def test_a_mail_begins_with_the_values_that_failures_share() -> None:
-    lines = list(terminal.one_screen(space(DIFFERS), root=ROOT))
-    assert lines[1] == "conv: every failing case has tile = 8"
-
-
 def test_an_element_of_a_twin_is_no_older_value() -> None:
     element = Element(5, "", "1.25", "1.5")
     assert terminal.element_text(element, "twin") == "[5]: 1.5, in the twin 1.25"
@@ -168,5 +155,4 @@ def test_infeasible_cases_are_counted_in_one_line_with_their_reasons() -> None:
     kinds = "2: block: 64 x 32 has 2048 threads; 1: k.cu:1: static assertion failed"
     line = f"infeasible: 3 of 4 cases were skipped ({kinds})"
     assert list(terminal.infeasible(run)) == [line]
-    assert line in list(terminal.one_screen(run, root=Path("/")))
     assert list(terminal.infeasible(dataclasses.replace(run, verdicts=run.verdicts[3:]))) == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,8 +57,12 @@ class ProgramBuilder:
         self._requested: set[str] = set()
         self._keys: dict[str, tuple[str, ...]] = {}
 
-    def compile(self, cases: Sequence[Case]) -> dict[str, Built]:
+    def compile(self, cases: Sequence[Case], until: float | None = None) -> dict[str, Built]:
         """Compile every distinct source of some cases, and wait for that.
+
+        Args:
+            cases: whose.
+            until: seconds of time.monotonic at which it stops waiting; cases that are not ready have no entry.
 
         Returns:
             Case → its programs, or why there are none.
@@ -69,10 +74,11 @@ class ProgramBuilder:
         for case in cases:
             self.request(case)
         for case in cases:
-            while (built := self.built(case)) is None:
-                self.crew.wait()
+            while (built := self.built(case)) is None and (until is None or time.monotonic() < until):
+                self.crew.wait(until)
                 self.collect()
-            compiled[case.name] = built
+            if built is not None:
+                compiled[case.name] = built
         return compiled
 
     def request(self, case: Case) -> None:

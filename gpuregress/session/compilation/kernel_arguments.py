@@ -22,7 +22,8 @@ def compiled_samples(
 
     Args:
         cases: of all jobs.
-        compile_cases: cases → case's name → its programs, or why there are none.
+        compile_cases: cases → case's name → its programs, or why there are none; without an entry for a case that was
+            not compiled in time, which is not checked.
 
     Returns:
         The samples, and their programs.
@@ -31,8 +32,10 @@ def compiled_samples(
     chosen: list[Case] = []
     compiled: dict[str, Built] = {}
     for attempt in range(_ATTEMPTS):
+        asked = [alike[attempt] for alike in waiting]
+        compiled.update(compile_cases(asked))
+        waiting = [alike for alike in waiting if alike[attempt].name in compiled]
         tried = [alike[attempt] for alike in waiting]
-        compiled.update(compile_cases(tried))
         refused = [_is_infeasible(case, compiled[case.name]) for case in tried]
         chosen += [case for case, is_refused in zip(tried, refused, strict=True) if not is_refused]
         left = [alike for alike, is_refused in zip(waiting, refused, strict=True) if is_refused]

@@ -80,6 +80,13 @@ class TaskStream:
             self._builder.request(case)
             self._builder.collect()
 
+    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Case]:
+        """Take out the cases that were not taken yet and are not wanted any more."""
+        unwanted = [case for case in (*self._requested, *self._cases) if is_unwanted(case)]
+        self._requested = [case for case in self._requested if not is_unwanted(case)]
+        self._cases = deque(case for case in self._cases if not is_unwanted(case))
+        return unwanted
+
     def _task(self, case: Case, built: Built) -> Task | CaseNotCompiled:
         errors = kernel_arguments.contradictions(case, built)
         if errors:

@@ -28,7 +28,7 @@ from typing import Literal
 
 from gpuregress import storage
 from gpuregress.errors import StorageError
-from gpuregress.records import Case, MadeOf, Missing, State, Verdict, from_json, to_json
+from gpuregress.records import Case, MadeOf, Missing, NightChanges, State, Verdict, from_json, to_json
 
 FILE = "verdicts.jsonl"
 RESULTS = "results.json"
@@ -109,6 +109,7 @@ class JournalEnd:
         remarks: the run's.
         missing: cases that are gone and count as failures.
         log: xxh3-128 of the launch log, "" where there is none.
+        changes: of a nightly run, compared with the nights before it.
     """
 
     state: State
@@ -120,6 +121,7 @@ class JournalEnd:
     remarks: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
     log: str = ""
+    changes: NightChanges | None = None
 
 
 JournalRecord = JournalStart | JournalEntry | JournalEnd

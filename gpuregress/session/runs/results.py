@@ -16,7 +16,7 @@ from gpuregress.errors import StorageError
 from gpuregress.judging import parameter_spaces
 from gpuregress.judging.accepted import made_of
 from gpuregress.records import Case, MadeOf, Outcome, Program, RunSummary, Verdict
-from gpuregress.report import json_report, terminal
+from gpuregress.report import json_report, morning, terminal
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEnd, JournalEntry, JournalWriter
 
@@ -88,6 +88,7 @@ def end_of(summary: RunSummary, text: bytes) -> JournalEnd:
         summary.remarks,
         summary.missing,
         log_digest(Path(summary.folder)),
+        summary.changes,
     )
 
 
@@ -103,7 +104,8 @@ def write_reports(folder: Path, summary: RunSummary, text: bytes, root: Path) ->
     Raises:
         StorageError: no space, no permission.
     """
-    storage.write_atomic(folder / terminal.FULL_TEXT, terminal.full(summary, root=root).encode(), durable=False)
+    text_report = morning.full(summary) + terminal.full(summary, root=root)
+    storage.write_atomic(folder / terminal.FULL_TEXT, text_report.encode(), durable=False)
     storage.sync_tree(folder)
     storage.write_atomic(folder / run_folders.RESULTS, text)
 
@@ -193,6 +195,7 @@ def summary_of(read: Journal) -> RunSummary:
             cut=end.cut,
             remarks=end.remarks,
             missing=end.missing,
+            changes=end.changes,
         )
     return dataclasses.replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
 

@@ -6,6 +6,7 @@ A wrong job is found before anything runs.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,9 @@ def check_kernels(context: RunContext, planned: PlannedRun, builder: ProgramBuil
         Interrupted: the user asked to stop.
         StorageError: the list of rejected results is damaged.
     """
-    samples, compiled = kernel_arguments.compiled_samples(planned.runnable, builder.compile)
+    samples, compiled = kernel_arguments.compiled_samples(
+        planned.runnable, functools.partial(builder.compile, until=context.request.until)
+    )
     remarks = kernel_arguments.unset_constants(samples, compiled)
     broken = _contradicting_jobs(context, samples, compiled)
     checked = dataclasses.replace(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpuregress import verdict
+from gpuregress import clock, verdict
 from gpuregress.baselines import BaselineStore
-from gpuregress.errors import GpuregressError, InfeasibleSource, Interrupted, JobErrors
+from gpuregress.errors import DeviceError, GpuregressError, HarnessError, InfeasibleSource, Interrupted, JobErrors
+from gpuregress.escapes import one_line
 from gpuregress.judging.accepted import AcceptedDumps
 from gpuregress.launch_log import LaunchLog
+from gpuregress.nightly import cause_of
 from gpuregress.records import Case, Outcome, Task, Verdict
 from gpuregress.report import accuracy_text, variant_lines
 from gpuregress.session import measurement_remarks
@@ -20,16 +23,21 @@ from gpuregress.session.agreement_groups import AgreementGroups
 from gpuregress.session.compilation.builder import ProgramBuilder
 from gpuregress.session.compilation.task_stream import TaskStream
 from gpuregress.session.events import Judged, Started
+from gpuregress.session.repeated_timeouts import RepeatedTimeouts
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.runs import log_header, run_folders
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.steps.checking import CheckedRun
+from gpuregress.session.steps.night import night_order
 from gpuregress.session.steps.planning import error_lines, error_location
 from gpuregress.session.steps.tasks import TaskFactory
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
 if TYPE_CHECKING:
     from gpuregress.judging.judge import Judge
+
+_TROUBLE = (DeviceError.__name__, HarnessError.__name__)
+"""What a worker, or the watch over it, calls trouble that is not the kernel's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +48,19 @@ class ExecutedRun:
         verdicts: case, or broken job → its verdict, in the order in which they were reached.
         remarks: what is worth knowing of cases that passed.
         interrupted: the user asked to stop.
+        no_turn: cases that the deadline left without a verdict.
+        held_back: cases that were skipped after timeouts of their kernel.
+        notes: what the user must be told.
+        unknown: why the nights before this one are not known.
     """
 
     verdicts: Mapping[str, Verdict]
     remarks: tuple[str, ...]
     interrupted: bool
+    no_turn: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unknown: str = ""
 
 
 def execute_cases(
@@ -82,10 +98,25 @@ class _Execution:
         self._has_failed = False
         self._judge: Judge | None = None
         self._cases = {case.name: case for case in checked.plan.cases}
+        self._timeouts = RepeatedTimeouts(context.request.kind)
+        self._retried: dict[str, tuple[str, ...]] = {}
+        self._is_late = False
+        self._unknown = ""
+        self._held_back: list[str] = []
+        self._notes: list[str] = []
         self._groups = AgreementGroups(checked.plan.cases, self._agreement)
 
     def result(self, *, interrupted: bool) -> ExecutedRun:
-        return ExecutedRun(self._verdicts, tuple(self._remarks), interrupted)
+        late = [case.name for case in self._checked.plan.runnable if case.name not in self._verdicts]
+        return ExecutedRun(
+            self._verdicts,
+            tuple(self._remarks),
+            interrupted,
+            tuple(late) if self._is_late and not interrupted else (),
+            tuple(self._held_back),
+            tuple(self._notes),
+            self._unknown,
+        )
 
     def settle_unrunnable(self) -> None:
         """Report broken jobs, and skip the cases of other devices."""
@@ -98,13 +129,14 @@ class _Execution:
                 self._add(self._infeasible(case, case.settings.refused))
 
     def run_tasks(self, builder: ProgramBuilder) -> None:
-        cases, project = self._checked.plan.runnable, self._context.project
+        cases, self._unknown = night_order(self._context, self._checked.plan.runnable)
+        project = self._context.project
         factory = TaskFactory(project, self._recording.folder, cases, self._accepted, self._remark)
         stream = TaskStream(builder, cases, factory)
         if self._is_stopped():
             return
         with contextlib.ExitStack() as held:
-            for event in self._context.pool.run((), stream):
+            for event in self._context.pool.run((), stream, self._context.request.until):
                 judge = self._judge = self._judge or self._load_judge(held)
                 if isinstance(event, CaseStarted):
                     self._slots[event.case] = event.slot
@@ -112,12 +144,45 @@ class _Execution:
                 elif isinstance(event, CaseNotCompiled):
                     self._add(self._unbuilt(event.case, event.error))
                 else:
-                    task = stream.tasks.pop(event.case)
-                    self._add(self._judged(judge, task, event), task)
+                    self._on_outcome(judge, stream, event)
                 if self._is_stopped():
                     break
+            until = self._context.request.until
+            self._is_late = until is not None and time.monotonic() >= until
             for settled in self._groups.close(judged=True):
                 self._keep(*settled)
+
+    def _on_outcome(self, judge: Judge, stream: TaskStream, outcome: Outcome) -> None:
+        """Judge an outcome, unless its case is run again; skip other cases of a kernel that timed out too often."""
+        task = stream.tasks[outcome.case]
+        if self._is_run_again(task, outcome):
+            return
+        del stream.tasks[outcome.case]
+        judged = self._judged(judge, task, outcome)
+        self._add(judged, task)
+        if judged.status == "timeout":
+            self._timeouts.note(task.case, outcome)
+            self._hold_back(stream)
+
+    def _is_run_again(self, task: Task, outcome: Outcome) -> bool:
+        """Run a case again after trouble with its device or worker, if its job says so."""
+        before = self._retried.get(task.case.name, ())
+        is_trouble = outcome.state == "error" and outcome.observations.error in _TROUBLE
+        if not is_trouble or len(before) >= (task.case.settings.retries or 0):
+            return False
+        why = one_line(outcome.message or "the device or the worker failed")
+        self._retried[task.case.name] = (*before, why)
+        self._notes.append(f"{task.case.name} was run again: {why}")
+        self._context.pool.again(task, why)
+        return True
+
+    def _hold_back(self, stream: TaskStream) -> None:
+        """Skip the waiting cases of kernels that timed out too often."""
+        waiting = [task.case for task in self._context.pool.withdraw(lambda case: bool(self._timeouts.reason(case)))]
+        for case in (*waiting, *stream.withdraw(lambda case: bool(self._timeouts.reason(case)))):
+            stream.tasks.pop(case.name, None)
+            self._held_back.append(case.name)
+            self._add(verdict.skipped(case, self._timeouts.reason(case)))
 
     def release_groups(self) -> None:
         """Report the cases whose group is not whole, without a comparison: the user asked to stop."""
@@ -189,6 +254,11 @@ class _Execution:
             from gpuregress.session import source_locations  # noqa: PLC0415 - for failures only
 
             reached = source_locations.located(reached, self._cases[reached.case])
+        case = task.case if task is not None else self._cases.get(reached.case)
+        if case is not None and case.settings.known_failing is not None:
+            reached = verdict.with_known_failure(reached, case.settings.known_failing, clock.today())
+        retried = self._retried.get(reached.case, ())
+        reached = dataclasses.replace(reached, cause=cause_of(reached, case), retried=retried)
         self._verdicts[reached.case] = reached
         self._has_failed |= reached.exit_code != 0
         self._context.listen(Judged(reached, len(self._verdicts)))

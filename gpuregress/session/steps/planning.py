@@ -58,7 +58,9 @@ def plan_cases(context: RunContext) -> PlannedRun:
         verdict.broken(job.name, error_lines(context.project, job.errors), location=error_location(job.errors))
         for job in planned.broken
     )
-    run = PlannedRun(tuple(planned.cases), (), broken, remarks=(*warnings, *planned.notes))
+    only = context.request.only
+    chosen = tuple(case for case in planned.cases if only is None or case.name in only)
+    run = PlannedRun(chosen, (), broken, remarks=(*warnings, *planned.notes))
     if context.request.rerun_failed:
         run = _rerun(context, run)
     cases = overrides.apply(run.cases, context.request, context.devices)

@@ -33,13 +33,21 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     verdicts, notes = dict(executed.verdicts), list(planned.notes)
     if executed.interrupted and unfinished:
         notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
+    elif executed.no_turn:
+        late = f"the deadline of {context.request.deadline or 'this run'} came first"
+        notes.append(
+            f"{late}: {len(executed.no_turn)} of {len(planned.cases)} cases had no turn, or were stopped in it"
+        )
+        verdicts |= {case.name: verdict.skipped(case, f"no turn: {late}") for case in unfinished}
     elif unfinished:
         reason = "not run: an earlier case failed (--fail-fast)"
         verdicts |= {case.name: verdict.skipped(case, reason) for case in unfinished}
     names = (*(broken.case for broken in planned.broken), *(case.name for case in planned.cases))
     ordered = tuple(verdicts[name] for name in names if name in verdicts)
     infeasible = {name for name, reached in verdicts.items() if reached.infeasible}
-    absent = missing_cases.find(context.request, names, _orphans(context, planned), infeasible)
+    absent = missing_cases.find(
+        context.request, planned.cases, [one.case for one in planned.broken], _orphans(context, planned), infeasible
+    )
     return RunSummary(
         run=folder.name,
         folder=str(folder),
@@ -47,11 +55,11 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         started=context.started_text,
         seconds=time.perf_counter() - context.start_s,
         verdicts=ordered,
-        notes=(*notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
+        notes=(*notes, *executed.notes, *_infeasible_jobs(planned.cases, verdicts), *absent.notes),
         state="interrupted" if executed.interrupted else "finished",
         exit_code=Interrupted.exit_code
         if executed.interrupted
-        else verdict.exit_code(ordered, vanished=bool(absent.missing)),
+        else verdict.exit_code(ordered, vanished=bool(absent.missing or executed.no_turn)),
         remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks))),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),

@@ -25,6 +25,8 @@ reference: {sum: reference.py:block_sums}
 verify: {sum: reference.py:totals_agree}
 repeat: 2
 limits: {timeout: 30s, memory: 4GiB}
+known_failing: {until: 2026-12-24, why: the driver of the new card}
+retries: 2
 devices: [cpu, cuda]
 twins: [cpu, cuda]
 tags: [quick]
@@ -201,7 +203,10 @@ reference:
     compare: {ulp: 2}
 """,
     "Limits": """
-limits: {timeout: 2min, memory: 4GiB}
+limits: {timeout: 2min, memory: 4GiB, timeouts: 3}
+""",
+    "KnownFailing": """
+known_failing: {until: 2026-12-24, why: the driver of the new card, where: [n > 1000]}
 """,
     "Expect": """
 expect: {fault: out-of-bounds, kernel: scale, launch: 1}
@@ -229,7 +234,7 @@ block: [128]
 SETTINGS_EXAMPLE = """
 folders: {configs: configs, baselines: baselines, runs: runs}
 compare: {float32: {rtol: 1.0e-6, atol: 0}}
-limits: {timeout: 30, memory: 4GiB}
+limits: {timeout: 30, memory: 4GiB, timeouts: 3}
 retention: {runs: 30, age: 90d, size: 20GiB}
 dumps: {compress_above: 64MiB}
 ping: https://hc.example.org/ping/${PING_KEY}

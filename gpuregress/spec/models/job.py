@@ -5,6 +5,7 @@ Numbers are still expressions here; `spec.resolve` evaluates them for each case.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -42,12 +43,40 @@ from gpuregress.spec.models.values import (
 )
 from gpuregress.spec.models.variants import VariantsSpec
 
+MOST_TIMEOUTS = 1_000_000
+MOST_RETRIES = 10
+
 
 class LimitsSpec(Spec):
     """Limits of a case."""
 
     timeout: Seconds | None = Field(None, description="seconds, or 30s, 2min")
     memory: Size | None = Field(None, description="bytes of device memory, or 4GiB")
+    timeouts: Annotated[int, Field(strict=True, ge=1, le=MOST_TIMEOUTS)] | None = Field(
+        None, description="timeouts of one kernel in a run, after which its other cases are skipped; at night 3"
+    )
+
+
+def _day(value: Any) -> str:
+    """A day; YAML libraries may have made a date of it."""
+    text = value.isoformat() if isinstance(value, date) else value
+    try:
+        if isinstance(text, str) and len(text) == len("2026-12-24"):
+            return date.fromisoformat(text).isoformat()
+    except ValueError:
+        pass
+    raise ValueError(f"expected a day such as 2026-12-24, got {show(value)}")
+
+
+Day = Annotated[str, PlainValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+class KnownFailingSpec(Spec):
+    """A failure that is known: until that day the case is skipped if it fails, and fails if it passes."""
+
+    until: Day = Field(description="the day from which on the failure counts again")
+    why: Text = Field(description="the reason, shown with the case")
+    where: list[Expr] = Field([], description="conditions that select the cases; default: all of the job")
 
 
 class ExpectSpec(Spec):
@@ -239,6 +268,12 @@ class JobSpec(Spec):
     )
     tags: list[Text] = Field([], description="labels that --tag selects")
     expect: ExpectSpec | None = None
+    known_failing: KnownFailingSpec | None = None
+    retries: Annotated[int, Field(strict=True, ge=0, le=MOST_RETRIES)] = Field(
+        0,
+        description="how often a case is run again after trouble with its device or worker; never after a difference, "
+        "a fault or a timeout",
+    )
     infeasible: Literal["error", "skip"] = Field(
         "error",
         description="skip: skip a case that the compiler or device refuses "

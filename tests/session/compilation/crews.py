@@ -53,7 +53,7 @@ class SlowCrew:
     def dismiss(self) -> None:
         self.dismissed += 1
 
-    def wait(self) -> None:
+    def wait(self, until: float | None = None) -> None:
         self.finish()
 
     def finish(self, result: Program | GpuregressError | None = None) -> None:
@@ -98,7 +98,7 @@ class InProcessCrew:
     def dismiss(self) -> None:
         """Do nothing."""
 
-    def wait(self) -> None:
+    def wait(self, until: float | None = None) -> None:
         """Do nothing."""
 
     def collect(self) -> list[tuple[str, Result]]:

@@ -1,0 +1,101 @@
+"""Earlier nights of a project on one kind of device, from its history and the record of the last one.
+
+A history that is missing or damaged makes no failure vanish: each of them is new then, and the report says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from gpuregress.errors import StorageError
+from gpuregress.history import History
+from gpuregress.history.series import device_kind
+from gpuregress.nightly import EarlierNights
+from gpuregress.project import Project
+from gpuregress.records import EarlierVerdict, PastResult, PastRun, Since
+from gpuregress.session.runs import history_entry, journal
+
+_NIGHTS = 5
+"""Nights in which the last verdict of a case is looked for: some may have skipped it."""
+_LOOKED_AT = 60
+_NO_NIGHT = "no earlier night on {} is known"
+
+
+@contextlib.contextmanager
+def opened(project: Project, device: str, run: str, cases: Collection[str]) -> Iterator[EarlierNights]:
+    """Open the history and read the last verdicts of some cases.
+
+    Args:
+        project: whose.
+        device: of tonight.
+        run: tonight's name.
+        cases: tonight's; the search ends when each of them is found.
+
+    Raises:
+        StorageError: the history cannot be read.
+    """
+    kind = device_kind(device)
+    path = project.runs / history_entry.FILE
+    if not path.exists():
+        yield EarlierNights(unknown=_NO_NIGHT.format(kind))
+        return
+    with History(path) as history:
+        if history.note:
+            raise StorageError(history.note)
+        nights = list(itertools.islice(_nights(history, kind, run), _NIGHTS))
+        if not nights:
+            yield EarlierNights(unknown=_NO_NIGHT.format(kind))
+            return
+        since = _missing_since(project.runs, nights[0])
+        last = {case: EarlierVerdict(nights[0].run, nights[0].started, "missing", "missing") for case in since}
+        for night in nights:
+            for result in history.results_of(night):
+                if result.verdict != "skip":
+                    last.setdefault(result.case, _earlier(result))
+            if all(case in last for case in cases):
+                break
+
+        def trend(case: str) -> list[EarlierVerdict]:
+            past = history.trend(case, _LOOKED_AT, kind)
+            return [_earlier(one) for one in past if one.kind == "nightly" and one.run != run]
+
+        yield EarlierNights(against=nights[0].run, last=last, trend=trend, since=since)
+
+
+def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:
+    """The finished nights on a kind of device before a run, the newest first."""
+    before = run
+    for _ in range(_LOOKED_AT):
+        night = history.previous_night(before)
+        if night is None:
+            return
+        end = journal.end_of(history.path.parent / night.run)  # None where its folder was removed
+        if device_kind(night.device) == kind and (end is None or end.state == "finished"):
+            yield night
+        before = night.run
+
+
+def _earlier(result: PastResult) -> EarlierVerdict:
+    return EarlierVerdict(
+        result.run,
+        result.started,
+        result.verdict,
+        result.cause,
+        result.tolerance_share,
+        result.commit,
+        result.revision,
+    )
+
+
+def _missing_since(runs: Path, night: PastRun) -> Mapping[str, Since]:
+    """The cases that were missing on a night, and since when; the history has only cases with a verdict."""
+    end = journal.end_of(runs / night.run)
+    if end is None:
+        return {}
+    told = (*end.changes.new, *end.changes.changed, *end.changes.still) if end.changes is not None else ()
+    series = {one.case: one.since for one in told if one.status == "missing" and one.since is not None}
+    first = Since(night.run, night.started, night.commit)
+    return {one.case: series.get(one.case, first) for one in end.missing}

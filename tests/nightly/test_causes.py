@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.nightly import cause_of
+from gpuregress.nightly.causes import without_numbers
+from gpuregress.records import BufferVerdict, Comparison, Fault, Finding, Outcome
+from tests import fakes
+from tests.nightly.nights import case
+
+
+def faulty(message: str, position: int | None = 0) -> Outcome:
+    return Outcome("fake/fault", "fault", Fault("out-of-bounds", message, ("scale.cu:5 in scale",), 3, position))
+
+
+def test_a_difference_is_named_by_its_strongest_pattern() -> None:
+    one = case("scale/n=100", "differ")
+    other = case("conv/n=7", "differ", reason="c: 3 of 7 differ")
+    assert cause_of(one) == cause_of(other) == "differ: factor"
+
+
+def test_a_fault_is_named_by_its_kind_kernel_and_line_and_not_by_its_numbers() -> None:
+    planned = fakes.case("fault")
+    causes = {
+        cause_of(case("fake/fault", "fault", outcome=faulty(f"read of 4 bytes at x[{index}]")), planned)
+        for index in (9, 700)
+    }
+    assert causes == {"out-of-bounds in fault at scale.cu:5"}
+    assert cause_of(case("fake/fault", "fault", outcome=faulty("read", None)), planned) == "out-of-bounds at scale.cu:5"
+
+
+@pytest.mark.parametrize(("status", "cause"), [("pass", ""), ("skip", ""), ("new", "no baseline")])
+def test_what_is_no_failure_has_no_cause(status: str, cause: str) -> None:
+    assert cause_of(case("scale", status)) == cause
+
+
+def test_an_error_is_named_by_its_message_without_numbers_and_names_of_runs() -> None:
+    text = "process 4711 was killed in 20261122T020000Z-3f2a after 30 s at /tmp/x/y"
+    assert cause_of(case("scale", "error", reason=text)) == "error: process N was killed in N after N s at N"
+
+
+def test_a_difference_without_a_pattern_is_named_by_what_was_compared() -> None:
+    compared = Comparison("out", "check", "", same=False, identical=False, of=8, message="3 of 8 are not finite")
+    one = case("scale", "differ", reason="", buffers=(BufferVerdict("out", "differ", comparisons=(compared,)),))
+    assert cause_of(one) == "differ: out (check): N of N are not finite"
+    found = replace(compared, findings=(Finding("nan", "3 are NaN"),))
+    two = case("scale", "differ", reason="", buffers=(BufferVerdict("out", "differ", comparisons=(found,)),))
+    assert cause_of(two) == "differ: nan"
+
+
+@given(st.text(), st.integers(0, 10**9), st.integers(0, 10**9))
+def test_numbers_do_not_change_a_cause(text: str, one: int, other: int) -> None:
+    assert without_numbers(f"{text} {one} of 9") == without_numbers(f"{text} {other} of 7")
+    assert "\n" not in without_numbers(text)

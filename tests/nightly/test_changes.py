@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
+from gpuregress.records import LackingDevice, Since
+from tests.nightly.nights import COMMIT, case, earlier, night, past
+
+FAILS = past("differ", 21)
+
+
+def names(failures: object) -> list[str]:
+    return [one.case for one in failures]  # type: ignore[attr-defined]
+
+
+def test_a_failure_is_new_or_still_there_since_its_first_night() -> None:
+    tonight = night(case("a", "differ"), case("b", "differ"), case("c"))
+    series = (FAILS, past("skip", 20), past("differ", 19, commit="aaaaaaaaaa"), past("pass", 18), past("differ", 17))
+    changes = compare_nights(tonight, earlier({"a": (past("pass", 21),), "b": series, "c": (past("pass", 21),)}))
+    assert (names(changes.new), names(changes.still), changes.fixed) == (["a"], ["b"], ())
+    assert changes.still[0].since == Since("20261119T020000Z-0001", "2026-11-19T02:00:00Z", "aaaaaaaaaa", 3)
+    assert changes.new[0].diagnosis == "b: 689 of 1000 differ; all are 1/10 of what they should be"
+
+
+def test_a_case_that_fails_for_another_cause_is_changed() -> None:
+    changes = compare_nights(night(case("a", "differ")), earlier({"a": (past("fault", 21, "trap in scale"),)}))
+    assert (names(changes.new), names(changes.still), names(changes.changed)) == ([], [], ["a"])
+    assert changes.changed[0].before == "trap in scale"
+
+
+def test_what_passes_again_is_fixed_and_what_was_not_run_is_not() -> None:
+    trends = {"a": (FAILS, past("differ", 20)), "b": (FAILS,), "c": (past("new", 21),), "gone": (FAILS,)}
+    changes = compare_nights(night(case("a"), case("b", "skip"), case("c")), earlier(trends))
+    assert names(changes.fixed) == ["a"]
+    assert changes.fixed[0].since == Since("20261120T020000Z-0001", "2026-11-20T02:00:00Z", COMMIT, 2)
+
+
+def test_a_job_that_was_wrong_and_is_well_is_fixed() -> None:
+    changes = compare_nights(night(case("scale/n=1")), earlier({"scale": (past("error", 21, "error: key"),)}))
+    assert names(changes.fixed) == ["scale"]
+
+
+@pytest.mark.parametrize("known", [EarlierNights(unknown="the history is damaged"), EarlierNights()])
+def test_without_a_history_each_failure_is_new(known: EarlierNights) -> None:
+    changes = compare_nights(night(case("a", "differ"), missing=("b",)), known)
+    assert (names(changes.new), changes.still) == (["a", "b"], ())
+    assert changes.unknown == known.unknown
+
+
+def test_a_missing_case_is_a_failure_that_goes_on() -> None:
+    first = Since("20261120T020000Z-0001", "2026-11-20T02:00:00Z", COMMIT, 2)
+    known = EarlierNights("n", last={"a": past("missing", 21, "missing")}, since={"a": first})
+    changes = compare_nights(night(missing=("a", "b")), known)
+    assert (names(changes.new), names(changes.still)) == (["b"], ["a"])
+    assert changes.still[0].since == Since(first.run, first.started, COMMIT, 3)
+    assert names(compare_nights(night(case("a")), known).fixed) == ["a"]
+
+
+def test_a_case_without_a_baseline_is_no_failure_of_its_code() -> None:
+    changes = compare_nights(
+        night(case("a", "new"), case("b", "new")), earlier({"b": (past("new", 21, "no baseline"),)})
+    )
+    assert (names(changes.unaccepted), changes.new, changes.still) == (["a", "b"], (), ())
+    assert [one.since is None for one in changes.unaccepted] == [True, False]
+    assert names(compare_nights(night(case("a", "differ")), earlier({"a": (past("new", 21),)})).new) == ["a"]
+
+
+def test_a_used_up_tolerance_is_news_once() -> None:
+    def near(before: float | None) -> list[bool]:
+        known = earlier({"a": (past("pass", 21, tolerance_share=before),)})
+        return [one.is_new for one in compare_nights(night(case("a", tolerance_share=0.9)), known).near]
+
+    assert [near(0.3), near(None), near(0.85)] == [[True], [True], [False]]
+    assert compare_nights(night(case("a", tolerance_share=0.8)), earlier({})).near == ()
+
+
+def test_a_case_whose_verdict_moves_without_its_code_is_flaky() -> None:
+    trend = (past("pass", 21), past("differ", 20), past("pass", 19), past("pass", 18))
+    tonight = night(case("a", "differ", revision="1.4"))
+    (flaky,) = compare_nights(tonight, earlier({"a": trend})).flaky
+    assert flaky.text.endswith("(revision 1.4): pass pass differ pass differ")
+    assert compare_nights(tonight, earlier({"a": trend[:1]})).flaky == ()
+    assert compare_nights(night(case("a", "differ", revision="1.5")), earlier({"a": trend})).flaky == ()
+    assert compare_nights(night(case("a", revision="1.4")), earlier({"a": trend[:1]})).flaky == ()
+
+
+def test_what_was_left_out_is_named() -> None:
+    left = LeftOut(("a",), ("b",), (LackingDevice("cuda", 3, "no driver", is_new=True),))
+    changes = compare_nights(night(case("c")), earlier({}), left)
+    assert (changes.no_turn, changes.held_back, changes.lacking) == (("a",), ("b",), left.lacking)
+    assert changes.is_news

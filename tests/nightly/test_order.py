@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from gpuregress.nightly import ordered
+from tests import fakes
+from tests.nightly.nights import past
+
+
+def test_failures_come_first_then_what_never_ran_then_what_waited_longest() -> None:
+    cases = [fakes.case("double", name=name) for name in "abcdef"]
+    last = {"a": past("pass", 21), "b": past("pass", 19), "d": past("differ", 20), "e": past("pass", 21)}
+    assert [case.name for case in ordered(cases, last)] == ["d", "c", "f", "b", "a", "e"]
+    assert ordered(cases, {}) == tuple(cases)

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
+from gpuregress.nightly.changes import NOTHING_LEFT_OUT
+from gpuregress.records import LackingDevice, NightChanges, NightRemark, RunSummary
+from gpuregress.report import morning
+from tests.nightly.nights import case, earlier, night, past
+
+ROOT = Path("/project")
+
+
+def told(summary: RunSummary, known: EarlierNights, left_out: LeftOut = NOTHING_LEFT_OUT) -> list[str]:
+    changes = compare_nights(summary, known, left_out)
+    return list(morning.lines(dataclasses.replace(summary, changes=changes), root=ROOT))
+
+
+FAILED = (past("differ", 21), past("differ", 20), past("pass", 19))
+
+
+def test_the_first_line_tells_what_changed() -> None:
+    tonight = night(
+        case("n", "differ"), case("s", "differ"), case("t", "differ"), case("f"), case("m", tolerance_share=0.9)
+    )
+    changes = compare_nights(tonight, earlier({"s": FAILED, "t": FAILED, "f": FAILED}))
+    changes = dataclasses.replace(changes, slower=(NightRemark("slow", "1.4 times as slow"),))
+    first = next(morning.lines(dataclasses.replace(tonight, changes=changes), root=ROOT))
+    assert first == ("1 new failure, 2 still failing (since 20 Nov, 8eb0c1f), 1 fixed, 1 slower, 1 near its tolerance")
+
+
+def test_a_new_failure_has_its_name_and_its_diagnosis_in_one_line() -> None:
+    lines = told(night(case("scale/n=100", "differ"), case("scale/n=200", "differ")), earlier({}))
+    assert lines[0] == "2 new failures"
+    assert lines[1] == ("differ   scale/n=100  0.012 s  b: 689 of 1000 differ; all are 1/10 of what they should be")
+
+
+def test_two_nights_of_one_bug_print_different_texts() -> None:
+    tonight = night(case("a", "differ"))
+    second = told(tonight, earlier({"a": (past("differ", 21), past("pass", 20))}))
+    third = told(tonight, earlier({"a": FAILED}))
+    assert second[0] == "1 still failing (since 21 Nov, 8eb0c1f)"
+    assert third[:2] == ["1 still failing (since 20 Nov, 8eb0c1f)", "still failing:"]
+    assert third[2].endswith("should be (since 20 Nov, 8eb0c1f; 3 nights)")
+
+
+def test_failures_of_one_cause_are_together_and_bounded() -> None:
+    many = [case(f"scale/n={n}", "differ") for n in range(100)]
+    other = case("zzz", "fault", reason="trap: trap in zzz")
+    lines = told(night(*many, other), earlier({}))
+    assert len(lines) < 40
+    assert lines[1].startswith("fault    zzz")
+    assert lines[2] == "100 cases, differ: factor:"
+    assert any(line.startswith("… and 71 more failures of scale (all in runs/") for line in lines)
+    changes = compare_nights(night(*many, other), earlier({}))
+    text = morning.full(dataclasses.replace(night(*many, other), changes=changes))
+    assert text.count("differ   scale/n=") == 100
+
+
+def test_a_case_that_fails_differently_is_shown_with_its_cause_before() -> None:
+    lines = told(night(case("a", "differ")), earlier({"a": (past("fault", 21, "trap in scale"),)}))
+    assert lines[0] == "1 failing differently"
+    assert "(before: trap in scale)" in lines[2]
+
+
+def test_a_fix_is_told_once_and_a_night_without_news_is_silent() -> None:
+    def changed(summary: RunSummary, known: EarlierNights) -> RunSummary:
+        return dataclasses.replace(summary, changes=compare_nights(summary, known))
+
+    fixed = changed(night(case("a")), earlier({"a": FAILED}))
+    assert morning.is_worth_telling(fixed)
+    assert list(morning.lines(fixed, root=ROOT))[:2] == [
+        "1 fixed",
+        "fixed    a  (failed 2 nights, since 20 Nov, 8eb0c1f)",
+    ]
+    assert not morning.is_worth_telling(changed(night(case("a")), earlier({"a": (past("pass", 21),)})))
+    slower = NightChanges(slower=(NightRemark("a", "1.4 times as slow"),))
+    assert not morning.is_worth_telling(dataclasses.replace(night(case("a")), changes=slower))
+
+
+def test_without_an_earlier_night_the_report_says_so() -> None:
+    lines = told(night(case("a", "differ")), EarlierNights(unknown="the history is damaged"))
+    assert lines[1] == "every failure counts as new: the history is damaged"
+
+
+def test_what_was_not_run_is_counted_and_named() -> None:
+    left = LeftOut(tuple(f"a/{n}" for n in range(20)), ("b",), (LackingDevice("cuda", 3, "no driver"),))
+    lines = told(night(case("c"), exit_code=1), earlier({}), left)
+    assert lines[0] == "20 without a turn, 1 skipped after timeouts, 3 skipped (no cuda on this host)"
+    assert "no turn before the deadline: a/0, a/1, a/2, a/3, a/4, a/5, a/6, a/7 and 12 more" in lines
+    assert "skipped  3 cases on cuda, which this host lacks: no driver" in lines
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "nothing new"),
+        ({"exit_code": 4}, "nothing new; the night failed (exit code 4)"),
+        ({"state": "interrupted", "exit_code": 130}, "interrupted: nothing new"),
+    ],
+)
+def test_a_night_that_failed_by_itself_says_so(changes: dict[str, object], line: str) -> None:
+    assert morning.headline(dataclasses.replace(night(case("a")), **changes)) == line  # type: ignore[arg-type]
+
+
+def test_a_day_of_another_year_has_its_year() -> None:
+    assert morning.day("2025-12-31T12:00:00Z", "2026-11-22T02:00:00Z") == "31 Dec 2025"
+    assert morning.day("nonsense", "2026-11-22T02:00:00Z") == "nonsense"
+
+
+def test_missing_cases_are_told_as_they_are() -> None:
+    lines = told(night(missing=("scale/n=200",)), earlier({}))
+    assert lines[:2] == ["1 new failure", "scale/n=200 vanished since the last nightly run"]
+
+
+def test_another_run_has_no_morning_report() -> None:
+    assert morning.full(night(case("a"))) == ""

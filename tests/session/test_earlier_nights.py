@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpuregress.errors import StorageError
+from gpuregress.history import History
+from gpuregress.session import earlier_nights
+from gpuregress.session.runs import history_entry
+from tests.nightly.nights import case, night
+from tests.session.bench import Bench
+
+NAMES = ("20261119T020000Z-0001", "20261120T020000Z-0001", "20261121T020000Z-0001")
+
+
+def record(
+    bench: Bench, at: int, *verdicts: object, device: str = "cpu", kind: str = "nightly", **more: object
+) -> None:
+    started = f"2026-11-{NAMES[at][6:8]}T02:00:00Z"
+    summary = replace(night(*verdicts), run=NAMES[at], started=started, device=device, **more)  # type: ignore[arg-type]
+    with History(bench.project.runs / history_entry.FILE) as history:
+        history.add(summary, kind)  # type: ignore[arg-type]
+
+
+def test_each_cases_last_verdict_is_found_also_where_a_night_skipped_it(bench: Bench) -> None:
+    record(bench, 0, case("a", "differ"), case("b"))
+    record(bench, 1, case("a", "skip"), case("b", "fault", reason="trap"), commit="8eb0c1f")
+    with earlier_nights.opened(bench.project, "cpu", "tonight", {"a", "b", "c"}) as known:
+        assert known.against == NAMES[1]
+        assert {name: (one.run, one.verdict) for name, one in known.last.items()} == {
+            "a": (NAMES[0], "differ"),
+            "b": (NAMES[1], "fault"),
+        }
+        assert known.last["b"].commit == "8eb0c1f"
+        assert [one.verdict for one in known.trend("a")] == ["skip", "differ"]
+
+
+def test_only_finished_nights_on_the_same_device_count(bench: Bench) -> None:
+    record(bench, 0, case("a", "differ"), kind="run")
+    record(bench, 1, case("a", "differ"), device="cuda:0")
+    record(bench, 2, case("a", "differ"), state="interrupted")
+    with earlier_nights.opened(bench.project, "cpu", "tonight", {"a"}) as known:
+        assert (known.against, known.last, known.unknown) == ("", {}, "no earlier night on cpu is known")
+    with earlier_nights.opened(bench.project, "cuda", "tonight", {"a"}) as known:
+        assert known.against == NAMES[1]
+
+
+def test_without_a_history_no_night_is_known(bench: Bench) -> None:
+    with earlier_nights.opened(bench.project, "cpu", "tonight", {"a"}) as known:
+        assert known.unknown == "no earlier night on cpu is known"
+    assert not (bench.project.runs / history_entry.FILE).exists()
+
+
+def test_a_damaged_history_is_an_error(bench: Bench) -> None:
+    bench.project.runs.mkdir()
+    (bench.project.runs / history_entry.FILE).write_bytes(b"nonsense" * 1000)
+    with pytest.raises(StorageError, match="damaged"), earlier_nights.opened(bench.project, "cpu", "t", {"a"}):
+        pass
