@@ -21,7 +21,7 @@ from gpuregress.errors import GpuregressError
 from gpuregress.judging import error_map
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.ordinals import Mask
-from gpuregress.records import Case, Comparison, Launch, Outcome
+from gpuregress.records import Case, Comparison, Outcome
 
 Array = npt.NDArray[np.generic]
 _WHOLE = 1 << 22
@@ -97,7 +97,7 @@ def _evidence(pair: BufferPair, outcome: Outcome, sample: DifferenceSample) -> E
         expected,
         actual,
         of=sample.of,
-        launch=_writer(case, pair.actual.buffer),
+        launch=case.writer_of(pair.actual.buffer),
         poison=_poison(pair, outcome),
         unset=_CPU_SHARED if outcome.device is not None and outcome.device.name == "cpu" else b"",
         inputs=_inputs(case),
@@ -110,12 +110,6 @@ def _poison(pair: BufferPair, outcome: Outcome) -> bytes:
     initial = pair.case.initial_buffers.get(pair.actual.buffer)
     is_poisoned = initial is not None and initial.is_poisoned
     return bytes.fromhex(outcome.observations.poison) if is_poisoned else b""
-
-
-def _writer(case: Case, buffer: str) -> Launch | None:
-    """The last launch that takes the buffer as an argument."""
-    taking = (one for one in reversed(case.launches) if any(item.buffer == buffer for item in one.args))
-    return next(taking, None)
 
 
 def _inputs(case: Case) -> Mapping[str, Array]:

@@ -540,6 +540,11 @@ class Case:
         launches = seeded.launches or self.launches
         return replace(self, seed=seeded.seed, buffers=buffers, launches=launches, seeds=(), repeat=1)
 
+    def writer_of(self, buffer: str) -> Launch | None:
+        """Return the last launch that takes the buffer as an argument."""
+        taking = (one for one in reversed(self.launches) if any(item.buffer == buffer for item in one.args))
+        return next(taking, None)
+
     @property
     def agreement_group(self) -> tuple[str, ...] | None:
         """Return what this case has in common with those whose results must agree with its own; None without any."""

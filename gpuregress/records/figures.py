@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from gpuregress.records.images import BufferImage
 from gpuregress.records.observations import Determinism
 from gpuregress.records.serialization import Sparse
 
@@ -129,10 +130,11 @@ class ErrorProfile:
 
 @dataclass(frozen=True, slots=True)
 class ErrorMaps(Sparse):
-    """The errors along a buffer, and over its rows where it has more than one axis."""
+    """The errors along a buffer, over its rows where it has more than one axis, and as an image with the values."""
 
     strip: ErrorProfile | None = None
     heat_map: ErrorProfile | None = None
+    image: BufferImage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

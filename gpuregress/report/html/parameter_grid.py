@@ -13,22 +13,16 @@ from gpuregress.escapes import visible_html as escape
 SEVERITY = ("error", "timeout", "fault", "differ", "new", "pass", "skip")
 """The verdicts, the most severe first: it gives a cell its colour."""
 
-STYLE = """
-table.grid { border-collapse: separate; border-spacing: 3px; margin: .5em 0 }
-.grid th { padding: .2em .6em; text-align: center } .grid th.row { text-align: right }
-.grid td { padding: .25em .7em; text-align: center; border: 2px solid var(--line); border-radius: 4px; font-size: 13px }
-"""
-
 
 def table(grid: Mapping[str, Any]) -> Iterator[str]:
     """The table of a `ParameterGrid` in its JSON form."""
     x, y, columns = escape(grid["x"]), escape(grid["y"]), grid["x_values"]
-    yield f'<div class="scroll"><table class="grid"><caption class="soft">verdicts by {x} and {y}</caption>'
+    yield f'<table class="grid"><caption class="soft">verdicts by {x} and {y}</caption>'
     yield f'<tr><td></td><th scope="colgroup" colspan="{len(columns)}">{x}</th></tr>'
     yield f'<tr><th scope="col" class="row">{y}</th>' + _heads(columns) + "</tr>"
     for value, cells in zip(grid["y_values"], grid["rows"], strict=True):
         yield f'<tr><th scope="row" class="row">{escape(text(value))}</th>' + "".join(map(_cell, cells)) + "</tr>"
-    yield "</table></div>"
+    yield "</table>"
 
 
 def text(value: Any) -> str:
@@ -45,5 +39,4 @@ def _cell(counts: Mapping[str, int]) -> str:
     if not there:
         return "<td>—</td>"
     words = ", ".join(f"{counts[status]} {status}" for status in there)
-    colour = f"border-color: var(--{there[0]}); color: var(--{there[0]})"
-    return f'<td class="{there[0]}" style="{colour}">{words}</td>'
+    return f'<td class="{there[0]}">{words}</td>'

@@ -1,0 +1,103 @@
+"""Card of a case that failed: verdict and reason, how to reproduce it, its trend, its buffers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuregress.escapes import visible_html as escape
+from gpuregress.report.html import comparisons, trend
+from gpuregress.report.html.fragments import FAILED, listed, preformatted, status
+from gpuregress.report.html.trend import PastCase
+
+Trends = Callable[[str], Sequence[PastCase]]
+"""Case → its past results, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The facts of a run that its cases share.
+
+    Attributes:
+        document: results.json.
+        trends: the history.
+    """
+
+    document: Mapping[str, Any]
+    trends: Trends
+
+    def of(self, entry: Mapping[str, Any], key: str) -> str:
+        """A fact of a case, or else of the run: `host`, `commit`, `device`; "" where it is not known."""
+        return str(entry.get(key) or self.document.get(key) or "")
+
+
+def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: bool) -> Iterator[str]:
+    """A case as a part that can be folded.
+
+    Args:
+        entry: of results.json.
+        anchor: the id that rows link to; within the part, so that a browser unfolds it.
+        facts: of the run.
+        is_open: whether it is unfolded at first.
+    """
+    word = escape(entry["verdict"])
+    fails = " data-fails" if entry["verdict"] in FAILED else ""
+    yield f'<details class="card {word}"{" open" if is_open else ""}{fails}>'
+    yield f"<summary><h4>{status(entry['verdict'])} <code>{escape(entry['case'])}</code></h4>"
+    yield f'<span class="why">{escape(entry["reason"])}</span></summary><div class="body" id="{anchor}">'
+    yield _facts(entry, facts)
+    yield from trend.strip(facts.trends(entry["case"]), str(facts.document["run"]))
+    yield from preformatted([command(entry, facts)], "command that reproduces it")
+    yield from listed("Changed since the baseline", entry["changes"])
+    yield from preformatted(entry["fault"]["details"] if entry.get("fault") else (), "details of the fault")
+    for buffer in entry["buffers"]:
+        if buffer["verdict"] == "differ":
+            yield from comparisons.buffer(buffer, entry["case"])
+    yield from trend.chart(facts.trends(entry["case"]), entry["case"])
+    yield from _notes(entry)
+    if entry.get("output"):
+        yield "<details><summary>What the kernels printed</summary>"
+        yield from preformatted([entry["output"]], "output of the kernels")
+        yield "</details>"
+    yield "</div></details>"
+
+
+def command(entry: Mapping[str, Any], facts: RunFacts) -> str:
+    """The command that runs the case alone, on the device where it ran."""
+    device = facts.of(entry, "device")
+    chosen = ["--device", device] if device and "," not in device and " " not in device else []
+    return shlex.join(["gpuregress", "run", str(entry["case"]), *chosen])
+
+
+def _facts(entry: Mapping[str, Any], facts: RunFacts) -> str:
+    """Revision, baseline, commit, host, device and time in one line."""
+    model = (entry.get("device_facts") or {}).get("model", "")
+    device = facts.of(entry, "device")
+    compiler = facts.of(entry, "compiler")
+    pairs = (
+        ("revision", entry["revision"]),
+        ("baseline", entry.get("baseline_revision")),
+        ("commit", commit_text(facts, entry)),
+        ("host", facts.of(entry, "host")),
+        ("device", f"{device} ({model})" if model else device),
+        ("compiler", compiler),
+        ("time", f"{entry['seconds']:.3f} s"),
+    )
+    items = "".join(f"<div><dt>{name}</dt><dd>{escape(str(text))}</dd></div>" for name, text in pairs if text)
+    return f'<dl class="facts">{items}</dl>'
+
+
+def commit_text(facts: RunFacts, entry: Mapping[str, Any]) -> str:
+    """`8eb0c1f (main)`; "" outside of a git repository."""
+    commit, branch = facts.of(entry, "commit"), facts.of(entry, "branch")
+    return f"{commit[:12]}{f' ({branch})' if branch else ''}" if commit else ""
+
+
+def _notes(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The notes; the further lines of a compiler's error stay as they are."""
+    if entry["verdict"] == "error":
+        yield from preformatted(entry["notes"], "messages")
+    else:
+        yield from listed("Notes", entry["notes"])
