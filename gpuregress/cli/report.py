@@ -47,8 +47,10 @@ def _text(name: str, folder: Any, document: dict[str, Any]) -> str:
     """The report of a run in one format; the page and the JSON are those of the stored document."""
     if name == "html":
         from gpuregress.report import html
+        from gpuregress.session.runs import history_entry
 
-        return html.page(document)
+        with history_entry.trends(folder.parent, html.LAST) as trends:
+            return html.page(document, trends)
     if name == "json":
         from gpuregress.escapes import json_text
 

@@ -178,8 +178,10 @@ def render(name: str, summary: RunSummary) -> str:
         return json_report.render(summary)
     if name == "html":
         from gpuregress.report import html
+        from gpuregress.session.runs import history_entry
 
-        return html.render(summary)
+        with history_entry.trends(Path(summary.folder).parent, html.LAST) as trends:
+            return html.render(summary, trends)
     from gpuregress.report import formats
 
     return formats.render(name, summary, repository_root())

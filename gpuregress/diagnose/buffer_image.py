@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpuregress.diagnose.error_bins import ErrorBins, Floats, Indices
 from gpuregress.diagnose.thread_mapping import fitting_mapping
 from gpuregress.records import BufferImage, ImageLayer, Launch
-from gpuregress.records.images import LARGEST, NOT_FINITE, pack
+from gpuregress.records.maps.images import LARGEST, NOT_FINITE, pack
 
 SIDE = 64
 """Most cells along a side; results.json holds them."""

@@ -1,4 +1,4 @@
-"""Error map of a buffer: the errors along it in as many bins as a screen has columns, and an image for the page."""
+"""Error map of a buffer: its errors in as many bins as a screen has columns, and an image."""
 
 from __future__ import annotations
 

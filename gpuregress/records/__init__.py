@@ -54,10 +54,10 @@ from gpuregress.records.fills import NormalDistribution as NormalDistribution
 from gpuregress.records.fills import Progression as Progression
 from gpuregress.records.fills import PythonFunction as PythonFunction
 from gpuregress.records.fills import Values as Values
-from gpuregress.records.images import BufferImage as BufferImage
-from gpuregress.records.images import ImageLayer as ImageLayer
 from gpuregress.records.launch_digests import FirstWrong as FirstWrong
 from gpuregress.records.launch_digests import LaunchDigests as LaunchDigests
+from gpuregress.records.maps.images import BufferImage as BufferImage
+from gpuregress.records.maps.images import ImageLayer as ImageLayer
 from gpuregress.records.observations import Determinism as Determinism
 from gpuregress.records.observations import InstructionChange as InstructionChange
 from gpuregress.records.observations import Observations as Observations

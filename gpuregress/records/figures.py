@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from gpuregress.records.images import BufferImage
+from gpuregress.records.maps.images import BufferImage
 from gpuregress.records.observations import Determinism
 from gpuregress.records.serialization import Sparse
 

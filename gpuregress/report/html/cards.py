@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuregress.escapes import visible_html as escape
+from gpuregress.records import PastResult
 from gpuregress.report.html import comparisons, trend
 from gpuregress.report.html.fragments import FAILED, listed, preformatted, status
-from gpuregress.report.html.trend import PastCase
 
-Trends = Callable[[str], Sequence[PastCase]]
-"""Case → its past results, the newest first."""
+Trends = Callable[[str, str], Sequence[PastResult]]
+"""The past results of a case on devices of a kind, the newest first; "" for all devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,15 @@ def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: boo
     yield f"<summary><h4>{status(entry['verdict'])} <code>{escape(entry['case'])}</code></h4>"
     yield f'<span class="why">{escape(entry["reason"])}</span></summary><div class="body" id="{anchor}">'
     yield _facts(entry, facts)
-    yield from trend.strip(facts.trends(entry["case"]), str(facts.document["run"]))
+    past = facts.trends(entry["case"], entry["device"])
+    yield from trend.strip(past, str(facts.document["run"]))
     yield from preformatted([command(entry, facts)], "command that reproduces it")
     yield from listed("Changed since the baseline", entry["changes"])
     yield from preformatted(entry["fault"]["details"] if entry.get("fault") else (), "details of the fault")
     for buffer in entry["buffers"]:
         if buffer["verdict"] == "differ":
             yield from comparisons.buffer(buffer, entry["case"])
-    yield from trend.chart(facts.trends(entry["case"]), entry["case"])
+    yield from trend.chart(past, entry["case"])
     yield from _notes(entry)
     if entry.get("output"):
         yield "<details><summary>What the kernels printed</summary>"

@@ -1,4 +1,4 @@
-"""Table of every case: one short row each, in the order of the groups, which the page's script sorts and filters."""
+"""Table of every case, one short row each, which the page's script sorts and filters."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from gpuregress.report.html.fragments import FAILED, plural
 from gpuregress.report.html.groups import Group
 
 _HEADS = (("verdict", "v"), ("case", "c"), ("s", "s"), ("revision", "r"), ("why", "w"))
+_ROW_BYTES = 80
+_REASON_BYTES, _SHORTEST_REASON = 1_000_000, 60
 
 
 def table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: Mapping[str, str]) -> Iterator[str]:
@@ -27,26 +29,39 @@ def table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: 
     yield '<table class="cases" id="cases"><caption class="hidden">every case with its verdict</caption><thead><tr>'
     yield "".join(f'<th scope="col" class="{name}">{head}</th>' for head, name in _HEADS)
     yield "</tr></thead>"
+    most = _longest_reason(cases)
     for number, group in enumerate(groups, 1):
         yield f'<tbody id="rows-{number}">'
-        yield from (_row(entry, anchors) for entry in group.cases)
+        yield from (_row(entry, anchors, most) for entry in group.cases)
     failed = {entry["case"] for group in groups for entry in group.cases}
     others = (entry for entry in cases if entry["case"] not in failed)
     for _, entries in groupby(others, lambda entry: str(entry["job"])):
         yield "<tbody>"
-        yield from (_row(entry, anchors) for entry in entries)
+        yield from (_row(entry, anchors, most) for entry in entries)
     yield "</table></section>"
 
 
-def _row(entry: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
+def size(cases: Sequence[Mapping[str, Any]]) -> int:
+    """The bytes of the rows, about."""
+    most = _longest_reason(cases)
+    return sum(_ROW_BYTES + len(entry["case"]) + min(most, len(entry["reason"])) for entry in cases)
+
+
+def _longest_reason(cases: Sequence[Mapping[str, Any]]) -> int:
+    """The characters of a reason that a row holds: all of them but on a page of very many cases."""
+    return max(_SHORTEST_REASON, _REASON_BYTES // max(1, len(cases)))
+
+
+def _row(entry: Mapping[str, Any], anchors: Mapping[str, str], most: int) -> str:
     """A row without the end tags that HTML can do without: there may be ten thousand."""
     word, name = escape(entry["verdict"]), escape(entry["case"])
     anchor = anchors.get(entry["case"])
     link = f"<a href=#{anchor}>{name}</a>" if anchor else name
+    reason = entry["reason"] if len(entry["reason"]) <= most else f"{entry['reason'][:most]}…"
     fails = " data-fails" if entry["verdict"] in FAILED and not anchor else ""
     return (
         f"<tr class={word}{fails}><td>{word}<th scope=row>{link}<td>{entry['seconds']:.3f}"
-        f"<td>{escape(entry['revision'])}<td>{escape(entry['reason'])}"
+        f"<td>{escape(entry['revision'])}<td>{escape(reason)}"
     )
 
 

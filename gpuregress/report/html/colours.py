@@ -72,7 +72,7 @@ class LogAxis:
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Places and labels: the powers of ten, thinned out to a few; both ends where there are less than two."""
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-        powers = range(first, last + 1, 1 + (last - first) // _MOST_TICKS)
+        powers = range(first, last + 1, 1 + max(0, last - first) // _MOST_TICKS)
         ticks = [(self.place(10.0**power), f"1e{power}") for power in powers if -300 < power < 300]
         if len(ticks) < 2:
             ticks = [(0.0, f"{self.low:.2g}"), (1.0, f"{self.high:.2g}")]

@@ -16,7 +16,7 @@ from typing import Any
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import STATUSES, RunSummary
 from gpuregress.report import json_report
-from gpuregress.report.html import cards, case_table, parameter_grid, pictures, variants
+from gpuregress.report.html import cards, case_table, changes, parameter_grid, pictures, variants
 from gpuregress.report.html.cards import RunFacts, Trends
 from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, status
 from gpuregress.report.html.groups import Group, grouped
@@ -26,8 +26,9 @@ _MOST_OPEN = 5
 """Groups whose first card is unfolded."""
 _CARDS_EACH = 3
 """Cards of a group; its other cases are rows of the table."""
-_CARD_BYTES = 1_000_000
-"""Bytes that cards may take together: the table of many cases needs its part of a small page."""
+_PAGE_BYTES = 2_700_000
+"""Bytes of the page of many cases, about; cards may take what the table leaves, and some in any case."""
+_FEWEST_CARD_BYTES, _MOST_CARD_BYTES = 200_000, 1_000_000
 _MOST_GROUPS = 200
 _MOST_LINKS = 12
 
@@ -37,7 +38,7 @@ def render(summary: RunSummary, trends: Trends | None = None) -> str:
 
     Args:
         summary: the run.
-        trends: case → its past results; None without a history.
+        trends: the past results of a case on a device; None without a history.
     """
     return page(json_report.finite(json_report.document(summary)), trends)
 
@@ -47,9 +48,9 @@ def page(document: Mapping[str, Any], trends: Trends | None = None) -> str:
 
     Args:
         document: the content of the file.
-        trends: case → its past results, the newest first; None without a history.
+        trends: the past results of a case on a device; None without a history.
     """
-    facts = RunFacts(document, trends or (lambda _case: ()))
+    facts = RunFacts(document, trends or (lambda _case, _device: ()))
     style, script = _resource("page.css"), _resource("page.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
@@ -92,11 +93,9 @@ def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
     yield from _contents(groups)
     yield '<main id="main" tabindex="-1">'
     anchors: dict[str, str] = {}
-    if failed or missing:
-        yield '<section aria-labelledby="wrong"><h2 id="wrong">What is wrong</h2>'
-        yield from listed("Missing", missing)
-        yield from _groups(groups, facts, anchors)
-        yield "</section>"
+    wrong = list(_wrong(groups, missing, facts, anchors))  # before what links to its cards
+    yield from changes.section(document.get("changes"), anchors)
+    yield from wrong
     yield from _grids(spaces)
     yield from _new([entry for entry in cases if entry["verdict"] == "new"])
     yield from _notes([note for note in document["notes"] if note not in missing])
@@ -183,9 +182,17 @@ def _contents(groups: Sequence[Group]) -> Iterator[str]:
 # --- what is wrong ----------------------------------------------------------------------------------------------------
 
 
+def _wrong(groups: Sequence[Group], missing: Sequence[str], facts: RunFacts, anchors: dict[str, str]) -> Iterator[str]:
+    if groups or missing:
+        yield '<section aria-labelledby="wrong"><h2 id="wrong">What is wrong</h2>'
+        yield from listed("Missing", missing)
+        yield from _groups(groups, facts, anchors)
+        yield "</section>"
+
+
 def _groups(groups: Sequence[Group], facts: RunFacts, anchors: dict[str, str]) -> Iterator[str]:
     """Each group with its first cases in full; notes their anchors for the table."""
-    left, told = _CARD_BYTES, set[tuple[str, str]]()
+    left, told = _card_bytes(facts.document["cases"]), set[tuple[str, str]]()
     for number, group in enumerate(groups[:_MOST_GROUPS], 1):
         yield f'<section class="group" aria-labelledby="group-{number}">'
         yield f'<h3 id="group-{number}"><code>{escape(group.job)}</code> {escape(group.title)} '
@@ -208,6 +215,11 @@ def _groups(groups: Sequence[Group], facts: RunFacts, anchors: dict[str, str]) -
     if rest := groups[_MOST_GROUPS:]:
         count = sum(len(group.cases) for group in rest)
         yield f'<p><a href="#rows-{_MOST_GROUPS + 1}">{count} failures of {len(rest)} more causes, in the table</a></p>'
+
+
+def _card_bytes(cases: Sequence[Mapping[str, Any]]) -> int:
+    """The bytes that the cards may take."""
+    return max(_FEWEST_CARD_BYTES, min(_MOST_CARD_BYTES, _PAGE_BYTES - case_table.size(cases)))
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------------

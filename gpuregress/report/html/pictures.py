@@ -1,4 +1,4 @@
-"""Pictures of a buffer as inline SVG: expected, actual and error side by side, with axes and block borders."""
+"""Pictures of a matrix as inline SVG: expected, actual and error side by side, with block borders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, ImageLayer
-from gpuregress.records.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
 from gpuregress.report.html import colours, png, profiles
 from gpuregress.report.html.colours import LogAxis
 from gpuregress.report.html.scales import Place, error_at, index_text, legend, number

@@ -1,4 +1,4 @@
-"""Plots of a buffer with one axis as inline SVG: values of both sides, errors on a logarithmic axis, density."""
+"""Plots of a buffer with one axis as inline SVG: values, errors on a logarithmic axis, density."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, ImageLayer
-from gpuregress.records.images import LARGEST, NOT_FINITE, unpack
+from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
 from gpuregress.report.html import colours, png
 from gpuregress.report.html.colours import LogAxis
 from gpuregress.report.html.scales import Place, error_at, index_text, number, value_at

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, ImageLayer
-from gpuregress.records.images import LARGEST
+from gpuregress.records.maps.images import LARGEST
 
 _WIDTH = 180
 

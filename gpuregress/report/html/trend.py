@@ -1,46 +1,21 @@
-"""Trend of a case over its last runs: a strip of verdicts in words and shapes, and a chart of its times."""
+"""Trend of a case over its last runs: its verdicts in words and marks, and a chart of its times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Protocol
 
 from gpuregress.escapes import visible_html as escape
+from gpuregress.records import PastResult
 from gpuregress.report.html.fragments import FAILED, plural
 
 LAST = 20
 """Runs of a trend."""
 _STEP, _TALL = 14, 18
 _LEFT, _WIDTH, _HEIGHT = 56, 520, 84
-_MOST_LABELS = 6
 
 
-class PastCase(Protocol):
-    """One case in one past run, as the history has it."""
-
-    @property
-    def run(self) -> str:
-        """The run's name."""
-
-    @property
-    def started(self) -> str:
-        """ISO 8601, UTC."""
-
-    @property
-    def verdict(self) -> str:
-        """The status."""
-
-    @property
-    def revision(self) -> str:
-        """The kernel source's."""
-
-    @property
-    def seconds(self) -> float:
-        """Wall time."""
-
-
-def strip(past: Sequence[PastCase], run: str) -> Iterator[str]:
+def strip(past: Sequence[PastResult], run: str) -> Iterator[str]:
     """The last verdicts in words and as a row of marks, the newest to the right; nothing without an earlier run.
 
     Args:
@@ -59,7 +34,7 @@ def strip(past: Sequence[PastCase], run: str) -> Iterator[str]:
     yield f'</svg> <span class="soft">{escape(in_words(past))}</span></p>'
 
 
-def in_words(past: Sequence[PastCase]) -> str:
+def in_words(past: Sequence[PastResult]) -> str:
     """`last 20 runs: 14 pass, then 6 differ (since 20 Nov, 8eb0c1f)`.
 
     Args:
@@ -78,7 +53,7 @@ def in_words(past: Sequence[PastCase]) -> str:
     return f"last {plural(len(runs), 'run')}: {lead}{', then '.join(parts)}{since}"
 
 
-def chart(past: Sequence[PastCase], what: str) -> Iterator[str]:
+def chart(past: Sequence[PastResult], what: str) -> Iterator[str]:
     """The times over the last runs, with the revision where it changes; nothing of fewer than three runs.
 
     The times are those of the launches where every run has them, else of the whole cases.
@@ -87,12 +62,12 @@ def chart(past: Sequence[PastCase], what: str) -> Iterator[str]:
         past: the newest first.
         what: the case.
     """
-    runs = [one for one in reversed(past[:LAST]) if _seconds(one) > 0]
+    runs = [one for one in reversed(past[:LAST]) if one.seconds > 0]
     if len(runs) < 3:
         return
     launches = [_launch_seconds(one) for one in runs]
     measured = [one for one in launches if one is not None]
-    times = measured if len(measured) == len(runs) else [_seconds(one) for one in runs]
+    times = measured if len(measured) == len(runs) else [one.seconds for one in runs]
     kind = "launches" if len(measured) == len(runs) else "case"
     unit, scale = _unit(max(times))
     high = max(times) * scale
@@ -110,16 +85,16 @@ def chart(past: Sequence[PastCase], what: str) -> Iterator[str]:
         yield f'<text x="{_LEFT - 4}" y="{y}" text-anchor="end">{text}</text>'
     line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     yield f'<path class="time" d="M{line}"/>'
-    for (x, y), one, time in zip(points, runs, times, strict=True):
+    for (left, top), one, time in zip(points, runs, times, strict=True):
         label = escape(f"{_day(one)}: {time * scale:.4g} {unit}, {one.verdict}, {_commit(one) or one.revision}")
-        mark = f'<path class="bad" d="M{x - 4:.1f} {y - 4:.1f}l8 8m0-8l-8 8"/>' if one.verdict in FAILED else ""
-        yield f'<g><title>{label}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>{mark}</g>'
+        mark = f'<path class="bad" d="M{left - 4:.1f} {top - 4:.1f}l8 8m0-8l-8 8"/>' if one.verdict in FAILED else ""
+        yield f'<g><title>{label}</title><circle cx="{left:.1f}" cy="{top:.1f}" r="3"/>{mark}</g>'
     yield from _revisions(runs)
     explanation = f"time of the {kind}, from 0; crosses: failures; below: the revision where it changes"
     yield f'</svg><figcaption class="soft">{explanation}</figcaption></figure></details>'
 
 
-def _revisions(runs: Sequence[PastCase]) -> Iterator[str]:
+def _revisions(runs: Sequence[PastResult]) -> Iterator[str]:
     """A label below the first run of each revision, if they are few; lines at all of them."""
     changes = [
         (at, one)
@@ -127,12 +102,12 @@ def _revisions(runs: Sequence[PastCase]) -> Iterator[str]:
         if not at or (one.revision, _commit(one)) != (runs[at - 1].revision, _commit(runs[at - 1]))
     ]
     free = 0.0
-    for number, (at, one) in enumerate(changes):
+    for at, one in changes:
         x = _LEFT + at * _WIDTH / len(runs)
-        if number:
+        if at:
             yield f'<path class="border" d="M{x:.1f} 6v{_HEIGHT}"/>'
         text = (_commit(one) or one.revision)[:12]
-        if x >= free and len(changes) - number <= len(changes):
+        if x >= free:
             yield f'<text x="{x + 2:.1f}" y="{_HEIGHT + 20}">{escape(text)}</text>'
             free = x + 8 * len(text)
     yield f'<text x="{_LEFT}" y="{_HEIGHT + 36}">{escape(_day(runs[0]))}</text>'
@@ -154,19 +129,14 @@ def _unit(longest: float) -> tuple[str, float]:
     return ("s", 1.0) if longest >= 1 else ("ms", 1e3) if longest >= 1e-3 else ("µs", 1e6)
 
 
-def _seconds(one: PastCase) -> float:
-    return float(one.seconds or 0.0)
-
-
-def _launch_seconds(one: PastCase) -> float | None:
+def _launch_seconds(one: PastResult) -> float | None:
     """The time of the launches, if the history has it."""
-    seconds = getattr(one, "launch_seconds", None)
-    return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
+    return one.launch_seconds or None
 
 
-def _commit(one: PastCase) -> str:
-    return str(getattr(one, "commit", "") or "")[:7]
+def _commit(one: PastResult) -> str:
+    return one.commit[:7]
 
 
-def _day(one: PastCase) -> str:
+def _day(one: PastResult) -> str:
     return one.started[:10]

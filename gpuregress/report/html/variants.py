@@ -1,4 +1,4 @@
-"""Variants of cases: buffers that other compiler settings change, and source lines whose instructions differ."""
+"""Variants of cases: buffers that other settings change, and lines whose instructions differ."""
 
 from __future__ import annotations
 

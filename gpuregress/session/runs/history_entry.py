@@ -5,8 +5,10 @@ Damage to the history stops no run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from gpuregress.errors import NothingToDo, StorageError
 from gpuregress.history import History
@@ -72,6 +74,35 @@ def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, 
         if not any(_matches(name, selector) for name in by_case):
             raise NothingToDo(f"no run in the history has a case {selector!r}")
     return {name: rows for name, rows in by_case.items() if not selectors or any(_matches(name, s) for s in selectors)}
+
+
+@contextlib.contextmanager
+def trends(runs: Path, last: int) -> Iterator[Callable[[str, str], tuple[PastResult, ...]]]:
+    """Open the history for the trends of a page; without one, or with one that cannot be read, there are none.
+
+    Args:
+        runs: the project's folder of runs.
+        last: the number of results of a trend.
+
+    Yields:
+        A function of a case and a kind of device: the last results, the newest first.
+    """
+    found = dict[tuple[str, str], tuple[PastResult, ...]]()
+    with contextlib.ExitStack() as opened:
+        history = None
+        with contextlib.suppress(StorageError, OSError):
+            if (runs / FILE).stat().st_size:
+                history = opened.enter_context(History(runs / FILE))
+
+        def trend(case: str, device: str) -> tuple[PastResult, ...]:
+            if history is None:
+                return ()
+            if (case, device) not in found:
+                with contextlib.suppress(StorageError):
+                    found[case, device] = history.trend(case, last, device)
+            return found.get((case, device), ())
+
+        yield trend
 
 
 def _open(project: Project) -> History:

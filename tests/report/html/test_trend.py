@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree as ET
 
+from gpuregress.records import PastResult
 from gpuregress.report.html import trend
 
 
-@dataclass(frozen=True)
-class Past:
-    run: str
-    verdict: str
-    seconds: float = 0.5
-    revision: str = "1.1"
-    commit: str = ""
-    launch_seconds: float | None = None
-
-    @property
-    def started(self) -> str:
-        return f"2026-11-{int(self.run):02}T02:00:00Z"
+def one(day: int, verdict: str, seconds: float = 0.5, revision: str = "1.1", **others: Any) -> PastResult:
+    started = f"2026-11-{day:02}T02:00:00Z"
+    return PastResult(str(day), "nightly", started, "cpu", "line/n=1", verdict, "", revision, seconds, **others)
 
 
-def past(*verdicts: str, **values: object) -> list[Past]:
+def past(*verdicts: str, **values: Any) -> list[PastResult]:
     """The newest first."""
-    return [Past(str(day), verdict, **values) for day, verdict in enumerate(verdicts, 1)][::-1]  # type: ignore[arg-type]
+    return [one(day, verdict, **values) for day, verdict in enumerate(verdicts, 1)][::-1]
 
 
 def test_a_trend_in_words_says_since_when() -> None:
-    runs = [Past("20", "differ", commit="8eb0c1fabc"), *past("pass", "pass", "differ", "pass")]
+    runs = [one(20, "differ", commit="8eb0c1fabc"), *past("pass", "pass", "differ", "pass")]
     assert (
         trend.in_words(runs)
         == "last 5 runs: 2 pass, then 1 differ, then 1 pass, then 1 differ (since 2026-11-20, 8eb0c1f)"
@@ -50,9 +42,9 @@ def test_a_first_run_has_no_trend_and_two_no_chart() -> None:
 
 
 def test_a_chart_goes_from_zero_and_names_the_revisions() -> None:
-    runs = [Past("4", "differ", 2.0, "1.2"), *past("pass", "pass", "pass", seconds=0.5)]
+    runs = [one(4, "differ", 2.0, "1.2"), *past("pass", "pass", "pass", seconds=0.5)]
     root = ET.fromstring("".join(trend.chart(runs, "line/n=1")))
-    points = [(float(str(one.get("cx"))), float(str(one.get("cy")))) for one in root.iter("circle")]
+    points = [(float(str(mark.get("cx"))), float(str(mark.get("cy")))) for mark in root.iter("circle")]
     assert [x for x, _ in points] == sorted(x for x, _ in points)
     assert [y for _, y in points] == [69.0, 69.0, 69.0, 6.0]  # 0.5 of 2 s is a quarter of the height
     texts = [text.text for text in root.iter("text")]
@@ -63,5 +55,5 @@ def test_a_chart_goes_from_zero_and_names_the_revisions() -> None:
 def test_times_of_launches_are_drawn_where_all_runs_have_them() -> None:
     runs = past("pass", "pass", "pass", seconds=1.0, launch_seconds=2e-6)
     assert "time of the launches" in "".join(ET.fromstring("".join(trend.chart(runs, "c"))).itertext())
-    some = [Past("9", "pass"), *runs]
+    some = [one(9, "pass"), *runs]
     assert "time of the case" in "".join(ET.fromstring("".join(trend.chart(some, "c"))).itertext())

@@ -1,0 +1,1 @@
+"""Records of the places of errors in a buffer."""

@@ -1,0 +1,86 @@
+"""The card of a case: how to reproduce it, where it ran, its trend."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuregress.records import PastResult
+from gpuregress.report.html import cards
+from tests.report.html import samples
+from tests.report.html.parsed import Tag, tree
+from tests.report.html.test_trend import past
+from tests.report.samples import summary, verdict
+
+RUN = {
+    "run": "4",
+    "device": "cpu",
+    "commit": "8eb0c1f2b3c4d5e6",
+    "branch": "main",
+    "host": "alpha",
+    "compiler": "nvrtc 13.5",
+}
+
+
+def facts(found: Sequence[PastResult] = ()) -> cards.RunFacts:
+    return cards.RunFacts(RUN, lambda _case, _device: found)
+
+
+def card(entry: dict[str, Any], found: Sequence[PastResult] = ()) -> Tag:
+    return tree("\n".join(cards.card(entry, "c1", facts(found), is_open=True)))
+
+
+def test_the_facts_of_case_and_run() -> None:
+    root = card(samples.entry(verdict("differ", revision="1.5", baseline_revision="1.4")))
+    pairs = [one.text for one in root.first("dl").all("div")]
+    assert pairs == [
+        "revision1.5",
+        "baseline1.4",
+        "commit8eb0c1f2b3c4 (main)",
+        "hostalpha",
+        "devicecpu",
+        "compilernvrtc 13.5",
+        "time0.250 s",
+    ]
+
+
+@given(st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")), min_size=1))
+def test_the_command_runs_this_case_and_no_other(case: str) -> None:
+    entry = samples.entry(verdict("differ", case=case))
+    assert shlex.split(cards.command(entry, facts())) == ["gpuregress", "run", case, "--device", "cpu"]
+
+
+def test_a_case_that_ran_elsewhere_names_its_device_and_host() -> None:
+    entry = {**samples.entry(verdict("differ")), "device": "cuda:1", "host": "beta"}
+    assert cards.command(entry, facts()).endswith("--device cuda:1")
+    assert "hostbeta" in card(entry).first("dl").text
+
+
+def test_the_trend_is_that_of_the_history() -> None:
+    root = card(samples.entry(verdict("differ")), past("pass", "pass", "differ", "differ"))
+    assert "last 4 runs: 2 pass, then 2 differ (since 2026-11-03)" in root.text
+    assert any(one.attributes.get("class") == "times" for one in root.all("details"))
+    assert "last" not in card(samples.entry(verdict("differ"))).text
+
+
+def test_the_id_is_inside_the_folded_part_so_that_a_browser_unfolds_it_without_scripts() -> None:
+    root = card(samples.entry(verdict("differ")))
+    (details,) = root.all("details")
+    assert details.all("div", id="c1")
+    assert not details.first("summary").all("div", id="c1")
+
+
+def test_a_fault_has_its_details_and_the_output() -> None:
+    fault = next(one for one in summary().verdicts if one.status == "fault")
+    text = card(samples.entry(fault)).text
+    assert "a\\x00b\nstack" in text
+    assert "hello <&>" in text
+
+
+def test_the_lines_of_a_compiler_stay_as_they_are() -> None:
+    root = card(samples.entry(verdict("error", notes=("k.cu(3): error", "    x = ;", "        ^"))))
+    assert "    x = ;\n        ^" in [one.text for one in root.all("pre")][-1]

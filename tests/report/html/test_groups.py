@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from gpuregress.report.html import groups
+from tests.report.html import samples
+from tests.report.samples import summary, verdict
+
+
+def test_the_cause_is_that_of_the_verdict_or_made_of_fault_pattern_and_message() -> None:
+    differ, fault = summary().verdicts[1], summary().verdicts[3]
+    assert groups.cause({**samples.entry(differ), "cause": "own"}) == "own"
+    assert groups.cause(samples.entry(differ)) == "sum (tail)"
+    assert groups.cause(samples.entry(fault)) == "trap"
+    assert groups.cause(samples.entry(verdict("error", reason="k.cu(12): error 7"))) == "k.cu(#): error #"
+
+
+def test_a_group_has_one_job_one_verdict_one_cause() -> None:
+    cases = [
+        verdict("error", job="b", case="b/1", reason="line 1"),
+        verdict("error", job="a", case="a/1", reason="other"),
+        verdict("error", job="b", case="b/2", reason="missing"),
+        verdict("error", job="b", case="b/3", reason="line 2"),
+        verdict("timeout", job="b", case="b/4", reason="line 2"),
+    ]
+    found = groups.grouped([samples.entry(case) for case in cases], ())
+    assert [(one.job, one.title, [case["case"] for case in one.cases]) for one in found] == [
+        ("b", "error: line #", ["b/1", "b/3"]),
+        ("b", "error: missing", ["b/2"]),
+        ("b", "timeout: line #", ["b/4"]),
+        ("a", "error: other", ["a/1"]),
+    ]
+
+
+def test_the_simplest_case_comes_first_with_what_the_parameters_share() -> None:
+    cases = [samples.entry(verdict("error", job="a", case=f"a/{n}")) for n in (3, 1, 2)]
+    group = {"cases": ["a/1", "a/2", "a/3"], "text": "every failing case has n > 0", "alternatives": [["n > 0"]]}
+    (found,) = groups.grouped(cases, [{"job": "a", "failures": [group]}])
+    assert [case["case"] for case in found.cases] == ["a/1", "a/2", "a/3"]
+    assert found.shared == ("every failing case has n > 0",)
