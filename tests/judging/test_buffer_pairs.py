@@ -13,7 +13,7 @@ from gpuregress import dtypes
 from gpuregress.compare import in_order
 from gpuregress.diagnose import difference_sample
 from gpuregress.dump import reader, writer
-from gpuregress.judging import diagnosis
+from gpuregress.judging import diagnosis, error_map
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Comparison, Dump, Outcome, Rule
 from tests import fakes
@@ -77,6 +77,7 @@ def test_memory_does_not_grow_with_what_differs(
     monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 16)
     monkeypatch.setattr(in_order, "_MOST_CHANGED_KEPT", 1000)
     monkeypatch.setattr(diagnosis, "_WHOLE", 1000)
+    monkeypatch.setattr(error_map, "MOST_VALUES", 1000)
     monkeypatch.setattr(difference_sample, "MOST", 2000)
     monkeypatch.setattr(difference_sample, "SIZE", 1000)
     few, many = (peak(tmp_path, dtype, count, rule) for count in (FEW, MANY))
