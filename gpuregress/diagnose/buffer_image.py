@@ -56,8 +56,7 @@ def bins(shape: tuple[int, ...]) -> ErrorBins:
 
 def error_layers(filled: ErrorBins) -> tuple[ImageLayer, ImageLayer | None]:
     """Make the layers of the errors and of the shares that differ, from the bins of `bins`."""
-    profile = filled.profile
-    largest, differing, of = (np.array(one) for one in (profile.largest, profile.differing, profile.of))
+    largest, differing, of = filled.arrays
     finite = largest[np.isfinite(largest) & (largest > 0)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     levels = np.zeros(len(largest), np.uint8)

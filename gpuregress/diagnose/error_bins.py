@@ -39,6 +39,11 @@ class ErrorBins:
         self._differing += np.bincount(bins, minlength=len(self._sizes))
 
     @property
+    def arrays(self) -> tuple[Floats, Indices, Indices]:
+        """The largest error of each bin, its elements that differ, all its elements."""
+        return self._largest, self._differing, self._sizes
+
+    @property
     def profile(self) -> ErrorProfile:
         """The profile of all elements added."""
         counts = self._largest.tolist(), self._differing.tolist(), self._sizes.tolist()
