@@ -191,6 +191,7 @@ def with_agreement(decided: Verdict, comparisons: Mapping[str, Comparison], abse
         notes=(*decided.notes, *notes),
         exit_code=EXIT_CODES[status],
         against=_against(buffers),
+        tolerance_share=_tolerance_share(buffers),
     )
 
 
@@ -511,7 +512,14 @@ def _verdict(
         outcome,
         _against(buffers),
         parameters=case.parameters,
+        tolerance_share=_tolerance_share(buffers),
     )
+
+
+def _tolerance_share(buffers: Sequence[BufferVerdict]) -> float | None:
+    """The largest use of a tolerance by any buffer."""
+    shares = (comparison.tolerance_share for buffer in buffers for comparison in buffer.comparisons)
+    return max((share for share in shares if share is not None), default=None)
 
 
 def _exit_code(status: Status, outcome: Outcome) -> int:

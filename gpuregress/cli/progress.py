@@ -125,7 +125,7 @@ def _line(event: Event, verbosity: int) -> str | None:
     if verbosity < 0:
         return None
     if isinstance(event, Judged):
-        return terminal.case_line(event.verdict)
+        return terminal.case_line(event.verdict, verbose=verbosity > 0)
     if isinstance(event, Planned) and event.why:
         return f"device {event.device}: {event.why}"
     if verbosity < 1:

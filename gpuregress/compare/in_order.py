@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
 from gpuregress import ordinals
 from gpuregress.compare import row_hash
 from gpuregress.compare.comparison_request import ComparisonRequest
-from gpuregress.compare.metrics import error_norms
+from gpuregress.compare.metrics import error_norms, tolerance_use
 from gpuregress.compare.metrics.difference_statistics import (
     DifferenceStatistics,
     Indices,
@@ -121,6 +122,7 @@ class InOrder:
             worst=None if statistics.changed == 0 and same else listed.worst_by(ranking_measure(rule)),
             first=() if same else listed.first,
             message="; ".join(problems),
+            tolerance_share=_tolerance_share(self, outliers, metrics),
         )
 
 
@@ -172,6 +174,13 @@ def _bound_problems(run: InOrder, outliers: OutlierCounts | None) -> list[str]:
     if outliers is not None:
         return outlier_problems(outliers, total)
     return [f"{statistics.broken} of {total} differ{_not_numbers(statistics)}"] if statistics.broken else []
+
+
+def _tolerance_share(run: InOrder, outliers: OutlierCounts | None, metrics: Mapping[str, float]) -> float | None:
+    """The largest part of the bound or of a metric's limit that was used."""
+    statistics, limits = run.statistics, run.request.rule.metric
+    of_bound = statistics.use.share(is_broken=statistics.broken > 0, outliers=outliers)
+    return tolerance_use.largest(of_bound, tolerance_use.of_metrics(limits, metrics))
 
 
 def _not_numbers(statistics: DifferenceStatistics) -> str:

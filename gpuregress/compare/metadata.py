@@ -39,7 +39,15 @@ def identical(request: ComparisonRequest) -> Comparison:
     """
     if needs_array_when_identical(request.rule, request.element_type):
         raise ValueError("this rule must see the array even where the bytes are the same")
-    return request.result(same=True, rule=description.rule(request.rule), identical=True, multiset_same=True)
+    facts = {"multiset_same": True, "tolerance_share": _unused(request.rule)}
+    return request.result(same=True, rule=description.rule(request.rule), identical=True, **facts)
+
+
+def _unused(rule: Rule) -> float | None:
+    """The use of the tolerance by equal buffers: 0, or None where there is no tolerance."""
+    tests = [limit for name, limit in rule.statistics.given.items() if name != "ks"]
+    limits = (rule.rtol, rule.atol, rule.ulp, *rule.metric.values(), *tests)
+    return 0.0 if any(limit is not None for limit in limits) and not rule.verify else None
 
 
 def mismatch(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,7 +103,19 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
         differing=request.total if problems else 0,
         multiset_same=multiset_same,
         message="; ".join(problems),
+        tolerance_share=_tolerance_share(rule.statistics, of_parts.values()),
     )
+
+
+def _tolerance_share(limits: StatisticLimits, parts: Iterable[SampleFigures]) -> float | None:
+    """The largest part of the allowed standard errors that a mean or a variance is off; the KS test has none."""
+    shares = [
+        one.sigmas / limit if one.sigmas is not None else math.inf
+        for part in parts
+        for limit, one in ((limits.given.get("mean"), part.mean), (limits.given.get("variance"), part.variance))
+        if limit and one is not None
+    ]
+    return max(shares, default=None) if all(map(math.isfinite, shares)) else None
 
 
 def sample(column: Array, part: Part) -> NumericSample:

@@ -6,7 +6,7 @@ import dataclasses
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from gpuregress.errors import StorageError
 from gpuregress.escapes import visible
@@ -35,6 +35,17 @@ class Reader:
         self.path = path
         self._database = database
         self._texts: dict[int, str] = {}
+        self._known_runs: tuple[object, list[tuple[int, PastRun]]] = (None, [])
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open an existing history for reading; nothing is made, changed or moved aside.
+
+        Raises:
+            StorageError: it is of a later gpuregress.
+            sqlite3.DatabaseError: it cannot be opened, or is damaged.
+        """
+        return cls(path, file.open_read_only(path))
 
     def close(self) -> None:
         """Close the file."""
@@ -113,11 +124,15 @@ class Reader:
 
     def _runs(self) -> list[tuple[int, PastRun]]:
         """Id and record of the runs, the newest first, without the numbers of their results."""
-        runs = []
-        for run_id, *values, mark in self._query(_RUNS):
-            self._check(values[0], is_intact=seal(values) == mark)
-            runs.append((run_id, rows.past_run(values, {})))
-        return runs
+        ((version,),) = self._query("PRAGMA data_version")  # another process may have added a run
+        state = version, self._database.total_changes
+        if self._known_runs[0] != state:
+            runs = []
+            for run_id, *values, mark in self._query(_RUNS):
+                self._check(values[0], is_intact=seal(values) == mark)
+                runs.append((run_id, rows.past_run(values, {})))
+            self._known_runs = state, runs
+        return self._known_runs[1]
 
     def _with_counts(self, run_id: int, run: PastRun) -> PastRun:
         counts = dict(

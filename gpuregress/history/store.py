@@ -115,7 +115,7 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
         return found
     with (
         contextlib.suppress(sqlite3.Error, StorageError),
-        contextlib.closing(Reader(path, file.open_read_only(path))) as reader,
+        contextlib.closing(Reader.open(path)) as reader,
     ):
         wanted = set(runs)
         for run in reader.runs(None):

@@ -92,6 +92,8 @@ class Comparison:
         figures: further figures; `numbers` in JSON.
         accuracy: the error in ulp, of a comparison with a twin or a reference that asks for it.
         first_wrong: the launch after which it first differed, None where that is not known.
+        tolerance_share: the largest part of its tolerance that an element used, over 1 where one broke it; None without
+            a tolerance, and where an element broke it by no finite part (a NaN, an error where none is allowed).
     """
 
     buffer: str
@@ -112,6 +114,7 @@ class Comparison:
     figures: UlpFigures | ErrorFigures | Figures = field(default=Figures(), metadata={"key": "numbers"})
     accuracy: AccuracyReport | None = None
     first_wrong: FirstWrong | None = None
+    tolerance_share: float | None = None
 
     @property
     def difference(self) -> str:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gpuregress.escapes import one_line, visible
 from gpuregress.records import STATUSES, BufferVerdict, Comparison, Element, RunSummary, Status, Verdict, side_text
-from gpuregress.report import accuracy_text
+from gpuregress.report import accuracy_text, tolerance_text
 
 Entry = TypeVar("Entry")
 
@@ -39,11 +39,17 @@ def colour(status: str) -> str | None:
     return next((colour for known, colour in COLOURS.items() if known == status), None)
 
 
-def case_line(verdict: Verdict) -> str:
-    """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`."""
+def case_line(verdict: Verdict, *, verbose: bool = False) -> str:
+    """`differ   reduce/n=1000,tile=128  0.012 s  sum: 3 of 8 differ`.
+
+    Args:
+        verdict: the case's.
+        verbose: with the use of its tolerance wherever it has one, and not only near its limit.
+    """
     line = f"{verdict.status:<8} {verdict.case}  {verdict.seconds:.3f} s"
     reason = verdict.reason or _passed(verdict)
-    return one_line(f"{line}  {reason}" if reason else line)
+    used = tolerance_text.of_case(verdict, verbose=verbose)
+    return one_line("  ".join(filter(None, (line, "; ".join(filter(None, (reason, used)))))))
 
 
 def _passed(verdict: Verdict) -> str:
@@ -82,7 +88,8 @@ def closing(summary: RunSummary, *, root: Path, verbose: bool = False) -> Iterat
 
 def full(summary: RunSummary, *, root: Path) -> str:
     """The whole report: a line for each case, then all of `closing`."""
-    return visible("\n".join([*map(case_line, summary.verdicts), *closing(summary, root=root, verbose=True)])) + "\n"
+    lines = (case_line(verdict, verbose=True) for verdict in summary.verdicts)
+    return visible("\n".join([*lines, *closing(summary, root=root, verbose=True)])) + "\n"
 
 
 def _blocks(summary: RunSummary, root: Path, *, verbose: bool) -> Iterator[str]:
@@ -315,7 +322,9 @@ def _buffer_details(buffer: BufferVerdict, root: Path | None) -> Iterator[str]:
 
 def _comparison_details(comparison: Comparison) -> Iterator[str]:
     if comparison.rule:
-        yield f"  rule: {comparison.rule}"
+        share = comparison.tolerance_share
+        used = f" (up to {tolerance_text.percentage(share)} of it)" if share is not None and share > 1 else ""
+        yield f"  rule: {comparison.rule}{used}"
     yield from (f"  looks like: {finding.message}" for finding in comparison.findings)
     if comparison.worst is not None:
         position = comparison.figures.worst_thread

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gpuregress import ordinals
 from gpuregress.compare.comparison_request import ComparisonRequest
+from gpuregress.compare.metrics.tolerance_use import ToleranceUse
 from gpuregress.compare.rules import elementwise
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
@@ -109,6 +110,7 @@ class DifferenceStatistics:
         sums: the errors of each part.
         histogram: ulp bucket (its upper end) → count.
         nan: NaNs among the rows given, on each side.
+        use: of the bound.
     """
 
     element_type: ElementType
@@ -126,9 +128,11 @@ class DifferenceStatistics:
     sums: list[ErrorSums] = field(default_factory=list)
     histogram: dict[int, int] = field(default_factory=dict)
     nan: list[int] = field(default_factory=lambda: [0, 0])
+    use: ToleranceUse = field(init=False)
 
     def __post_init__(self) -> None:
         """One set of sums a part."""
+        self.use = ToleranceUse(self.bound, self.second)
         self.sums = [ErrorSums() for _ in self.element_type.parts]
 
     def add(self, indices: Indices, expected: Array, actual: Array) -> Mask:
@@ -179,8 +183,10 @@ class DifferenceStatistics:
         if not e.size:
             return changed
         self._keep_worst("absolute", absolute, part, changed_at, e, a)
+        magnitude = elementwise.magnitude(e, scalar)
+        self.use.add(e, a, scalar, absolute, magnitude)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            relative = absolute / elementwise.magnitude(e, scalar)
+            relative = absolute / magnitude
         self._keep_worst("relative", np.where(np.isfinite(relative), relative, -1.0), part, changed_at, e, a)
         if scalar.is_float:
             steps = ordinals.ulps(e, a, scalar)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gpuregress import ordinals
 from gpuregress.compare.comparison_request import ComparisonRequest
-from gpuregress.compare.metrics import error_norms
+from gpuregress.compare.metrics import error_norms, tolerance_use
 from gpuregress.compare.metrics.difference_statistics import (
     FIRST,
     DifferingPart,
@@ -111,6 +111,9 @@ def compare(request: ComparisonRequest, expected: Array, actual: Array) -> Compa
         worst=_worst(part, expected, *sides, left, bound),
         first=_first(part, (expected, actual), sides, left, bound) if problems else (),
         message="; ".join(problems),
+        tolerance_share=tolerance_use.largest(
+            evaluation.tolerance_share(), tolerance_use.of_metrics(rule.metric, evaluation.metrics)
+        ),
     )
 
 
@@ -140,6 +143,19 @@ class _RuleEvaluation:
         if self.request.rule.metric:
             problems += self._metric_problems()
         return problems + self._unmatched_problems()
+
+    def tolerance_share(self) -> float | None:
+        """The largest part of the bound that a pair uses; None where values have no partner."""
+        if self.left.count:
+            return None
+        use = tolerance_use.ToleranceUse(self.bound)
+        for start in range(0, 0 if self.bound.is_exact else len(self.expected.keys), _MOST):
+            block = slice(start, start + _MOST)
+            rows = np.flatnonzero(self.expected.keys[block] != self.actual.keys[block]) + start
+            e, a = self.expected.values(rows), self.actual.values(rows)
+            absolute = elementwise.absolute(e, a, self.part.scalar)
+            use.add(e, a, self.part.scalar, absolute, elementwise.magnitude(e, self.part.scalar))
+        return use.share(is_broken=False)
 
     def _unmatched_problems(self) -> list[str]:
         left, outliers = self.left, self.request.rule.outliers

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuregress.compare import row_hash
 from gpuregress.compare.comparison_request import ComparisonRequest
-from gpuregress.compare.metrics import error_norms
+from gpuregress.compare.metrics import error_norms, tolerance_use
 from gpuregress.compare.metrics.difference_statistics import (
     FIRST,
     DifferenceStatistics,
@@ -170,6 +170,10 @@ def _result(
         worst=listed.worst_by(ranking_measure(rule)),
         first=() if same else _first(request, listed.first, expected[only_e], actual[only_a], only_e, only_a),
         message="; ".join(problems),
+        tolerance_share=tolerance_use.largest(
+            None if unmatched else statistics.use.share(is_broken=statistics.broken > 0, outliers=outliers),
+            tolerance_use.of_metrics(rule.metric, metrics),
+        ),
     )
 
 

@@ -35,6 +35,7 @@ from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
 if TYPE_CHECKING:
     from gpuregress.judging.judge import Judge
+    from gpuregress.session.tolerance_remarks import ToleranceRemarks
 
 _TROUBLE = (DeviceError.__name__, HarnessError.__name__)
 """What a worker, or the watch over it, calls trouble that is not the kernel's."""
@@ -104,6 +105,7 @@ class _Execution:
         self._unknown = ""
         self._held_back: list[str] = []
         self._notes: list[str] = []
+        self._tolerances: ToleranceRemarks | None = None
         self._groups = AgreementGroups(checked.plan.cases, self._agreement)
 
     def result(self, *, interrupted: bool) -> ExecutedRun:
@@ -205,7 +207,10 @@ class _Execution:
         from gpuregress.judging.judge import Judge  # noqa: PLC0415 - see above
         from gpuregress.judging.user_code import UserCodeProcess  # noqa: PLC0415 - as above
         from gpuregress.session.runs import history_entry, results  # noqa: PLC0415, F401 - as above
+        from gpuregress.session.tolerance_remarks import ToleranceRemarks  # noqa: PLC0415 - as above
 
+        path = self._context.project.runs / history_entry.FILE
+        self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
         return Judge(self._accepted, self._checked.rejected, held.enter_context(UserCodeProcess(self._context.stop)))
 
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
@@ -215,6 +220,7 @@ class _Execution:
             *measurement_remarks.remarks(task.case, outcome),
             *accuracy_text.remarks(task.case, judged),
             *variant_lines.lines(judged),
+            *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),
         )
         if judged.status in ("pass", "new"):  # their details are not shown
             changes = judged.changes if judged.status == "pass" else ()
