@@ -157,7 +157,7 @@ def _result_row(verdict: Verdict, device: str) -> ResultRow:
         float(verdict.seconds),
         _number(_launch_seconds(outcome)),
         _packed(_samples(outcome)),
-        None,
+        _instructions(outcome),
         _registers(outcome),
         _number(verdict.tolerance_share),
         _number(errors.max_abs if errors is not None else None),
@@ -195,6 +195,11 @@ def _launch_seconds(outcome: Outcome | None) -> float | None:
 def _samples(outcome: Outcome | None) -> tuple[float, ...]:
     timing = outcome.observations.timing if outcome is not None else None
     return tuple(one / 1000 for one in timing.samples_ms) if timing is not None else ()
+
+
+def _instructions(outcome: Outcome | None) -> int | None:
+    counts = outcome.observations.instructions if outcome is not None else {}
+    return sum(counts.values()) if counts else None
 
 
 def _registers(outcome: Outcome | None) -> int | None:

@@ -47,7 +47,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "j/n=1",
         "done",
         resources={"f": {"registers": 16}, "g": {"registers": 40, "shared": 1}},
-        observations=Observations(timing=TIMING),
+        observations=Observations(timing=TIMING, instructions={"f": 3, "g": 4}),
     )
     one = verdict(
         "j/n=1",
@@ -79,7 +79,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "cause": "every element",
         "launch_seconds": 0.002,
         "samples": pytest.approx((0.001, 0.002, 0.004)),
-        "instructions": None,
+        "instructions": 7,
         "registers": 40,
         "tolerance_share": 1.5,
         "max_abs": 0.5,

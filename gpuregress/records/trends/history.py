@@ -33,7 +33,7 @@ class PastResult:
         cause: a key for failures of one cause, in words.
         launch_seconds: time of the case's launches on the device: the median sample of `timing:`, else their sum.
         samples: the samples of `timing:` in seconds, to float32 precision.
-        instructions: that the CPU device executed.
+        instructions: that the CPU device executed in the first run, of all kernels.
         registers: of a thread of the kernel that takes most.
         tolerance_share: the largest part of its tolerance that an element used.
         max_abs: the largest absolute error of the buffer that used most of its tolerance; None: there is no such error.
