@@ -21,6 +21,7 @@ from gpuregress.records import (
     ResourceLimits,
     SourceLocation,
     Status,
+    TimingComparison,
     Verdict,
     side_text,
 )
@@ -46,6 +47,7 @@ def decide(
     comparisons: Mapping[str, Sequence[Comparison]],
     *,
     made_of: MadeOf | None = None,
+    timing: TimingComparison | None = None,
 ) -> Verdict:
     """Decide the verdict on a case that a worker ran.
 
@@ -55,6 +57,7 @@ def decide(
         baseline: the accepted dumps, None without any.
         comparisons: buffer → its comparisons with baseline, reference, checks, the user's verify, repeats.
         made_of: the run's provenance, to list what else changed since the baseline.
+        timing: its times compared with the accepted ones.
     """
     if outcome.state == "error" and case.settings.infeasible and outcome.observations.error in INFEASIBLE:
         return infeasible(case, outcome.message, baseline, outcome)
@@ -80,11 +83,15 @@ def decide(
     over = _over_limits(case, outcome)
     if over and status in ("pass", "new"):
         status, reason = "differ", over[0]
+    slower = timing.message if timing is not None and timing.fails else ""
+    if slower and status == "pass":
+        status, reason, slower = "differ", slower, ""
     lacking = _lacking_twins(outcome)
     if lacking and (status == "pass" or (status == "new" and baseline is None)):
         status, reason = "skip", lacking
     resources = _resources(baseline.made_of, made_of) if baseline and made_of else []
-    return _verdict(
+    further = (*over, *([slower] if slower else []), *([lacking] if lacking and status != "skip" else []))
+    decided = _verdict(
         case,
         outcome,
         status,
@@ -92,8 +99,9 @@ def decide(
         baseline=baseline,
         buffers=buffers,
         changes=(*renamed, *resources) if status == "pass" else changed,
-        notes=(*_notes(baseline), *over, *([lacking] if lacking and status != "skip" else []), *_twin_notes(outcome)),
+        notes=(*_notes(baseline), *further, *_twin_notes(outcome)),
     )
+    return dataclasses.replace(decided, timing=timing) if timing is not None else decided
 
 
 def failed(case: Case, error: GpuregressError) -> Verdict:

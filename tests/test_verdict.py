@@ -28,6 +28,7 @@ from gpuregress.records import (
     ReferenceKernel,
     ResourceLimits,
     Source,
+    TimingComparison,
     TwinResult,
     Verdict,
 )
@@ -350,3 +351,23 @@ def test_a_twin_that_cannot_run_here_hides_no_difference() -> None:
 def test_a_twin_that_agrees_is_enough() -> None:
     verdict = decide(make_case(), done(), None, {"sum": [against("twin")]})
     assert (verdict.status, verdict.against) == ("pass", ("twin",))
+
+
+SLOWER = TimingComparison("slower", "time", "1.42 times slower than accepted (95 % interval 1.38 to 1.47)", fails=True)
+
+
+def test_a_case_that_became_too_slow_differs() -> None:
+    comparisons = {"sum": [against()]}
+    verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=SLOWER)
+    assert (verdict.status, verdict.exit_code, verdict.reason) == ("differ", 1, SLOWER.message)
+    assert verdict.timing == SLOWER
+    told = dataclasses.replace(SLOWER, fails=False)
+    verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=told)
+    assert (verdict.status, verdict.timing) == ("pass", told)
+
+
+def test_wrong_results_come_before_slow_ones() -> None:
+    comparisons = {"sum": [against(same=False, message="3 of 8 differ")]}
+    verdict = decide(make_case(), done(), make_baseline(), comparisons, timing=SLOWER)
+    assert verdict.reason == "sum: 3 of 8 differ"
+    assert SLOWER.message in verdict.notes

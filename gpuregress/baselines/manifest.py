@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuregress.errors import BaselineError
-from gpuregress.records import Acceptance, Case, Dump, LaunchDigests, MadeOf, Outcome, Program, from_json, to_json
+from gpuregress.records import (
+    Acceptance,
+    AcceptedTiming,
+    Case,
+    Dump,
+    LaunchDigests,
+    MadeOf,
+    Outcome,
+    Program,
+    from_json,
+    to_json,
+)
 from gpuregress.storage import digest_text
 
 if TYPE_CHECKING:
@@ -48,6 +59,7 @@ class Manifest:
         first: buffer → the first dump accepted; its file is in `first/` unless it is still the accepted one.
         history: every accept, the oldest first.
         launch_digests: of the buffers after each launch of the run that was accepted last.
+        timings: model of a device → the accepted times there.
     """
 
     version: int
@@ -57,6 +69,11 @@ class Manifest:
     first: Mapping[str, ManifestEntry]
     history: tuple[Acceptance, ...]
     launch_digests: LaunchDigests | None = None
+    timings: Mapping[str, AcceptedTiming] = field(default_factory=dict)
+
+
+class _OneLine(list[float]):
+    """Samples, which are one fact and so have one line."""
 
 
 def render(document: Manifest) -> bytes:
@@ -68,11 +85,19 @@ def render(document: Manifest) -> bytes:
         for key in ("unwritten_ok", "case"):
             if not event[key]:
                 del event[key]  # seldom needed, or not known to earlier versions
-    if not document.made_of.sources:
-        del data["made_of"]["sources"]  # as above
+    for key in ("sources", "code"):
+        if not data["made_of"][key]:
+            del data["made_of"][key]  # as above
+    if not document.timings:
+        del data["timings"]
     if document.launch_digests is None:
         del data["launch_digests"]
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    base = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    dumper: Any = type("Dumper", (base,), {})
+    dumper.add_representer(_OneLine, lambda own, line: own.represent_sequence("tag:yaml.org,2002:seq", line, True))
+    for timing in data.get("timings", {}).values():
+        if "samples_ms" in timing:
+            timing["samples_ms"] = _OneLine(timing["samples_ms"])
     body = _HEAD + yaml.dump(data, Dumper=dumper, default_flow_style=False, width=1 << 20)
     return f"{body}whole: {digest_text(body.encode())}\n".encode()
 
@@ -133,7 +158,19 @@ def made_of(case: Case, outcome: Outcome, programs: Sequence[Program], launches:
         determinism=outcome.observations.determinism,
         orders=outcome.observations.orders,
         sources=dict(zip(case.source_names, digests, strict=True)) if case.other_sources else {},
+        code=_code(case, outcome, programs),
     )
+
+
+def _code(case: Case, outcome: Outcome, programs: Sequence[Program]) -> str:
+    """A digest of the code that a timed case ran on its device."""
+    if case.settings.timing is None or outcome.device is None:
+        return ""
+    from gpuregress.baselines import machine_code  # noqa: PLC0415 - few cases are timed
+
+    is_gpu = outcome.device.name.startswith("cuda")
+    digests = [machine_code.digest(program.cubin if is_gpu and program.cubin else program.ptx) for program in programs]
+    return digest_text(" ".join(digests).encode()) if all(digests) else ""
 
 
 def _options(case: Case, programs: Sequence[Program]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def load(folder: Path, case: str, arch: str) -> Baseline:
     path = str((folder / FILE).absolute())
     facts = document.made_of
     history, digests = document.history, document.launch_digests
-    return Baseline(case, path, document.revision, facts, dumps, history, first, arch, digests)
+    return Baseline(case, path, document.revision, facts, dumps, history, first, arch, digests, document.timings)
 
 
 def document_in(folder: Path) -> Manifest | None:

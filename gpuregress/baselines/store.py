@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuregress.baselines import expected_cases
+from gpuregress.baselines import accepted_timings, expected_cases
 from gpuregress.baselines.expected_cases import Expected
 from gpuregress.baselines.manifest import FILE, VERSION, Manifest, manifest_entry
 from gpuregress.baselines.staging import (
@@ -111,7 +111,8 @@ class AcceptBatch:
         history = (*(old.history if old else ()), event)
         first = first_dumps(old, entries, drift, anew)
         digests = outcome.observations.launch_digests
-        document = Manifest(VERSION, case.revision, facts, entries, first, history, digests)
+        timings = accepted_timings.updated(old.timings if old else {}, case, outcome, facts)
+        document = Manifest(VERSION, case.revision, facts, entries, first, history, digests, timings)
         self._changes[folder] = stage(folder, old, document, dumps)
         return folder
 

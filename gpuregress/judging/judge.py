@@ -14,6 +14,7 @@ from gpuregress.judging import variants as variant_runs
 from gpuregress.judging.accepted import AcceptedDumps, made_of
 from gpuregress.judging.case_comparisons import CaseComparisons
 from gpuregress.judging.launches import first_wrong
+from gpuregress.judging.timing import comparison
 from gpuregress.judging.user_code import UserCodeProcess
 from gpuregress.records import Case, Outcome, Program, Verdict
 
@@ -26,11 +27,13 @@ class Judge:
         accepted: the accepted dumps.
         rejected: case, buffer and digest of raw bytes that somebody rejected → who, when and why, in words.
         user: the process for the user's functions; None: this one.
+        timed_cases: the cases of the run with `timing:`.
     """
 
     accepted: AcceptedDumps
     rejected: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     user: UserCodeProcess | None = None
+    timed_cases: int = 1
 
     def verdict(self, case: Case, programs: Sequence[Program], outcome: Outcome) -> Verdict:
         """Judge a case that a worker ran; an error during a comparison gives a verdict, too."""
@@ -45,7 +48,8 @@ class Judge:
             for failure in variant_runs.failures(case, outcome, variants):
                 comparisons.setdefault(failure.buffer, []).append(failure)
             provenance = made_of(case, outcome, programs)
-            decided = verdict.decide(case, outcome, accepted, comparisons, made_of=provenance)
+            timing = comparison.compare(case, outcome, accepted, provenance, tests=max(1, self.timed_cases))
+            decided = verdict.decide(case, outcome, accepted, comparisons, made_of=provenance, timing=timing)
             decided = dataclasses.replace(decided, variants=variants) if variants else decided
         except Interrupted:
             raise

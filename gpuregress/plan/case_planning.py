@@ -285,7 +285,11 @@ class _JobPlan:
             infeasible="skip" if self.job.infeasible == "skip" else None,
             agree=tuple(self.job.agree or ()),
             timing=TimingLoop(
-                whole("timing", "warmup", timing.warmup) or 0, whole("timing", "samples", timing.samples, low=1) or 1
+                whole("timing", "warmup", timing.warmup) or 0,
+                whole("timing", "samples", timing.samples, low=1) or 1,
+                None
+                if timing.limit is None
+                else scope.real(timing.limit, ("timing", "limit"), low=1, above=True, high=_LARGEST_SLOWDOWN),
             )
             if timing
             else None,
@@ -308,6 +312,10 @@ class _JobPlan:
         conditions = [scope.number(one, ("known_failing", "where", at)) for at, one in enumerate(known.where)]
         is_left_out = any(value is not None and not value for value in conditions)
         return None if is_left_out else KnownFailing(known.until, known.why)
+
+
+_LARGEST_SLOWDOWN = 1e6
+"""A case that may be slower still is not judged at all."""
 
 
 def _fill_problem(buffer: records.Buffer) -> str | None:

@@ -8,6 +8,7 @@ from gpuregress.records.architectures import SM_90 as SM_90
 from gpuregress.records.architectures import Architecture as Architecture
 from gpuregress.records.architectures import ArchitectureLimits as ArchitectureLimits
 from gpuregress.records.baselines import Acceptance as Acceptance
+from gpuregress.records.baselines import AcceptedTiming as AcceptedTiming
 from gpuregress.records.baselines import Baseline as Baseline
 from gpuregress.records.baselines import MadeOf as MadeOf
 from gpuregress.records.cases import Argument as Argument
@@ -116,12 +117,14 @@ from gpuregress.records.verdicts import Accuracy as Accuracy
 from gpuregress.records.verdicts import AccuracyReport as AccuracyReport
 from gpuregress.records.verdicts import BufferVerdict as BufferVerdict
 from gpuregress.records.verdicts import Comparison as Comparison
+from gpuregress.records.verdicts import FalseAlarms as FalseAlarms
 from gpuregress.records.verdicts import Finding as Finding
 from gpuregress.records.verdicts import Missing as Missing
 from gpuregress.records.verdicts import Problem as Problem
 from gpuregress.records.verdicts import RunSummary as RunSummary
 from gpuregress.records.verdicts import SourceLocation as SourceLocation
 from gpuregress.records.verdicts import State as State
+from gpuregress.records.verdicts import TimingComparison as TimingComparison
 from gpuregress.records.verdicts import VariantVerdict as VariantVerdict
 from gpuregress.records.verdicts import Verdict as Verdict
 from gpuregress.records.verdicts import side_text as side_text

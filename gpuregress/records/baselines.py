@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gpuregress.records.dumps import Dump
 from gpuregress.records.launch_digests import LaunchDigests
+from gpuregress.records.serialization import Sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class MadeOf:
         determinism: buffer → `bitwise`, `order varies` or `values vary`, where the case was run more than once.
         orders: the order of blocks and threads in each of these runs, where the device has a choice.
         sources: name of each source → its digest, where the case has several.
+        code: digest of the machine code of a case with `timing:`, without line numbers; "" for others.
     """
 
     source: str
@@ -46,6 +48,32 @@ class MadeOf:
     card: str = ""
     orders: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedTiming(Sparse):
+    """The times, or the instruction counts, of the accepted run on one model of device.
+
+    Attributes:
+        revision: of the run.
+        samples_ms: of its timing loop; none on the CPU device, whose time is the host's.
+        code: digest of the machine code, "" where it is not known.
+        card: a GPU's UUID.
+        driver: driver and runtime.
+        sm_clock: the clock after the last sample.
+        instructions: kernel → PTX instructions executed, on the CPU device.
+        uncounted: source lines of the loops that are not in it.
+    """
+
+    revision: str
+    samples_ms: tuple[float, ...] = ()
+    code: str = ""
+    card: str = ""
+    driver: str = ""
+    sm_clock: str = ""
+    instructions: Mapping[str, int] = field(default_factory=dict)
+    uncounted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +108,7 @@ class Baseline:
         first: buffer → the first dump ever accepted, for buffers whose drift is watched.
         arch: `sm_80`, `cpu` or `cuda` where it holds for that architecture or device only, "" for the common one.
         launch_digests: of its buffers after each launch, None where none were kept.
+        timings: model of a device, `cpu` for the CPU device → the accepted times there.
     """
 
     case: str
@@ -91,3 +120,4 @@ class Baseline:
     first: Mapping[str, Dump] = field(default_factory=dict)
     arch: str = ""
     launch_digests: LaunchDigests | None = None
+    timings: Mapping[str, AcceptedTiming] = field(default_factory=dict)

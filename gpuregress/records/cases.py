@@ -311,11 +311,15 @@ class KnownFailing(Sparse):
 
 
 @dataclass(frozen=True, slots=True)
-class TimingLoop:
-    """Repetitions of a case's launches: `warmup` untimed ones, then `samples` timed ones."""
+class TimingLoop(Sparse):
+    """Repetitions of a case's launches: `warmup` untimed ones, then `samples` timed ones.
+
+    `limit` is the ratio to the accepted time above which a case fails; None: none.
+    """
 
     warmup: int
     samples: int
+    limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from gpuregress.records.launch_digests import FirstWrong
 from gpuregress.records.observations import InstructionChange
 from gpuregress.records.outcomes import Outcome
 from gpuregress.records.parameter_spaces import ParameterSpace
+from gpuregress.records.serialization import Sparse
 from gpuregress.records.statuses import Status
 from gpuregress.records.trends.nights import NightChanges
 
@@ -181,6 +182,61 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class TimingComparison(Sparse):
+    """The comparison of a case's times, or instruction counts, with the accepted ones.
+
+    Attributes:
+        status: `same` includes a difference of less than 2 %; `unclear`: the samples cannot tell.
+        measure: what is compared: samples of the time, or the executed instructions.
+        message: the result in one line.
+        fails: whether it is significantly slower than the job's `timing: {limit: …}` allows.
+        expected: the median of the accepted samples in ms, or the accepted count.
+        actual: this run's.
+        ratio: actual / expected; None where nothing is compared.
+        low: lower end of the 95 % interval of the ratio of the medians.
+        high: upper end.
+        p: of the Mann-Whitney test; None for counts, which are exact.
+        effect: Cliff's delta, -1 to 1; positive where this run is slower.
+        limit: the job's.
+        revision: of the accepted samples.
+        same_code: whether the machine code is the accepted one; None where that is not known.
+    """
+
+    status: Literal["faster", "slower", "same", "unclear"]
+    measure: Literal["time", "instructions"]
+    message: str
+    fails: bool = False
+    expected: float | None = None
+    actual: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    effect: float | None = None
+    limit: float | None = None
+    revision: str = ""
+    same_code: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FalseAlarms:
+    """The A/A comparison of a run: the samples of each timed case, the first half against the second.
+
+    Attributes:
+        compared: the timed cases with samples enough.
+        cases: those of them that the test calls faster or slower than themselves.
+    """
+
+    compared: int
+    cases: tuple[str, ...] = ()
+
+    @property
+    def rate(self) -> float:
+        """The share of false alarms."""
+        return len(self.cases) / self.compared if self.compared else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """A case's verdict.
 
@@ -207,6 +263,7 @@ class Verdict:
         location: the line that a report names for a failure; None for a pass.
         known: the failure is a known one, and the case counts as skipped.
         retried: why it was run again, once for each time.
+        timing: how its times compare with the accepted ones; None where nothing was to be compared.
     """
 
     job: str
@@ -230,6 +287,7 @@ class Verdict:
     location: SourceLocation | None = None
     known: KnownFailing | None = None
     retried: tuple[str, ...] = ()
+    timing: TimingComparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +330,7 @@ class RunSummary:
         compiler: of the kernels, as `nvrtc 13.5.37`; "" where nothing ran.
         problems: the errors for which it ended before its cases.
         changes: of a nightly run, compared with the nights before it; None of another run.
+        false_alarms: of the timed cases; None without any.
     """
 
     run: str
@@ -296,6 +355,7 @@ class RunSummary:
     compiler: str = ""
     problems: tuple[Problem, ...] = ()
     changes: NightChanges | None = None
+    false_alarms: FalseAlarms | None = None
 
     @property
     def interrupted(self) -> bool:

@@ -34,6 +34,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "missing": to_json(summary.missing),
         "parameter_spaces": to_json(summary.spaces),
         **({"changes": to_json(summary.changes)} if summary.changes is not None else {}),
+        **({"false_alarms": to_json(summary.false_alarms)} if summary.false_alarms is not None else {}),
         "cases": [case_document(verdict) for verdict in summary.verdicts],
     }
 
@@ -71,6 +72,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
         **({"location": to_json(verdict.location)} if verdict.location is not None else {}),
         **({"known_failing": to_json(verdict.known)} if verdict.known is not None else {}),
         **({"retried": list(verdict.retried)} if verdict.retried else {}),
+        **({"timing_comparison": to_json(verdict.timing)} if verdict.timing is not None else {}),
         **({"variants": [_variant(one) for one in verdict.variants]} if verdict.variants else {}),
         **_measured(outcome),
     }

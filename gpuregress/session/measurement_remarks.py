@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuregress.judging import write_coverage
-from gpuregress.records import Case, Outcome
+from gpuregress.records import Case, Outcome, TimingComparison
 
 _MOST_FINDINGS = 5
+_NOTABLE = 2.0
+"""The ratio of instructions from which on a case is told to be slower although nobody asked for its time."""
 
 
-def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
-    """The remarks on a case, one line each."""
-    return (*_poison(outcome), *_timing(outcome), *_resources(case, outcome), *_sanitizer(case, outcome))
+def remarks(case: Case, outcome: Outcome, timing: TimingComparison | None = None) -> tuple[str, ...]:
+    """The remarks on a case, one line each.
+
+    Args:
+        case: what was run.
+        outcome: its result on the worker.
+        timing: its times compared with the accepted ones.
+    """
+    return (
+        *_poison(outcome),
+        *_timing(outcome, timing),
+        *_resources(case, outcome),
+        *_sanitizer(case, outcome),
+    )
 
 
 def _poison(outcome: Outcome) -> Iterator[str]:
@@ -31,13 +44,23 @@ def _poison(outcome: Outcome) -> Iterator[str]:
             yield f"{name}: every element was written"
 
 
-def _timing(outcome: Outcome) -> Iterator[str]:
+def _timing(outcome: Outcome, compared: TimingComparison | None) -> Iterator[str]:
+    """The times, and how they compare with the accepted ones: where that fails it is the case's reason, or a note."""
+    parts = []
     timing = outcome.observations.timing
     if timing is not None:
         samples = timing.samples_ms
         spread = f"{min(samples):.4g} to {max(samples):.4g} ms"
         clock = f", SM clock {timing.sm_clock}" if timing.sm_clock else ""
-        yield f"{timing.median_ms:.4g} ms: the median of {len(samples)} samples, {spread}, {timing.clock}{clock}"
+        parts.append(
+            f"{timing.median_ms:.4g} ms: the median of {len(samples)} samples, {spread}, {timing.clock}{clock}"
+        )
+    is_large = compared is not None and compared.ratio is not None and compared.ratio >= _NOTABLE
+    if compared is not None and not compared.fails and (timing is not None or is_large):
+        is_changed_count = compared.measure == "instructions" and compared.status in ("faster", "slower")
+        parts.append(f"{compared.status}: {compared.message}" if is_changed_count else compared.message)
+    if parts:
+        yield "; ".join(parts)
 
 
 def _resources(case: Case, outcome: Outcome) -> Iterator[str]:

@@ -19,6 +19,7 @@ _KPARAM_INFO = 0x17
 _KPARAM_INFO_V2 = 0x45
 _OBJECT, _FUNCTION = 1, 2
 _NEWER_FLAGS = 8  # e_ident's ABI version
+_CODE = (".text.", ".nv.constant", ".nv.global")
 _CUDA_ENTRY = 0x10  # in a symbol's st_other: a kernel, not a device function
 
 
@@ -60,6 +61,19 @@ def parse(data: bytes) -> CubinModule:
         return _parse(data)
     except (struct.error, IndexError, ValueError) as error:
         raise ValueError("it is cut short") from error
+
+
+def code_sections(data: bytes) -> list[tuple[str, bytes]]:
+    """Each section that decides what a program does, by name: its code, its constants and its variables.
+
+    Raises:
+        ValueError: it is not a cubin, or is cut short.
+    """
+    parse(data)
+    named = ((name, kind, start, size) for name, kind, start, size in _sections(data) if name.startswith(_CODE))
+    return sorted(
+        (name, b"" if kind == _NOTHING_IN_THE_FILE else data[at : at + size]) for name, kind, at, size in named
+    )
 
 
 def _parse(data: bytes) -> CubinModule:

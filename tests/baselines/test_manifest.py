@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuregress.baselines import BaselineStore, Manifest, ManifestEntry, made_of, parse, render
 from gpuregress.errors import BaselineError
-from gpuregress.records import Acceptance, Case, MadeOf, Outcome, Source
+from gpuregress.records import Acceptance, AcceptedTiming, Case, MadeOf, Outcome, Source
 from gpuregress.storage import digest_text
 from tests.baselines.support import NAME, accept, accept_outcome, damage, make_case, make_outcome
 
@@ -103,6 +103,17 @@ facts_strategy = st.builds(
 )
 
 
+timings = st.builds(
+    AcceptedTiming,
+    texts,
+    st.lists(st.floats(1e-6, 1e6), max_size=4).map(tuple),
+    digests,
+    sm_clock=texts,
+    instructions=st.dictionaries(names, st.integers(1, 2**62), max_size=2),
+    uncounted=st.tuples(texts) | st.just(()),
+)
+
+
 documents = st.builds(
     Manifest,
     st.just(1),
@@ -111,6 +122,7 @@ documents = st.builds(
     st.dictionaries(names, entries, max_size=3),
     st.dictionaries(names, entries, max_size=1),
     st.lists(st.builds(Acceptance, texts, digests, texts, texts, texts, texts, texts), max_size=3).map(tuple),
+    timings=st.dictionaries(names, timings, max_size=2),
 )
 
 
@@ -134,3 +146,10 @@ def test_options_that_name_folders_are_left_out() -> None:
     source = Source("/p/k.cu", options=program_options)
     case = Case(case.job, case.name, case.path, {}, source, "1", "5eed", 1, {}, (), (), {})
     assert made_of(case, outcome, (), []).options == ("-lineinfo", "-DTILE=4", "-std=c++17")
+
+
+def test_the_samples_have_one_line() -> None:
+    timing = {"NVIDIA H200": AcceptedTiming("1.4", (0.5, 0.25))}
+    text = render(Manifest(1, "1.4", MadeOf("5eed"), {}, {}, (), timings=timing)).decode()
+    assert "    samples_ms: [0.5, 0.25]\n" in text
+    assert "timings" not in render(Manifest(1, "1.4", MadeOf("5eed"), {}, {}, ())).decode()

@@ -48,7 +48,7 @@ repeat: 3
 limits: {timeout: 2min, memory: 4GiB}
 tags: [quick, 1.10]
 expect: {fault: out-of-bounds}
-timing: {warmup: 1, samples: 5}
+timing: {warmup: 1, samples: 5, limit: 1.1}
 resources: {registers: 64, spills: 0}
 """
 )

@@ -63,7 +63,7 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     assert case.reference == {"sum": f"{tmp_path}/configs/reference.py:block_sums"}
     assert (case.repeat, case.limits) == (3, Limits(120.0, 4 << 30))
     assert (case.tags, case.expect_fault) == (("quick", "1.10"), "out-of-bounds")
-    settings = CaseSettings(timing=TimingLoop(1, 5), resources=ResourceLimits(64, 0))
+    settings = CaseSettings(timing=TimingLoop(1, 5, 1.1), resources=ResourceLimits(64, 0))
     assert case.settings == settings
     assert records.from_json(Case, records.to_json(case)) == case
 
@@ -117,3 +117,20 @@ def test_cases_have_names_of_their_own(tmp_path: Path) -> None:
     assert names[::2] == [f"reduce/n={n},tile=128" for n in ("1000", "-1", "0.5", "1e-05", str(2**40))]
     assert len(set(names)) == len(names) == 10
     assert np.all([set(name) & set(' \\:*?"<>|') == set() for name in names])
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("1", "timing.limit: is 1: it must be above 1 and at most 1e+06"),
+        ("0.9", "is 0.9: it must be above 1"),
+        ("n / n", "'n / n' is 1"),
+        (".inf", "limit"),
+        ("2 %", "limit"),
+    ],
+)
+def test_a_limit_that_no_case_could_keep_is_refused(tmp_path: Path, limit: str, said: str) -> None:
+    with pytest.raises(JobErrors) as caught:
+        plan.make(project(tmp_path, reduce=f"{JOB}timing: {{limit: {limit}}}\n"), ())
+    assert said in str(caught.value)
+    assert "reduce.yaml:" in str(caught.value)

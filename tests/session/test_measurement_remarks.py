@@ -12,6 +12,7 @@ from gpuregress.records import (
     SanitizerFinding,
     SanitizerResult,
     Timing,
+    TimingComparison,
     UnwrittenElements,
 )
 from gpuregress.session import measurement_remarks
@@ -61,3 +62,18 @@ def test_what_the_tool_found(problem: str, findings: list[str], lines: list[str]
         list(measurement_remarks.remarks(fakes.case("double", settings=CaseSettings(sanitize="racecheck")), outcome))
         == lines
     )
+
+
+def test_a_comparison_of_times_is_told_where_it_does_not_fail() -> None:
+    case, outcome = fakes.case("double"), Outcome("c", "done")
+    slower = TimingComparison("slower", "instructions", "k: 1 → 9 instructions", ratio=9.0)
+    assert measurement_remarks.remarks(case, outcome, slower) == ("slower: k: 1 → 9 instructions",)
+    little = TimingComparison("slower", "instructions", "k: 8 → 9 instructions", ratio=1.125)
+    assert measurement_remarks.remarks(case, outcome, little) == (), "nobody asked for its time"
+    timed = Outcome("c", "done", observations=Observations(timing=Timing("wall time", 0, (1.0,), 1.0, {}, 2)))
+    same = TimingComparison("same", "time", "as fast as accepted")
+    assert measurement_remarks.remarks(case, timed, same) == (
+        "1 ms: the median of 1 samples, 1 to 1 ms, wall time; as fast as accepted",
+    )
+    fails = TimingComparison("slower", "time", "2 times slower than accepted", fails=True)
+    assert measurement_remarks.remarks(case, outcome, fails) == (), "it is the case's reason"

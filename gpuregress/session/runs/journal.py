@@ -28,7 +28,7 @@ from typing import Literal
 
 from gpuregress import storage
 from gpuregress.errors import StorageError
-from gpuregress.records import Case, MadeOf, Missing, NightChanges, State, Verdict, from_json, to_json
+from gpuregress.records import Case, FalseAlarms, MadeOf, Missing, NightChanges, State, Verdict, from_json, to_json
 
 FILE = "verdicts.jsonl"
 RESULTS = "results.json"
@@ -110,6 +110,7 @@ class JournalEnd:
         missing: cases that are gone and count as failures.
         log: xxh3-128 of the launch log, "" where there is none.
         changes: of a nightly run, compared with the nights before it.
+        false_alarms: of the timed cases.
     """
 
     state: State
@@ -122,6 +123,7 @@ class JournalEnd:
     missing: tuple[Missing, ...] = ()
     log: str = ""
     changes: NightChanges | None = None
+    false_alarms: FalseAlarms | None = None
 
 
 JournalRecord = JournalStart | JournalEntry | JournalEnd

@@ -89,6 +89,7 @@ def end_of(summary: RunSummary, text: bytes) -> JournalEnd:
         summary.missing,
         log_digest(Path(summary.folder)),
         summary.changes,
+        summary.false_alarms,
     )
 
 
@@ -196,6 +197,7 @@ def summary_of(read: Journal) -> RunSummary:
             remarks=end.remarks,
             missing=end.missing,
             changes=end.changes,
+            false_alarms=end.false_alarms,
         )
     return dataclasses.replace(summary, cut=_launches_in_flight(read)) if read.state == "cut short" else summary
 

@@ -211,13 +211,15 @@ class _Execution:
 
         path = self._context.project.runs / history_entry.FILE
         self._tolerances = held.enter_context(contextlib.closing(ToleranceRemarks(path)))
-        return Judge(self._accepted, self._checked.rejected, held.enter_context(UserCodeProcess(self._context.stop)))
+        user = held.enter_context(UserCodeProcess(self._context.stop))
+        timed = sum(case.settings.timing is not None for case in self._checked.plan.runnable)
+        return Judge(self._accepted, self._checked.rejected, user, timed)
 
     def _judged(self, judge: Judge, task: Task, outcome: Outcome) -> Verdict:
         """Judge an outcome; a fault on a GPU gets the command of a debugger."""
         judged = judge.verdict(task.case, task.programs, outcome)
         remarks = (
-            *measurement_remarks.remarks(task.case, outcome),
+            *measurement_remarks.remarks(task.case, outcome, judged.timing),
             *accuracy_text.remarks(task.case, judged),
             *variant_lines.lines(judged),
             *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),

@@ -11,6 +11,7 @@ from gpuregress import plan, verdict
 from gpuregress.baselines import BaselineStore
 from gpuregress.errors import Interrupted
 from gpuregress.judging import parameter_spaces
+from gpuregress.judging.timing import false_alarms
 from gpuregress.records import Case, RunSummary, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.run_context import RunContext
@@ -48,6 +49,8 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     absent = missing_cases.find(
         context.request, planned.cases, [one.case for one in planned.broken], _orphans(context, planned), infeasible
     )
+    measured = false_alarms.measure(ordered)
+    measured_text = [false_alarms.text(measured)] if measured is not None and measured.cases else []
     return RunSummary(
         run=folder.name,
         folder=str(folder),
@@ -60,10 +63,11 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         exit_code=Interrupted.exit_code
         if executed.interrupted
         else verdict.exit_code(ordered, vanished=bool(absent.missing or executed.no_turn)),
-        remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks))),
+        remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks, *measured_text))),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),
         spaces=parameter_spaces.summarize(ordered),
+        false_alarms=measured,
     )
 
 

@@ -212,7 +212,7 @@ known_failing: {until: 2026-12-24, why: the driver of the new card, where: [n > 
 expect: {fault: out-of-bounds, kernel: scale, launch: 1}
 """,
     "Timing": """
-timing: {warmup: 3, samples: 100}
+timing: {warmup: 3, samples: 100, limit: 1.1}
 """,
     "Resources": """
 resources: {registers: 64, spills: 0}

@@ -90,10 +90,15 @@ class ExpectSpec(Spec):
 
 
 class TimingSpec(Spec):
-    """Number of timed runs of the launches."""
+    """Timed runs of the launches, and how much slower than accepted they may be."""
 
     warmup: Expr = Field(3, description="runs before the first sample")
     samples: Expr = Field(30, description="samples that are kept")
+    limit: Expr | None = Field(
+        None,
+        description="the largest ratio to the accepted time, above 1; on the CPU device, to the accepted number of "
+        "executed instructions",
+    )
 
 
 class ResourcesSpec(Spec):

@@ -1,0 +1,34 @@
+"""Digest of compiled code without line numbers, names of files and debug sections.
+
+A comment changes those, and no time.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+from gpuregress.toolchain import cubin
+from gpuregress.toolchain.cache import digest as digest_of
+
+_SAYS_NOTHING = re.compile(rb"^[ \t]*(?:\.loc\b|\.file\b|//)[^\n]*\n|[ \t]*//[^\n]*", re.MULTILINE)
+_SECTION = re.compile(rb"^[ \t]*\.section\b[^{]*\{[^}]*\}", re.MULTILINE)
+
+
+@functools.lru_cache(maxsize=256)
+def digest(path: str) -> str:
+    """A digest of a cubin's or a PTX file's code; "" where the file is gone or cannot be read.
+
+    Args:
+        path: absolute; what is there never changes, for compiled programs are found by content.
+    """
+    if not path:
+        return ""
+    try:
+        data = Path(path).read_bytes()
+        if path.endswith(".cubin"):
+            return digest_of([part for named in cubin.code_sections(data) for part in named])
+    except (OSError, ValueError):
+        return ""
+    return digest_of([_SECTION.sub(b"", _SAYS_NOTHING.sub(b"", data))])

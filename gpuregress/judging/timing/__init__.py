@@ -1,0 +1,1 @@
+"""Comparison of times, and of instruction counts, with the accepted ones."""

@@ -1,0 +1,44 @@
+"""A/A comparison: each timed case against itself, which measures the rate of false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpuregress.baselines import accepted_timings
+from gpuregress.judging.timing import comparison
+from gpuregress.records import FalseAlarms, Outcome, Timing, Verdict
+
+
+def measure(verdicts: Iterable[Verdict]) -> FalseAlarms | None:
+    """Compare the first half of each timed case's samples with the second; None where no case has samples enough.
+
+    The order is that of time, so a card that warms up meanwhile shows. Times of the CPU device are compared with
+    nothing, so they raise no alarms.
+
+    Args:
+        verdicts: of a run.
+    """
+    compared, alarms = 0, []
+    for verdict in verdicts:
+        timing = _compared_times(verdict.outcome)
+        differ = comparison.halves_differ(timing.samples_ms) if timing is not None else None
+        if differ is not None:
+            compared += 1
+            alarms += [verdict.case] if differ else []
+    return FalseAlarms(compared, tuple(alarms)) if compared else None
+
+
+def _compared_times(outcome: Outcome | None) -> Timing | None:
+    if outcome is None or outcome.device is None or accepted_timings.key_of(outcome.device) == accepted_timings.CPU:
+        return None
+    return outcome.observations.timing
+
+
+def text(measured: FalseAlarms) -> str:
+    """One line: `A/A: 2 of 40 timed cases differ from themselves (5 % false alarms)`."""
+    count = len(measured.cases)
+    cases = "timed case differs" if measured.compared == 1 else "timed cases differ"
+    return (
+        f"A/A: {count} of {measured.compared} {cases} from themselves, the first half of the samples against the "
+        f"second: {100 * measured.rate:.3g} % false alarms"
+    )

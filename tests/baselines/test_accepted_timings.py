@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from gpuregress.baselines import accepted_timings
+from gpuregress.records import AcceptedTiming, DeviceInfo, MadeOf, Observations, Outcome, Timing
+from tests import fakes
+
+CASE = fakes.case("double")
+CPU = DeviceInfo("cpu", "virtual sm_90 on aarch64", "sm_90", "llvmlite", 1)
+H200 = DeviceInfo("cuda:1", "NVIDIA H200", "sm_90", "driver 580", 1)
+TIMED = Timing("events on the GPU", 3, (0.12345678, 2.0), 1.0, {}, 2, sm_clock="1980 MHz")
+
+
+def test_the_samples_are_those_of_the_model() -> None:
+    others = {"NVIDIA H100": AcceptedTiming("1.2", (1.0,)), "NVIDIA H200": AcceptedTiming("1.2", (9.0,))}
+    outcome = Outcome("c", "done", device=H200, observations=Observations(timing=TIMED))
+    facts = MadeOf("5eed", card="GPU-1", driver="driver 580", code="ab")
+    updated = accepted_timings.updated(others, CASE, outcome, facts)
+    assert updated["NVIDIA H100"] == others["NVIDIA H100"]
+    assert updated["NVIDIA H200"] == AcceptedTiming(
+        CASE.revision, (0.123457, 2.0), "ab", "GPU-1", "driver 580", "1980 MHz"
+    )
+
+
+def test_on_the_cpu_device_only_instructions_are_kept() -> None:
+    outcome = Outcome("c", "done", device=CPU, observations=Observations(timing=TIMED, instructions={"k": 7}))
+    updated = accepted_timings.updated({}, CASE, outcome, MadeOf("5eed", driver="llvmlite"))
+    assert list(updated) == ["cpu"]
+    assert updated["cpu"].samples_ms == ()
+    assert updated["cpu"].instructions == {"k": 7}
+
+
+def test_old_samples_of_a_case_that_is_timed_no_more_are_dropped() -> None:
+    old = {"NVIDIA H200": AcceptedTiming("1.2", (9.0,)), "cpu": AcceptedTiming("1.2", instructions={"k": 1})}
+    assert list(accepted_timings.updated(old, CASE, Outcome("c", "done", device=H200), MadeOf("5eed"))) == ["cpu"]
+    assert accepted_timings.updated(old, CASE, Outcome("c", "done"), MadeOf("5eed")) == old

@@ -1,0 +1,65 @@
+"""Slow-downs on the CPU device, from the kernel's source to the verdict: no clock decides, so no test here is flaky."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.workshop import JOB, KERNEL, Workshop
+
+RUN = ("run", "--device", "cpu", "--jobs", "1")
+SLOWER = KERNEL.replace("1.4", "1.5").replace(
+    "if (i < n) out[i] = a * x[i];",
+    "float sum = 0; for (int k = 0; k < n; ++k) sum += __fmul_rn(x[k], 0.0f); if (i < n) out[i] = a * x[i] + sum;",
+)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    """A timed case with a limit, one without, and one that nobody times; all accepted, then made slower."""
+    shop = Workshop(tmp_path_factory.mktemp("timing"))
+    shop.write("kernels/scale.cu", KERNEL)
+    for name, more in (("limited", "timing: {samples: 5, limit: 1.1}\n"), ("timed", "timing: {samples: 5}\n")):
+        shop.write(f"configs/{name}.yaml", f"{JOB}{more}")
+    shop.write("configs/plain.yaml", JOB)
+    shop.call(*RUN)
+    shop.call("accept")
+    return shop
+
+
+def _cases(shop: Workshop) -> dict[str, dict[str, Any]]:
+    document = json.loads((shop.root / "runs/latest/results.json").read_text())
+    return {case["job"]: case for case in document["cases"]}
+
+
+def test_what_did_not_change_passes(shop: Workshop) -> None:
+    done = shop.call(*RUN)
+    assert done.exit_code == 0
+    cases = _cases(shop)
+    assert cases["limited"]["timing_comparison"]["status"] == "same"
+    assert cases["limited"]["timing_comparison"]["ratio"] == 1
+    assert "timing_comparison" not in cases["plain"], "nobody asked, and nothing changed"
+    assert cases["plain"]["instructions"] == cases["limited"]["instructions"]
+    assert "as many instructions as accepted" in done.stdout
+
+
+def test_a_slow_down_fails_without_a_clock_where_the_job_has_a_limit(shop: Workshop) -> None:
+    shop.write("kernels/scale.cu", SLOWER)
+    done = shop.call(*RUN)
+    assert done.exit_code == 1
+    cases = _cases(shop)
+    assert {name: case["verdict"] for name, case in cases.items()} == {
+        "limited": "differ", "timed": "pass", "plain": "pass",
+    }  # fmt: skip
+    assert "instructions, " in cases["limited"]["reason"]
+    assert cases["limited"]["reason"].startswith("scale: ")
+    assert cases["limited"]["reason"].endswith(" times as many")
+    compared = [cases[name]["timing_comparison"] for name in ("limited", "timed", "plain")]
+    assert [one["status"] for one in compared] == ["slower"] * 3
+    assert [one.get("fails", False) for one in compared] == [True, False, False]
+    assert "slower: scale: " in done.stdout, "it is told where it does not fail"
+    assert shop.call("accept", "limited").exit_code == 0
+    assert shop.call(*RUN).exit_code == 0
+    assert _cases(shop)["limited"]["timing_comparison"]["status"] == "same"
