@@ -12,6 +12,8 @@ from gpuregress.storage import disk_errors
 
 BUSY_S = 2.0
 """The time that a writer waits for another one."""
+_CHECKED_BYTES = 16 << 20
+"""Files up to this size are checked whole when they are opened; in others the seals of what is read show damage."""
 
 
 def open_file(path: Path) -> sqlite3.Connection:
@@ -49,7 +51,8 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
         raise StorageError(f"{path} is a database of something else; move it away")
     if version < VERSION:
         migrations.bring_up_to_date(database)
-    if database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+    is_small = path.stat().st_size <= _CHECKED_BYTES
+    if is_small and database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise sqlite3.DatabaseError("damaged")
 
 
@@ -98,4 +101,6 @@ def explain(path: Path, error: sqlite3.Error) -> StorageError:
     """Turn an error of SQLite into one for the user."""
     if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StorageError(f"another process has locked the history in {path} for more than {BUSY_S:.0f} s")
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StorageError(f"{path}: damaged ({error}); move it away to begin a new history")
     return StorageError(f"cannot use the history in {path}: {error}; check the folder's permissions and free space")

@@ -1,4 +1,8 @@
-"""Migration of the history from earlier versions of its tables."""
+"""Migration of the history from earlier versions of its tables.
+
+Versions 1 and 2 had no host, commit, branch and compiler of a run, and version 1 no seals. Version 3 had no digest of a
+run's results.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from collections.abc import Iterator
 
 from gpuregress.history import rows, seals
 from gpuregress.history.rows import ResultRow
-from gpuregress.history.schema import TABLES, VERSION, execute, version_of
+from gpuregress.history.schema import RUN_COLUMNS, TABLES, VERSION, execute, version_of
+from gpuregress.records import ShortResult
 
 _SET_ASIDE = """
 DROP INDEX results_by_case;
@@ -27,12 +32,15 @@ def bring_up_to_date(database: sqlite3.Connection) -> None:
         before = version_of(database)
         if before == VERSION:
             return
-        if before:
+        if before == 3:
+            _add_digests(database)
+        elif before:
             execute(database, _SET_ASIDE)
-        execute(database, TABLES)
-        if before:
+            execute(database, TABLES)
             _migrate(database, before)
             execute(database, _DROP)
+        else:
+            execute(database, TABLES)
         database.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -44,10 +52,11 @@ def _migrate(database: sqlite3.Connection, version: int) -> None:
     writer = rows.RowWriter(database)
     for *values, seal_ in database.execute(old).fetchall():
         run, kind, started, device, seconds, exit_code, interrupted = values
-        count = counts.get(run, 0)
-        row = (run, "", kind, started, device, "", "", 0, "", seconds, exit_code, interrupted, 0, count)
+        results, count = list(_old_results(database, run, device, seal)), counts.get(run, 0)
+        identity = (run, "", kind, started, device, "", "", 0, "", seconds, exit_code, interrupted, 0)
+        row = (*identity, count, rows.digest(one.short for one in results))
         run_id = writer.add_run(row, is_intact=seals.is_old(seal_, (*values, count)))
-        writer.add_results(run_id, run, "", _old_results(database, run, device, seal))
+        writer.add_results(run_id, run, "", results)
 
 
 def _old_results(database: sqlite3.Connection, run: str, device: str, seal: str) -> Iterator[ResultRow]:
@@ -57,3 +66,18 @@ def _old_results(database: sqlite3.Connection, run: str, device: str, seal: str)
         texts = (device, verdict, reason, revision, "", "", "")
         intact = seals.is_old(seal_, values)
         yield ResultRow(case, case.partition("/")[0], texts, (seconds, *rows.NO_NUMBERS[1:]), is_intact=intact)
+
+
+def _add_digests(database: sqlite3.Connection) -> None:
+    """Add to the runs of version 3 the digest of their results; a run that was changed since stays refused."""
+    database.execute("ALTER TABLE runs ADD COLUMN digest INTEGER NOT NULL DEFAULT 0")
+    columns = ", ".join(RUN_COLUMNS[:-1])
+    query = (
+        "SELECT name, device.text, verdict.text, revision.text, results.seconds FROM results JOIN cases ON cases.id = "
+        "case_id JOIN texts device ON device.id = results.device JOIN texts verdict ON verdict.id = results.verdict "
+        "JOIN texts revision ON revision.id = results.revision WHERE run_id = ?"
+    )
+    for run_id, *values, mark in database.execute(f"SELECT id, {columns}, seal FROM runs").fetchall():  # noqa: S608 - constants
+        digest = rows.digest(ShortResult(*row) for row in database.execute(query, (run_id,)))
+        sealed = seals.seal((*values, digest)) ^ (seals.seal(values) != mark)
+        database.execute("UPDATE runs SET digest = ?, seal = ? WHERE id = ?", (digest, sealed, run_id))

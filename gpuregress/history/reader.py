@@ -14,12 +14,17 @@ from gpuregress.history import database as file
 from gpuregress.history import rows, series
 from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.history.seals import seal
-from gpuregress.records import PastResult, PastRun, RunKind
+from gpuregress.records import PastResult, PastRun, RunKind, ShortResult
 
 _RUNS = f"SELECT id, {', '.join(RUN_COLUMNS)}, seal FROM runs ORDER BY started DESC, id DESC"  # noqa: S608 - constants
 _RESULTS = (
     f"SELECT run_id, name, job, {', '.join(f'results.{one}' for one in (*TEXT_COLUMNS, *NUMBER_COLUMNS, 'seal'))} "  # noqa: S608 - constants
     "FROM results JOIN cases ON cases.id = case_id"
+)
+_KEYS = "SELECT run_id, case_id, device FROM results WHERE case_id = (SELECT id FROM cases WHERE name = ?)"
+_SHORT = (
+    "SELECT name, device, verdict, revision, results.seconds FROM results JOIN cases ON cases.id = case_id "
+    "WHERE run_id = ?"
 )
 
 
@@ -74,11 +79,15 @@ class Reader:
             device: only those on devices of this kind, `cpu` or `cuda`; `cuda:1` is of the kind `cuda`.
         """
         runs = dict(self._runs())
-        found = self._read(f"{_RESULTS} WHERE name = ?", (visible(case),), runs)
-        order = {(run.run, run.host): number for number, run in enumerate(runs.values())}
+        recency = {run_id: number for number, run_id in enumerate(runs)}
         kind = series.device_kind(device)
-        of_device = [one for one in found if not kind or series.device_kind(one.device) == kind]
-        return tuple(sorted(of_device, key=lambda one: order[one.run, one.host])[:last])
+        keys = self._query(_KEYS, (visible(case),))  # from the index alone: few of the rows may be asked for
+        keys = [key for key in keys if not kind or series.device_kind(self._text(key[2])) == kind]
+        keys.sort(key=lambda key: recency.get(key[0], -1))
+        found = (
+            self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = ? AND device = ?", key, runs) for key in keys[:last]
+        )
+        return tuple(result for results in found for result in results)
 
     def runs(self, last: int | None = 10) -> tuple[PastRun, ...]:
         """The last runs, the newest first, with the numbers of their results.
@@ -94,6 +103,18 @@ class Reader:
         return tuple(
             result for run_id in found for result in self._read(f"{_RESULTS} WHERE run_id = ?", (run_id,), found)
         )
+
+    def short_results(self, run: PastRun) -> tuple[ShortResult, ...]:
+        """The results of one run in short, in any order: much faster than `results_of`."""
+        found = []
+        for run_id, digest in self._query(
+            "SELECT id, digest FROM runs WHERE run = ? AND host = ?", (run.run, run.host)
+        ):
+            for case, device, verdict, revision, seconds in self._query(_SHORT, (run_id,)):
+                texts = self._text(device), self._text(verdict), self._text(revision)
+                found.append(ShortResult(case, *texts, seconds))
+            self._check(run.run, is_intact=rows.digest(found) == digest)
+        return tuple(found)
 
     def previous_night(self, before_run: str) -> PastRun | None:
         """The last nightly run before another run of this host that was not interrupted; None without one.
@@ -154,10 +175,11 @@ class Reader:
             yield result
 
     def _text(self, number: int) -> str:
-        if number not in self._texts:
+        text = self._texts.get(number)
+        if text is None:
             found = self._query("SELECT text FROM texts WHERE id = ?", (number,))
-            self._texts[number] = found[0][0] if found else ""
-        return self._texts[number]
+            text = self._texts[number] = found[0][0] if found else ""
+        return text
 
     def _check(self, run: str, *, is_intact: bool) -> None:
         """Refuse a row that was changed since it was written, and a run that has lost one."""

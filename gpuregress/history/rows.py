@@ -14,10 +14,23 @@ from typing import Any
 from gpuregress.escapes import visible
 from gpuregress.history.schema import NUMBER_COLUMNS, RUN_COLUMNS, TEXT_COLUMNS
 from gpuregress.history.seals import seal
-from gpuregress.records import Comparison, ErrorFigures, Outcome, PastResult, PastRun, RunKind, RunSummary, Verdict
+from gpuregress.records import (
+    Comparison,
+    ErrorFigures,
+    Outcome,
+    PastResult,
+    PastRun,
+    RunKind,
+    RunSummary,
+    ShortResult,
+    Verdict,
+)
 
 NO_NUMBERS: tuple[Any, ...] = tuple(None for _ in NUMBER_COLUMNS)
-_INSERT_RUN = f"INSERT INTO runs VALUES ({', '.join('?' for _ in ('id', *RUN_COLUMNS, 'seal'))})"  # noqa: S608 - constants
+_INSERT_RUN = (
+    f"INSERT INTO runs ({', '.join((*RUN_COLUMNS, 'seal'))}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' for _ in (*RUN_COLUMNS, 'seal'))})"
+)
 _INSERT_RESULT = (
     "INSERT OR REPLACE INTO results "  # noqa: S608 - constants
     f"(run_id, case_id, {', '.join((*TEXT_COLUMNS, *NUMBER_COLUMNS))}, seal) "
@@ -43,6 +56,17 @@ class ResultRow:
     numbers: tuple[Any, ...]
     is_intact: bool = True
 
+    @property
+    def short(self) -> ShortResult:
+        """The values that a run's digest is of."""
+        device, verdict, _, revision = self.texts[:4]
+        return ShortResult(self.case, device, verdict, revision, self.numbers[0])
+
+
+def digest(results: Iterable[ShortResult]) -> int:
+    """Compute the digest of a run's short results, in any order."""
+    return seal(sorted(map(tuple, results)))
+
 
 class RowWriter:
     """Writer of rows; remembers the ids of texts and cases.
@@ -63,7 +87,7 @@ class RowWriter:
             values: in the order of `schema.RUN_COLUMNS`.
             is_intact: False for a row that was changed since it was written.
         """
-        cursor = self._database.execute(_INSERT_RUN, (None, *values, _seal(values, is_intact=is_intact)))
+        cursor = self._database.execute(_INSERT_RUN, (*values, _seal(values, is_intact=is_intact)))
         return int(cursor.lastrowid or 0)
 
     def add_results(self, run_id: int, run: str, host: str, rows: Iterable[ResultRow]) -> None:
@@ -105,13 +129,15 @@ def _seal(values: Sequence[Any], *, is_intact: bool = True) -> int:
 # --- from a summary ---------------------------------------------------------------------------------------------------
 
 
-def run_values(summary: RunSummary, kind: RunKind, results: int, *, is_imported: bool) -> tuple[Any, ...]:
+def run_values(
+    summary: RunSummary, kind: RunKind, results: Sequence[ResultRow], *, is_imported: bool
+) -> tuple[Any, ...]:
     """Return the values of a run, in the order of `schema.RUN_COLUMNS`.
 
     Args:
         summary: the run.
         kind: `run` or `nightly`.
-        results: the number of its results.
+        results: its results.
         is_imported: whether another project folder or host ran it.
     """
     return (
@@ -128,7 +154,8 @@ def run_values(summary: RunSummary, kind: RunKind, results: int, *, is_imported:
         summary.exit_code,
         int(summary.interrupted),
         int(is_imported),
-        results,
+        len(results),
+        digest(row.short for row in results),
     )
 
 
@@ -233,7 +260,8 @@ def past_run(values: Sequence[Any], counts: dict[str, int]) -> PastRun:
         values: in the order of `schema.RUN_COLUMNS`.
         counts: status → number of results.
     """
-    run, host, kind, started, device, commit, branch, dirty, compiler, seconds, code, interrupted, imported, _ = values
+    run, host, kind, started, device, commit, branch, dirty, compiler, seconds, code, *states = values
+    interrupted, imported = states[:2]
     identity = {"host": host, "commit": commit, "branch": branch, "dirty": bool(dirty), "compiler": compiler}
     return PastRun(
         run, kind, started, device, seconds, code, bool(interrupted), counts, imported=bool(imported), **identity

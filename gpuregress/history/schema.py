@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-VERSION = 3
+VERSION = 4
 
 RUN_COLUMNS = (
     "run",
@@ -25,8 +25,9 @@ RUN_COLUMNS = (
     "interrupted",
     "imported",
     "cases",
+    "digest",
 )
-"""The values of a run, in the order in which its seal takes them."""
+"""The values of a run, in the order in which its seal takes them. `digest` is that of its short results."""
 
 TEXT_COLUMNS = ("device", "verdict", "reason", "revision", "cause", "model", "buffer")
 """Of a result: ids of its texts."""
@@ -51,7 +52,8 @@ CREATE TABLE runs (
     id INTEGER PRIMARY KEY, run TEXT NOT NULL, host TEXT NOT NULL, kind TEXT NOT NULL, started TEXT NOT NULL,
     device TEXT NOT NULL, commit_hash TEXT NOT NULL, branch TEXT NOT NULL, dirty INTEGER NOT NULL,
     compiler TEXT NOT NULL, seconds REAL NOT NULL, exit_code INTEGER NOT NULL, interrupted INTEGER NOT NULL,
-    imported INTEGER NOT NULL, cases INTEGER NOT NULL, seal INTEGER NOT NULL, UNIQUE (run, host)
+    imported INTEGER NOT NULL, cases INTEGER NOT NULL, digest INTEGER NOT NULL, seal INTEGER NOT NULL,
+    UNIQUE (run, host)
 ) STRICT;
 CREATE TABLE results (
     run_id INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, case_id INTEGER NOT NULL REFERENCES cases,

@@ -10,7 +10,8 @@ from gpuregress.storage import digest_text
 
 def seal(values: Sequence[Any]) -> int:
     """Compute the seal of a row: half of the xxh3-128 of its values, as SQLite's signed integer."""
-    return int.from_bytes(bytes.fromhex(_digest(values)[:16]), "big", signed=True)
+    half = int(_digest(values)[:16], 16)
+    return half - (1 << 64) if half >> 63 else half
 
 
 def is_old(text: str, values: Sequence[Any]) -> bool:

@@ -64,7 +64,7 @@ class History(Reader):
             StorageError: no space, or another process holds the file for too long.
         """
         results = rows.result_rows(summary)
-        values = rows.run_values(summary, kind, len(results), is_imported=is_imported)
+        values = rows.run_values(summary, kind, results, is_imported=is_imported)
         with self._transaction() as database:
             database.execute("DELETE FROM runs WHERE run = ? AND host = ?", values[:2])
             writer = rows.RowWriter(database)
@@ -121,6 +121,6 @@ def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]
         for run in reader.runs(None):
             if run.run in wanted and not run.imported:
                 with contextlib.suppress(StorageError):
-                    results = sorted(reader.results_of(run), key=lambda one: one.verdict == "pass", reverse=True)
+                    results = sorted(reader.short_results(run), key=lambda one: one.verdict == "pass", reverse=True)
                     found[run.run] = {one.case: one.verdict for one in results}
     return found

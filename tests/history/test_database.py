@@ -25,6 +25,18 @@ def test_a_file_opened_for_reading_stays_as_it_is(tmp_path: Path) -> None:
         database.open_read_only(path)
 
 
+def test_damage_in_a_large_file_is_found_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_CHECKED_BYTES", 0)
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.add(night(1, {f"case{n}": "pass" for n in range(500)}))
+    content = bytearray(path.read_bytes())
+    content[8192:] = b"x" * (len(content) - 8192)
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match=r"history\.sqlite: damaged .*; move it away"), History(path) as history:
+        history.results(last=1)
+
+
 def test_errors_are_for_people(tmp_path: Path) -> None:
     busy = sqlite3.OperationalError("database is locked")
     busy.sqlite_errorcode = sqlite3.SQLITE_BUSY

@@ -10,7 +10,9 @@ import pytest
 import xxhash
 
 from gpuregress.errors import StorageError
-from gpuregress.history import History
+from gpuregress.history import History, seals
+from gpuregress.history.schema import RUN_COLUMNS
+from tests.history.past import night
 
 VERSION_1 = """
 CREATE TABLE runs (
@@ -88,6 +90,36 @@ def test_runs_and_results_are_kept(path: Path) -> None:
 def tables(path: Path) -> list[tuple[str]]:
     with closing(sqlite3.connect(path)) as database:
         return database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+
+
+def version_3(path: Path) -> None:
+    """Make a file of version 3: runs had no digest of their results."""
+    with History(path) as history:
+        for number in (1, 2):
+            history.add(night(number, {"a": "differ", "b": "pass"}), "nightly")
+    with closing(sqlite3.connect(path)) as database, database:
+        for run_id, *values in database.execute(f"SELECT id, {', '.join(RUN_COLUMNS[:-1])} FROM runs").fetchall():
+            database.execute("UPDATE runs SET seal = ? WHERE id = ?", (seals.seal(values), run_id))
+        database.execute("ALTER TABLE runs DROP COLUMN digest")
+        database.execute("PRAGMA user_version = 3")
+
+
+def test_runs_of_version_3_get_a_digest(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    version_3(path)
+    with History(path) as history:
+        history.add(night(3, {"a": "pass"}))
+        shorts = [{one.case: one.verdict for one in history.short_results(run)} for run in history.runs()]
+        assert shorts == [{"a": "pass"}, {"a": "differ", "b": "pass"}, {"a": "differ", "b": "pass"}]
+
+
+def test_a_run_of_version_3_that_was_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    version_3(path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE runs SET exit_code = 9 WHERE run = 'R02'")
+    with History(path) as history, pytest.raises(StorageError, match="edited or damaged, in its record of run R02"):
+        history.runs()
 
 
 @pytest.mark.parametrize("change", ["UPDATE results SET verdict = 'pass'", "UPDATE runs SET exit_code = 9"])

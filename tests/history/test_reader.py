@@ -11,7 +11,7 @@ import pytest
 
 from gpuregress.errors import StorageError
 from gpuregress.history import History
-from gpuregress.records import Status
+from gpuregress.records import PastRun, Status
 from tests.history.past import night, verdict
 
 
@@ -93,6 +93,32 @@ def test_the_night_before_a_run(history: History) -> None:
     assert found.run == "R02"
     assert history.previous_night("R01") is None
     assert [(one.case, one.verdict) for one in history.results_of(before)] == [("a", "new"), ("other", "pass")]
+
+
+def test_short_results_are_those_of_the_run(history: History) -> None:
+    add_nights(history, "a/n=1", "pass", "differ")
+    newest, _ = history.runs()
+    assert sorted(history.short_results(newest)) == [
+        ("a/n=1", "cpu", "differ", "3f2a", 0.5),
+        ("other", "cpu", "pass", "3f2a", 0.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM results WHERE case_id = 1",
+        "UPDATE texts SET text = 'skip' WHERE text = 'differ'",
+        "UPDATE results SET seconds = 1",
+        "UPDATE cases SET name = 'other2' WHERE name = 'other'",
+    ],
+)
+def test_short_results_that_were_changed_are_refused(history: History, change: str) -> None:
+    add_nights(history, "a/n=1", "differ")
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute(change)
+    with History(history.path) as again, pytest.raises(StorageError, match="edited or damaged"):
+        again.short_results(PastRun("R01", "nightly", "", "", 0.0, 0, interrupted=False, host="here"))
 
 
 def test_a_run_that_lost_a_result_is_refused(history: History) -> None:

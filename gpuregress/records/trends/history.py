@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 RunKind = Literal["run", "nightly"]
 
@@ -68,6 +68,16 @@ class PastResult:
     max_rel: float | None = None
     max_ulp: float | None = None
     buffer: str = ""
+
+
+class ShortResult(NamedTuple):
+    """One case in one past run, on one device, without what only few reports need; see `PastResult`."""
+
+    case: str
+    device: str
+    verdict: str
+    revision: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
