@@ -15,7 +15,7 @@ from tests.conformance.catalog import machine
 from tests.conformance.catalog.computing import FAMILIES, forms
 from tests.conformance.catalog.form import Form
 
-VERSION = "8.6"  # the first with all forms; nvJitLink 12.7 and later take it
+VERSION = "8.7"  # the first with all forms; nvJitLink 12.8 and later take it
 BATCH = 100
 EDGES = 3000
 RANDOM = 1096

@@ -71,7 +71,7 @@ REMARKS = {
     "tld4": "2d, no offsets",
     "txq": "width, height, depth",
     "vote": "the .sync forms",
-    "wmma": "elements of eight bits and more; C and D of two types: as if C were converted first, not measured",
+    "wmma": "elements of eight bits and more",
 }
 
 

@@ -75,7 +75,7 @@ class Tile:
         name: of the form, for its subroutine.
         shape: rows, columns, depth.
         a, b, c: the fragments; those of C and D have the same places.
-        result: `f32` or `f16`.
+        result: `f32` or `f16`. The sum is rounded to f32 if C or D is, then to D's type.
     """
 
     name: str
@@ -84,6 +84,11 @@ class Tile:
     b: Fragment
     c: Fragment
     result: str
+
+    @property
+    def accumulator(self) -> str:
+        """The type of C in the sum, and of the sum."""
+        return "f32" if "f32" in (self.c.kind.name, self.result) else "f16"
 
     def compute(self, emitter: Services, shown: ir.Value) -> None:
         """Call the subroutine that replaces C by D.
@@ -128,14 +133,14 @@ class _TileBuilder:
         self._special = Cell(self._builder, ir.Constant(I1, 0))
         self._a = self._decoded(tile.a, 0, m * k, tile.a.kind.name)
         self._b = self._decoded(tile.b, start_b, k * n, tile.b.kind.name)
-        self._c = self._decoded(tile.c, self._start_c, m * n, tile.result)  # C of another type is converted first
+        self._c = self._decoded(tile.c, self._start_c, m * n, tile.accumulator)
 
     def build(self) -> None:
         """Compute every element of D, and write it in the place of C's."""
         depth = self._tile.shape[2]
         if self._tile.a.kind.bits > 8:
             total = self._fused(self._c, depth, lambda step: step)
-            self._write(lambda number: self._rounded(self._load(total.numbers, number), self._tile.result))
+            self._write(lambda number: self._rounded(self._load(total.numbers, number)))
             return
         builder = self._builder
         total = self._zeros()
@@ -263,11 +268,11 @@ class _TileBuilder:
 
     # --- results ----------------------------------------------------------------------------------------------------
 
-    def _rounded(self, total: ir.Value, kind: str) -> ir.Value:
-        """A sum as the f64 of a number of the result's type."""
+    def _rounded(self, total: ir.Value) -> ir.Value:
+        """A sum as a number of the accumulator's type, in an f64."""
         b = self._builder
         positive_zero = b.fadd(total, F64(0.0))
-        if kind == "f16":
+        if self._tile.accumulator == "f16":
             half = widen_to_double(self._emitter, round_to(self._emitter, positive_zero, F16, "rn"), F16)
             return b.fadd(half, F64(0.0))
         nearest = b.fptrunc(positive_zero, F32)
@@ -281,8 +286,7 @@ class _TileBuilder:
     def _round_all(self, total: _Matrix) -> None:
         m, n, _ = self._tile.shape
         with counted(self._builder, i32(m * n)) as number:
-            rounded = self._rounded(self._load(total.numbers, number), self._tile.result)
-            self._store(total, number, rounded, self._tile.result)
+            self._store(total, number, self._rounded(self._load(total.numbers, number)), self._tile.accumulator)
 
     def _write(self, result_at: Callable[[ir.Value], ir.Value]) -> None:
         """Write the fragment D over C."""
