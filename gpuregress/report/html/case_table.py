@@ -12,6 +12,8 @@ from gpuregress.report.html.fragments import FAILED, plural
 from gpuregress.report.html.groups import Group
 
 _HEADS = (("verdict", "v"), ("case", "c"), ("s", "s"), ("revision", "r"), ("why", "w"))
+_MOST_OPEN = 1000
+"""Rows that are unfolded at first."""
 _ROW_BYTES = 80
 _REASON_BYTES, _SHORTEST_REASON = 1_000_000, 60
 
@@ -26,6 +28,8 @@ def table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: 
     """
     yield '<section aria-labelledby="every"><h2 id="every">Every case</h2>'
     yield _controls(cases)
+    state = " open" if len(cases) <= _MOST_OPEN else ""  # a browser lays ten thousand rows out for seconds
+    yield f'<details class="rows"{state}><summary>{plural(len(cases), "row")}, the failures first</summary>'
     yield '<table class="cases" id="cases"><caption class="hidden">every case with its verdict</caption><thead><tr>'
     yield "".join(f'<th scope="col" class="{name}">{head}</th>' for head, name in _HEADS)
     yield "</tr></thead>"
@@ -38,7 +42,7 @@ def table(cases: Sequence[Mapping[str, Any]], groups: Sequence[Group], anchors: 
     for _, entries in groupby(others, lambda entry: str(entry["job"])):
         yield "<tbody>"
         yield from (_row(entry, anchors, most) for entry in entries)
-    yield "</table></section>"
+    yield "</table></details></section>"
 
 
 def size(cases: Sequence[Mapping[str, Any]]) -> int:

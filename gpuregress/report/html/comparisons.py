@@ -63,7 +63,7 @@ def _comparison(name: str, comparison: Mapping[str, Any], case: str, above: str)
         yield f'<p class="soft">the picture is the same as against the {escape(above)}</p>'
     elif image is not None:
         description = f"{message}{at}" + (f"; it looks like: {findings[0]}" if findings else "")
-        yield from pictures.figure(image, f"{name} of {case}", description)
+        yield from pictures.figure(image, f"{name} of {case}", description, worst["index"] if worst else None)
     yield '<div class="columns">'
     yield from _elements(comparison, shape, name)
     yield from histogram.table(comparison["numbers"].get("ulp_histogram") or (), comparison["of"])

@@ -16,6 +16,10 @@
     return rows;
   };
 
+  const unfold = () => {
+    table.closest("details").open = true;
+  };
+
   const filter = () => {
     const words = byText.value.toLowerCase().split(/\s+/).filter(Boolean);
     const job = byJob.value;
@@ -46,7 +50,10 @@
     let wait = 0;
     form.addEventListener("input", () => {
       clearTimeout(wait);
-      wait = setTimeout(filter, 80);
+      wait = setTimeout(() => {
+        filter();
+        unfold();
+      }, 80);
     });
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("reset", () => setTimeout(filter));

@@ -22,7 +22,7 @@ from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, 
 from gpuregress.report.html.groups import Group, grouped
 
 _MOST_NOTES = 8
-_MOST_OPEN = 5
+_MOST_OPEN = 3
 """Groups whose first card is unfolded."""
 _CARDS_EACH = 3
 """Cards of a group; its other cases are rows of the table."""
@@ -31,6 +31,8 @@ _PAGE_BYTES = 2_700_000
 _FEWEST_CARD_BYTES, _MOST_CARD_BYTES = 200_000, 1_000_000
 _MOST_GROUPS = 200
 _MOST_LINKS = 12
+_MOST_CELLS = 100
+"""Cells of a grid of parameters that is unfolded."""
 
 
 def render(summary: RunSummary, trends: Trends | None = None) -> str:
@@ -233,7 +235,9 @@ def _grids(spaces: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield '<section aria-labelledby="parameters"><h2 id="parameters">Parameters</h2>'
     for space in shown:
         has_failed = any(cell.get(word) for row in space["grid"]["rows"] for cell in row for word in FAILED)
-        yield f"<details{' open' if has_failed else ''}><summary><code>{escape(space['job'])}</code></summary>"
+        cells = len(space["grid"]["rows"]) * len(space["grid"]["x_values"])
+        state = " open" if has_failed and cells <= _MOST_CELLS else ""
+        yield f"<details{state}><summary><code>{escape(space['job'])}</code></summary>"
         yield from scrolling(f"verdicts of {space['job']}", parameter_grid.table(space["grid"]))
         yield "</details>"
     yield "</section>"

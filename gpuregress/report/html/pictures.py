@@ -45,13 +45,14 @@ class Panel:
     has_hatch: bool = True
 
 
-def figure(image: BufferImage, what: str, description: str) -> Iterator[str]:
+def figure(image: BufferImage, what: str, description: str, worst: int | None = None) -> Iterator[str]:
     """A figure of the image: panels for a matrix, plots over the index for a buffer with one axis.
 
     Args:
         image: of the buffer.
         what: the buffer in words, `out of matmul/n=64`.
         description: of the difference, for those who do not see it.
+        worst: the index of the worst element, which gets a ring.
     """
     rows, columns = image.size
     if rows == 1 or columns == 1:
@@ -59,10 +60,10 @@ def figure(image: BufferImage, what: str, description: str) -> Iterator[str]:
         return
     yield '<figure><div class="panels">'
     for panel in _panels(image):
-        yield from _panel(image, panel, what, description)
+        yield from _panel(image, panel, (what, description), worst if panel.name == "error" else None)
     yield "</div><figcaption>"
     yield from _legends(image)
-    yield f'<p class="soft">{escape(_explanation(image))}</p></figcaption></figure>'
+    yield f'<p class="soft">{escape(_explanation(image, has_ring=worst is not None))}</p></figcaption></figure>'
 
 
 def _panels(image: BufferImage) -> Iterator[Panel]:
@@ -91,11 +92,11 @@ def _share_colour(level: int) -> str:
     return colours.grey(0.1 + 0.9 * level / 255) if level else colours.SAME
 
 
-def _panel(image: BufferImage, panel: Panel, what: str, description: str) -> Iterator[str]:
+def _panel(image: BufferImage, panel: Panel, texts: tuple[str, str], worst: int | None) -> Iterator[str]:
     rows, columns = image.cells
     cells = unpack(panel.layer.cells, rows * columns)
     place = _place(image)
-    full = f"{panel.name} of {what}"
+    full, description = f"{panel.name} of {texts[0]}", texts[1]
     size = f'width="{_LEFT + place.width + 12}" height="{_TOP + place.height + _BOTTOM}"'
     data = f'data-place="{place.data(image)}"'
     box = f'viewBox="0 0 {_LEFT + place.width + 12} {_TOP + place.height + _BOTTOM}"'
@@ -108,6 +109,11 @@ def _panel(image: BufferImage, panel: Panel, what: str, description: str) -> Ite
         yield f'<path d="{_runs(cells, columns, place)}" fill="url(#hatch)"/>'
     yield _borders(image, place)
     yield f'<rect class="frame" width="{place.width}" height="{place.height}"/>'
+    if worst is not None:
+        (down, right), (row, column) = image.cell, divmod(worst, image.size[1])
+        x, y = (column // right + 0.5) * place.side, (row // down + 0.5) * place.tall
+        ring = f'cx="{x:g}" cy="{y:g}" r="{max(place.side, place.tall) / 2 + 4:g}"'
+        yield f'<circle class="halo" {ring}/><circle class="worst" {ring}/>'
     yield "</g>"
     yield from _axes(image, place)
     yield "</svg></div>"
@@ -183,7 +189,7 @@ def _legends(image: BufferImage) -> Iterator[str]:
         yield legend("greys", "share that differs", ((0.0, "0"), (0.5, "50 %"), (1.0, "100 %")))
 
 
-def _explanation(image: BufferImage) -> str:
+def _explanation(image: BufferImage, *, has_ring: bool) -> str:
     """What a cell is, what the borders are, and which cells have no place on a scale."""
     rows = image.size[0]
     down, right = image.cell
@@ -201,7 +207,7 @@ def _explanation(image: BufferImage) -> str:
         size = f"{image.block[0]} x {image.block[1]} elements, as the launch ({image.launch}) suggests"
         drawn = "lines: thread blocks of" if _has_borders(image) else "thread blocks, too many to draw, of"
         parts.append(f"{drawn} {size}")
-    parts.append("white in the error: equal")
+    parts.append("white in the error: equal" + ("; ring: the worst element" if has_ring else ""))
     layers = [one for one in (image.errors, image.expected, image.actual) if one is not None]
     cells = [unpack(one.cells, image.cells[0] * image.cells[1]) for one in layers]
     if any(NOT_FINITE in one for one in cells):

@@ -128,6 +128,17 @@ def test_nan_is_hatched_and_named() -> None:
     assert "hatched: NaN or infinity" in "".join(drawn(of).itertext())
 
 
+def test_the_worst_element_has_a_ring_in_the_error_alone() -> None:
+    of = image(np.zeros((128, 128)), np.eye(128))
+    root = ET.fromstring("".join(pictures.figure(of, "x", "y", worst=128 * 64 + 100)))
+    ((ring, panel),) = [
+        (circle, svg) for svg in root.iter("svg") for circle in svg.iter("circle") if circle.get("class") == "worst"
+    ]
+    assert panel.findtext("title") == "error of x"
+    assert (ring.get("cx"), ring.get("cy")) == ("151.5", "97.5")  # of cells of 2 x 2 elements and 3 pixels
+    assert "ring: the worst element" in "".join(root.itertext())
+
+
 def test_both_sides_have_one_scale_and_values_far_outside_are_marked() -> None:
     of = image([[0.0, 1.0], [0.5, 1.0]], [[0.0, 1e9], [0.5, -1e9]])
     expected, actual = (pixels(panels(of)[side]) for side in ("expected", "actual"))
