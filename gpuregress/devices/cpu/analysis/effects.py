@@ -26,26 +26,37 @@ CARRY = "%cc"
 
 def sets(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement defines."""
+    if isinstance(statement, Instruction):
+        known = statement.registers.get("sets")
+        return known if known is not None else statement.registers.setdefault("sets", _set_by(statement))
     if isinstance(statement, Label):
         return ()
-    if isinstance(statement, Call):
-        return tuple(name for item in statement.results for name in _names(item))
-    carry = (CARRY,) if "cc" in statement.modifiers else ()
-    return carry + tuple(name for item in _results(statement) for name in _names(item))
+    return tuple(name for item in statement.results for name in _names(item))
 
 
 def reads(statement: Statement) -> tuple[str, ...]:
     """The registers that a statement uses, its guard included."""
+    if isinstance(statement, Instruction):
+        known = statement.registers.get("reads")
+        return known if known is not None else statement.registers.setdefault("reads", _read_by(statement))
     if isinstance(statement, Label):
         return ()
-    names = [statement.guard.register] if statement.guard else []
-    if isinstance(statement, Call):
-        operands: tuple[Operand, ...] = (*statement.arguments, statement.callee)
-    else:
-        operands = statement.operands[len(_results(statement)) :]
-        if info(statement).reads_carry:
-            names.append(CARRY)
-    return (*names, *(name for item in operands for name in _names(item)))
+    return (*_guard(statement), *(name for item in (*statement.arguments, statement.callee) for name in _names(item)))
+
+
+def _set_by(instruction: Instruction) -> tuple[str, ...]:
+    carry = (CARRY,) if "cc" in instruction.modifiers else ()
+    return carry + tuple(name for item in _results(instruction) for name in _names(item))
+
+
+def _read_by(instruction: Instruction) -> tuple[str, ...]:
+    carry = (CARRY,) if info(instruction).reads_carry else ()
+    operands = instruction.operands[len(_results(instruction)) :]
+    return (*_guard(instruction), *carry, *(name for item in operands for name in _names(item)))
+
+
+def _guard(statement: Instruction | Call) -> tuple[str, ...]:
+    return (statement.guard.register,) if statement.guard else ()
 
 
 def _results(instruction: Instruction) -> tuple[Operand, ...]:

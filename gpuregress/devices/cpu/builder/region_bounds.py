@@ -47,6 +47,7 @@ class MachineView:
         self._limits: dict[tuple[int, int, int], ir.Value] = {}
         self._symbols: dict[str, tuple[ir.Value, ir.Value]] = {}
         self._parameters: dict[int, RegionBounds] = {}
+        self._shared: dict[tuple[tuple[str, str], ir.Type, bool], RegionBounds] = {}
 
     def field(self, name: str, type_: ir.Type = I64) -> ir.Value:
         """A field that does not change during the launch."""
@@ -108,11 +109,14 @@ class MachineView:
 
     def shared_region(self, key: tuple[str, str], type_: ir.Type, *, generic: bool) -> RegionBounds:
         """A shared variable, as 32- or 64-bit addresses in its window, or as generic ones."""
-        start = self.unit.shared_starts[key]
-        variable: Variable = self.unit.shared[key]
-        size = self.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
-        base = self._own_shared(start + (SHARED_WINDOW if generic else 0), type_)
-        return RegionBounds(base, at(self.entry, self.pointer("shared"), start), size)
+        asked = (key, type_, generic)
+        if asked not in self._shared:
+            start = self.unit.shared_starts[key]
+            variable: Variable = self.unit.shared[key]
+            size = self.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
+            base = self._own_shared(start + (SHARED_WINDOW if generic else 0), type_)
+            self._shared[asked] = RegionBounds(base, at(self.entry, self.pointer("shared"), start), size)
+        return self._shared[asked]
 
     def _own_shared(self, address: int, type_: ir.Type) -> ir.Value:
         """An address of the first block's shared memory as it is in this block's."""

@@ -90,6 +90,9 @@ class Services(Emit, Protocol):
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
 
+    def declared(self, name: str) -> ir.Type:
+        """A register's type."""
+
     def temporary(self, type_name: str) -> Register:
         """A register of the emitter's own."""
 

@@ -8,6 +8,7 @@ from gpuregress.devices.cpu.analysis import effects
 from gpuregress.devices.cpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.devices.cpu.analysis.effects import CARRY
 from gpuregress.devices.cpu.analysis.liveness import AtWait
+from gpuregress.devices.cpu.analysis.local_registers import local_registers
 from gpuregress.devices.cpu.analysis.pointer_provenance import PointerProvenance
 from gpuregress.devices.cpu.builder import types
 from gpuregress.devices.cpu.builder.address_resolution import field, set_field
@@ -21,6 +22,7 @@ from gpuregress.devices.cpu.builder.thread_context import YIELD
 from gpuregress.devices.cpu.builder.threads import Thread
 from gpuregress.devices.cpu.builder.translation_unit import Unit
 from gpuregress.devices.cpu.builder.types import I1, POINTER, convert, llvm_type
+from gpuregress.devices.cpu.functions.register_values import Known, RegisterValues
 from gpuregress.devices.cpu.isa.control.calls import lower_call
 from gpuregress.devices.cpu.isa.control.special_registers import special_register
 from gpuregress.devices.cpu.isa.lowering_table import lowering
@@ -79,6 +81,7 @@ class FunctionEmitter:
         self.index = 0
         self.block_number = 0
         self._declared = {item.name: llvm_type(item.type) for item in function.registers}
+        self._values = RegisterValues(local_registers(self.flow), frozenset(self._declared))
         self._homes: dict[str, tuple[ir.Value, ir.Type]] = {}
         self._versions: dict[str, int] = {}
         self._pointers: dict[object, ir.Value] = {}
@@ -98,11 +101,16 @@ class FunctionEmitter:
     def home(self, name: str) -> tuple[ir.Value, ir.Type]:
         """A register's stack slot and type."""
         if name not in self._homes:
-            type_ = I1 if name == CARRY else self._declared.get(name)
-            if type_ is None:
-                raise unsupported(self.current(), f"register {name} is not declared")
+            type_ = self.declared(name)
             self._homes[name] = (entry_alloca(self.view.entry.function, type_), type_)
         return self._homes[name]
+
+    def declared(self, name: str) -> ir.Type:
+        """A register's type."""
+        type_ = I1 if name == CARRY else self._declared.get(name)
+        if type_ is None:
+            raise unsupported(self.current(), f"register {name} is not declared")
+        return type_
 
     def temporary(self, type_name: str) -> Register:
         """A register of the emitter's own."""
@@ -114,7 +122,8 @@ class FunctionEmitter:
         """Set all registers to 0: a thread must not see the values of the one before it."""
         for statement in self.flow.statements:
             for name in effects.sets(statement):
-                self.home(name)
+                if name not in self._values.local:
+                    self.home(name)
         for slot, type_ in self._homes.values():
             builder.store(ir.Constant(type_, 0) if isinstance(type_, ir.IntType) else ir.Constant(type_, 0.0), slot)
 
@@ -136,10 +145,18 @@ class FunctionEmitter:
         raise unsupported(self.current(), f"operand {operand}")
 
     def _register(self, name: str) -> ir.Value:
-        if name in self._declared or name == CARRY:
-            slot, type_ = self.home(name)
-            return self.builder.load(slot, typ=type_)
-        return special_register(self, name)
+        if name not in self._declared and name != CARRY:
+            return special_register(self, name)
+        known = self._values.get(name, self.builder.block)
+        if known is not None:
+            return known
+        lost = self._values.take(name)
+        if lost is not None:
+            self._spill(name, lost)
+        slot, type_ = self.home(name)
+        value = self.builder.load(slot, typ=type_)
+        self._values.loaded(name, value, self.builder.block)
+        return value
 
     def write(self, operand: Operand, value: ir.Value, type_name: str) -> None:
         """Set a register."""
@@ -147,9 +164,20 @@ class FunctionEmitter:
             return
         if not isinstance(operand, Register):
             raise unsupported(self.current(), f"{operand} is not a register")
-        slot, type_ = self.home(operand.name)
-        self._versions[operand.name] = self.version(operand.name) + 1
-        self.builder.store(convert(self.builder, value, type_, signed=is_signed(type_name)), slot)
+        name, type_ = operand.name, self.declared(operand.name)
+        self._versions[name] = self.version(name) + 1
+        converted = convert(self.builder, value, type_, signed=is_signed(type_name))
+        if name not in self._values.local:
+            self.builder.store(converted, self.home(name)[0])
+        self._values.set(name, converted, self.builder.block)
+
+    def _spill(self, name: str, known: Known) -> None:
+        """Store a local register's value where it was computed: it does not dominate its uses."""
+        assert known.block is not None
+        builder = ir.IRBuilder(known.block)
+        if known.position < len(known.block.instructions):
+            builder.position_before(known.block.instructions[known.position])
+        builder.store(known.value, self.home(name)[0])
 
     def read_carry(self) -> ir.Value:
         """The thread's carry flag."""
@@ -230,6 +258,7 @@ class FunctionEmitter:
         self._blocks.clear()
         self.block_number = self.flow.block_at(index)
         self.forget_pointers()
+        self._values.clear()
         # What the statement does before it waits has been done: built again in a block that is never entered.
         self.builder = ir.IRBuilder(self.view.entry.function.append_basic_block("before"))
         self.index = index
@@ -256,13 +285,17 @@ class FunctionEmitter:
             self.builder = ir.IRBuilder(self._blocks[number])
             self.block_number = number
             self.forget_pointers()
+            self._values.clear()
             self._lower_block(number, self.flow.blocks[number].start)
 
     def _lower_block(self, number: int, start: int) -> None:
         block = self.flow.blocks[number]
         self._count(number, start)
         for self.index in range(start, block.end):
+            self._values.begin(self.builder.block)
             self._statement(self.flow.statements[self.index])
+            for name, lost in self._values.end(self.builder.block).items():
+                self._spill(name, lost)
             if self._abandoned:
                 self._abandoned = False
                 self.builder.unreachable()
@@ -322,6 +355,7 @@ class FunctionEmitter:
         after = self.builder.append_basic_block("after")
         self.builder.cbranch(self.guard_value(statement), body, after)
         self.builder = ir.IRBuilder(body)
+        self._values.begin(body, guarded=True)
         self._guarded = True
         self._dispatch(statement)
         self._guarded = False
@@ -352,10 +386,12 @@ class FunctionEmitter:
         assert liveness is not None
         needed = liveness.needed_after[index] | frozenset(effects.reads(self.flow.statements[index]))
         dirty = liveness.dirty_before[index]
+        self._values.clear()
         self.exits.wait(
             self, kind, AtWait(self.live_across(index), dirty, self._own(needed | liveness.saved_at(index)))
         )
         self.forget_pointers()
+        self._values.clear(self.builder.block)
 
     def live_across(self, index: int) -> frozenset[str]:
         """The registers that must outlive the wait at statement `index`."""
@@ -373,9 +409,12 @@ class FunctionEmitter:
             return self._block(target)
         block = self.builder.append_basic_block("yield")
         builder, self.builder = self.builder, ir.IRBuilder(block)
+        known = self._values.copy()
+        self._values.clear()
         assert self.flow.liveness is not None
         live = self._own(self.flow.liveness.live_in[target])
         self.exits.wait(self, YIELD, AtWait(live, live, live))
         self.builder.branch(self._block(target))
         self.builder = builder
+        self._values.restore(known, builder.block)
         return block

@@ -147,6 +147,7 @@ class Instruction:
         guard: its predicate.
         ptx_line: its line in the PTX text, from 1.
         source: the CUDA source line, if a `.loc` precedes.
+        registers: the registers that `analysis.effects` has found in it, which many analyses ask for.
     """
 
     opcode: str
@@ -155,6 +156,7 @@ class Instruction:
     guard: Guard | None = None
     ptx_line: int = 0
     source: SourceLine | None = None
+    registers: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def mnemonic(self) -> str:

@@ -72,7 +72,7 @@ def _setp(emit: Emit, instruction: Instruction) -> None:
     targets: tuple[Operand, ...] = (
         (destination.first, destination.second) if isinstance(destination, Pair) else (destination,)
     )
-    if len(outcomes) == 1:
+    if len(outcomes) < len(targets):
         outcomes.append(emit.builder.not_(outcomes[0]))
     results = [_joined(emit, instruction, outcome) for outcome in outcomes[: len(targets)]]
     for target, result in zip(targets, results, strict=True):

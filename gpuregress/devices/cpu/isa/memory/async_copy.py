@@ -72,7 +72,7 @@ def _copy_some(
     """Copy a prefix of the bytes and fill with zeros: the fourth operand is its length, or a predicate to copy none."""
     b = emitter.builder
     address, limit = source
-    if isinstance(limit, Register) and emitter.home(limit.name)[1] == ir.IntType(1):
+    if isinstance(limit, Register) and emitter.declared(limit.name) == ir.IntType(1):
         wanted = b.select(emitter.read(limit, "pred"), i32(0), i32(count))
     else:
         wanted = emitter.read(limit, "u32")

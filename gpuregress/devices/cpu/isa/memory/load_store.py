@@ -8,7 +8,6 @@ PTX ISA manual, 9.7.9 "Data Movement".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -64,23 +63,49 @@ def host_pointer(emitter: Services, access: MemoryAccess) -> ir.Value:
 
 
 def _check(emitter: Services, access: MemoryAccess) -> ir.Value:
-    space, count = access.space, access.count
+    space = access.space
+    fixed = _fixed(emitter, access)
+    if fixed is not None:
+        return fixed
     value = address_value(emitter, access.address)
     region = guessed_region(emitter, access.address, space, value.type)
-    site = access_site(emitter, access)
-    slow_way = slow_resolve(emitter, access.instruction, space)
-
-    def resolve(builder: ir.IRBuilder) -> ir.Value:
-        machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, space)
-        return builder.call(slow_way, (machine, local, generic, i64(count), i64(site)))
-
     if region is not None and region.base.type == value.type:
-        return _checked(emitter, value, region, count, resolve)
+        return _checked(emitter, access, value, region)
     # No usable region. Only arrays of global memory are in the table.
     if space in _WINDOWS:
-        return _resolved(emitter, resolve)
+        return _resolved(emitter, _resolve(emitter, emitter.builder, access, value))
     value = _generic(emitter.builder, value, space)
-    return _checked(emitter, value, emitter.array_region(value), count, resolve)
+    return _checked(emitter, access, value, emitter.array_region(value))
+
+
+def _fixed(emitter: Services, access: MemoryAccess) -> ir.Value | None:
+    """The pointer of an access to a variable at a constant offset that is inside it and aligned; else None."""
+    base, space, count = access.address.base, access.space, access.count
+    if not isinstance(base, Symbol) or emitter.view.clustered:
+        return None
+    shared = emitter.unit.shared_key(emitter.function.name, base.name)
+    if shared is not None:
+        variable, is_named = emitter.unit.shared[shared], space == "shared"
+    elif base.name in emitter.unit.symbol_numbers and base.name not in emitter.frame.local_offsets:
+        variable = emitter.unit.variables[base.name]
+        is_named = space in ("", variable.space)
+    else:
+        return None
+    offset = base.offset + access.address.offset
+    if not is_named or variable.count is None or offset % count or not 0 <= offset <= byte_size(variable) - count:
+        return None
+    view = emitter.view
+    region = view.symbol_region(base.name) if shared is None else view.shared_region(shared, I32, generic=False)
+    return at(emitter.builder, region.host, offset)
+
+
+def _resolve(emitter: Services, builder: ir.IRBuilder, access: MemoryAccess, value: ir.Value) -> ir.Value:
+    """Look an address up in all regions of its state space."""
+    machine, local, generic = emitter.view.machine, emitter.thread.local, _generic(builder, value, access.space)
+    site = i64(access_site(emitter, access))
+    return builder.call(
+        slow_resolve(emitter, access.instruction, access.space), (machine, local, generic, i64(access.count), site)
+    )
 
 
 def access_site(emitter: Services, access: MemoryAccess) -> int:
@@ -95,24 +120,20 @@ def slow_resolve(emitter: Services, instruction: Instruction, space: str) -> ir.
     return emitter.unit.resolve_own if own else emitter.unit.resolve_in(space)
 
 
-def _checked(
-    emitter: Services, value: ir.Value, region: RegionBounds, count: int, resolve: Callable[[ir.IRBuilder], ir.Value]
-) -> ir.Value:
+def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: RegionBounds) -> ir.Value:
     """The check against one region, with a look-up in all regions if it fails."""
+    limit = _limit(emitter, region, access.count, value.type)
+    if not emitter.unit.schedule.is_optimised:
+        return _resolved(emitter, _called(emitter, access, value, (region.base, limit, region.host)))
     builder = emitter.builder
-    offset = builder.sub(value, region.base)
-    shift = ir.Constant(value.type, count.bit_length() - 1)
-    name = f"llvm.fshr.i{value.type.width}"
-    rotated = offset if count == 1 else emitter.intrinsic(name, value.type, offset, offset, shift)
-    limit = _limit(emitter, region, count, value.type)
+    offset, inside = _inside(emitter, builder, access.count, value, region.base, limit)
     fast, slow, after = (builder.append_basic_block(word) for word in ("fast", "slow", "after"))
-    branch = builder.cbranch(builder.icmp_unsigned("<", rotated, limit), fast, slow)
-    branch.set_weights([_LIKELY, _UNLIKELY])
+    builder.cbranch(inside, fast, slow).set_weights([_LIKELY, _UNLIKELY])
     quick = ir.IRBuilder(fast)
-    near = at(quick, region.host, quick.zext(offset, I64) if value.type == I32 else offset)
+    near = _behind(quick, region.host, offset)
     quick.branch(after)
     cold = ir.IRBuilder(slow)
-    far = resolve(cold)
+    far = _resolve(emitter, cold, access, value)
     lost = cold.icmp_unsigned("==", far, ir.Constant(POINTER, None))
     cold.cbranch(lost, emitter.fault_block, after).set_weights([1, 1])
     builder.position_at_end(after)
@@ -122,15 +143,67 @@ def _checked(
     return pointer
 
 
-def _resolved(emitter: Services, resolve: Callable[[ir.IRBuilder], ir.Value]) -> ir.Value:
-    """The look-up in all regions alone."""
+def _inside(
+    emitter: Services, builder: ir.IRBuilder, count: int, value: ir.Value, base: ir.Value, limit: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """An address's offset into a region, and whether an access there is inside and aligned."""
+    offset = builder.sub(value, base)
+    shift = ir.Constant(value.type, count.bit_length() - 1)
+    name = f"llvm.fshr.i{value.type.width}"
+    fshr = emitter.unit.intrinsic(name, value.type, (value.type,) * 3)
+    rotated = offset if count == 1 else builder.call(fshr, (offset, offset, shift))
+    return offset, builder.icmp_unsigned("<", rotated, limit)
+
+
+def _behind(builder: ir.IRBuilder, host: ir.Value, offset: ir.Value) -> ir.Value:
+    return at(builder, host, builder.zext(offset, I64) if offset.type == I32 else offset)
+
+
+def _called(
+    emitter: Services, access: MemoryAccess, value: ir.Value, bounds: tuple[ir.Value, ir.Value, ir.Value]
+) -> ir.Value:
+    """The check as a call: much less code to compile where it is not worth running fast.
+
+    Args:
+        emitter: the function's.
+        access: the access.
+        value: its address.
+        bounds: the region's first address, the number of accesses that fit, and a host pointer; constants become
+            part of the subroutine.
+    """
+    space, count = access.space, access.count
+    slow_way = slow_resolve(emitter, access.instruction, space)
+    fixed = [item.constant if isinstance(item, ir.Constant) else None for item in bounds]
+    passed = [item for item, known in zip(bounds, fixed, strict=True) if known is None]
+
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        machine, local, site, address, *rest = given
+        left = iter(rest)
+        base, limit, host = (next(left) if known is None else item for item, known in zip(bounds, fixed, strict=True))
+        offset, inside = _inside(emitter, b, count, address, base, limit)
+        near, far = b.append_basic_block("near"), b.append_basic_block("far")
+        b.cbranch(inside, near, far)
+        quick = ir.IRBuilder(near)
+        quick.ret(_behind(quick, host, offset))
+        b.position_at_end(far)
+        return b.call(slow_way, (machine, local, _generic(b, address, space), i64(count), site))
+
+    arguments = (emitter.view.machine, emitter.thread.local, i64(access_site(emitter, access)), value, *passed)
+    name = ".".join(map(str, ("access", slow_way.name, value.type, count, *fixed)))
+    types = tuple(item.type for item in arguments)
+    return emitter.builder.call(emitter.subroutine(name, POINTER, types, build), arguments)
+
+
+def _resolved(emitter: Services, pointer: ir.Value) -> ir.Value:
+    """A pointer that a look-up found; null is a fault."""
     builder = emitter.builder
-    pointer = resolve(builder)
     lost, resolved = (
         builder.icmp_unsigned("==", pointer, ir.Constant(POINTER, None)),
         builder.append_basic_block("found"),
     )
-    builder.cbranch(lost, emitter.fault_block, resolved).set_weights([_UNLIKELY, _LIKELY])
+    branch = builder.cbranch(lost, emitter.fault_block, resolved)
+    if emitter.unit.schedule.is_optimised:
+        branch.set_weights([_UNLIKELY, _LIKELY])
     builder.position_at_end(resolved)
     return pointer
 
@@ -149,8 +222,7 @@ def address_value(emitter: Services, address: Address) -> ir.Value:
         return i64(base.value + address.offset)
     if isinstance(base, Symbol):
         return emitter.read(Symbol(base.name, base.offset + address.offset), "u64")
-    _, declared = emitter.home(base.name)
-    type_name = f"b{max(32, width(declared))}"
+    type_name = f"b{max(32, width(emitter.declared(base.name)))}"
     value = emitter.read(base, type_name)
     return emitter.builder.add(value, ir.Constant(value.type, address.offset)) if address.offset else value
 

@@ -186,3 +186,53 @@ def test_shared_memory_starts_each_block_anew(tmp_path: Path) -> None:
     out = running.put("out", np.zeros(4, np.int32))
     running.launch("left", 4, 1, out, np.int32(5))
     assert ints(out) == [-1] * 4
+
+
+EDGES = """
+__device__ int four[4] = {1, 2, 3, 4};
+extern "C" __global__ void edges(int* y, const int* x, int k) {
+  __shared__ int box[4];
+  if (k == 0) asm volatile("ld.global.u32 %0, [four+12];" : "=r"(y[0]));
+  if (k == 1) asm volatile("ld.global.u32 %0, [four+16];" : "=r"(y[0]));
+  if (k == 2) asm volatile("ld.global.u32 %0, [four+2];" : "=r"(y[0]));
+  if (k == 3) asm volatile("ld.global.v2.u32 {%0, %1}, [four+12];" : "=r"(y[0]), "=r"(y[1]));
+  if (k == 4) asm volatile("ld.global.u32 %0, [four+-4];" : "=r"(y[0]));
+  if (k == 5) { box[3] = 9; y[0] = box[3]; }
+  if (k == 6) y[0] = *(volatile int*)(box + y[0]);
+  if (k == 7) y[0] = x[1] + x[2 + y[0]];
+  if (k == 8) y[0] = *(const volatile short*)((const char*)x + y[0] - 3);
+}
+"""
+
+
+@pytest.fixture(scope="module", params=[None, 1], ids=["optimised", "not optimised"])
+def edges(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Running:
+    running = Running(tmp_path_factory.mktemp("edges"), EDGES)
+    running.module = running.device.load(running.program, request.param)
+    return running
+
+
+@pytest.mark.parametrize(("k", "value"), [(0, 4), (5, 9), (7, 30)])
+def test_accesses_at_the_edge_of_a_region_are_valid(edges: Running, k: int, value: int) -> None:
+    y, x = edges.put("y", np.zeros(2, np.int32)), edges.put("x", np.array([0, 10, 20], np.int32))
+    edges.launch("edges", 1, 1, y, x, np.int32(k))
+    assert ints(y)[0] == value
+
+
+@pytest.mark.parametrize(
+    ("k", "message"),
+    [
+        (1, "out-of-bounds read of 4 bytes at four[16] (four has 16)"),
+        (2, "misaligned read of 4 bytes at four[2] (four has 16)"),
+        (3, "out-of-bounds read of 8 bytes at four[12] (four has 16)"),
+        (4, "out-of-bounds read of 4 bytes at four[-4] (four has 16)"),
+        (6, "out-of-bounds read of 4 bytes at box[4] (box has 4)"),
+        (7, "out-of-bounds read of 4 bytes at x[6] (x has 3)"),
+        (8, "misaligned read of 2 bytes at x[0] + 1 byte (x has 3)"),
+    ],
+)
+def test_accesses_behind_the_edge_or_between_elements_are_faults(edges: Running, k: int, message: str) -> None:
+    y, x = edges.put("y", np.array([4, 0], np.int32)), edges.put("x", np.array([0, 10, 20], np.int32))
+    with pytest.raises(KernelFault) as fault:
+        edges.launch("edges", 1, 1, y, x, np.int32(k))
+    assert str(fault.value) == f"{message}, thread (0,0,0) of block (0,0,0), k.cu:{5 + k}"
