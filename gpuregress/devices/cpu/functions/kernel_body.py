@@ -6,6 +6,7 @@ from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.cluster_size import is_clustered
 from gpuregress.devices.cpu.analysis.symbol_references import uses_grid_barrier
+from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.region_bounds import MachineView
 from gpuregress.devices.cpu.builder.structured import at, entry_alloca, i64, open_function
 from gpuregress.devices.cpu.builder.thread_context import Slots
@@ -36,7 +37,7 @@ class Body:
         self.entry = open_function(self.llvm)
         self.clustered = is_clustered(function)
         self.view = MachineView(unit, self.llvm.args[0], self.entry, clustered=self.clustered)
-        self.cells = {name: entry_alloca(self.llvm, I32) for name in COORDINATES}
+        self._cells = {name: entry_alloca(self.llvm, I32) for name in COORDINATES}
         self.thread = LoopThread({}, self.view.pointer("local"), i64(LOCAL_START), entry_alloca(self.llvm, THREAD_TYPE))
         self.emitter = FunctionEmitter(unit, function, self.view, self.thread)
         self.slots = Slots(clustered=self.clustered)
@@ -59,6 +60,23 @@ class Body:
             self.thread.local = at(b, self.view.pointer("local"), distance)
         self.thread.set_coordinates(self.block | tid)
         for name in COORDINATES:
-            b.store(self.thread.coordinate(b, name), self.cells[name])
+            b.store(self.thread.coordinate(b, name), self._cells[name])
+        if not self.unit.schedule.is_optimised:
+            self._record_thread(b)
         if self.has_calls:
             self.thread.fill_handle(b, i64(LOCAL_START + self.emitter.frame.local_bytes))
+
+    def record_fault(self, b: ir.IRBuilder) -> None:
+        """Record the running thread as that of a fault."""
+        if self.unit.schedule.is_optimised:
+            self._record_thread(b)
+
+    def _record_thread(self, b: ir.IRBuilder) -> None:
+        """Store the running thread's coordinates in the machine.
+
+        Code that is not optimised does so at the start of each thread: else every access that may fail would carry
+        them to the block of the fault.
+        """
+        for name in COORDINATES:
+            value = b.load(self._cells[name], typ=I32)
+            set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))

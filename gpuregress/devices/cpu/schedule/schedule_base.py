@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from llvmlite import ir
 
 from gpuregress.devices.cpu.analysis.liveness import AtWait
-from gpuregress.devices.cpu.builder.address_resolution import set_field
 from gpuregress.devices.cpu.builder.services import Services
 from gpuregress.devices.cpu.builder.structured import i32
 from gpuregress.devices.cpu.builder.thread_context import LAYOUT, row
-from gpuregress.devices.cpu.builder.threads import COORDINATES, dimension
-from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.builder.threads import dimension
+from gpuregress.devices.cpu.builder.types import I64
 from gpuregress.devices.cpu.functions.kernel_body import Body
 from gpuregress.devices.cpu.schedule.rematerialize import Rematerializer
 
@@ -63,9 +62,7 @@ class BlockSchedule(ABC):
     def fault(self, emitter: Services) -> None:
         """Record the thread, and end the launch."""
         b = emitter.builder
-        for name in COORDINATES:
-            value = b.load(self.body.cells[name], typ=I32)
-            set_field(b, self.view.machine, f"fault_{name}", b.zext(value, I64))
+        self.body.record_fault(b)
         b.ret(i32(1))
 
     def store(self, emitter: Services, name: str, value: ir.Value) -> None:

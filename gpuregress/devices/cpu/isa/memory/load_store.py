@@ -8,6 +8,7 @@ PTX ISA manual, 9.7.9 "Data Movement".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -176,21 +177,29 @@ def _called(
     fixed = [item.constant if isinstance(item, ir.Constant) else None for item in bounds]
     passed = [item for item, known in zip(bounds, fixed, strict=True) if known is None]
 
-    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        machine, local, site, address, *rest = given
-        left = iter(rest)
-        base, limit, host = (next(left) if known is None else item for item, known in zip(bounds, fixed, strict=True))
-        offset, inside = _inside(emitter, b, count, address, base, limit)
-        near, far = b.append_basic_block("near"), b.append_basic_block("far")
-        b.cbranch(inside, near, far)
-        quick = ir.IRBuilder(near)
-        quick.ret(_behind(quick, host, offset))
-        b.position_at_end(far)
+    arguments = (emitter.view.machine, emitter.thread.local, i64(access_site(emitter, access)), value, *passed)
+    types = tuple(item.type for item in arguments)
+    name = ".".join(map(str, ("access", slow_way.name, value.type, count, *fixed)))
+
+    def among(given: tuple[ir.Value, ...]) -> Iterator[ir.Value]:
+        left = iter(given[4:])
+        return (next(left) if known is None else item for item, known in zip(bounds, fixed, strict=True))
+
+    def near(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        base, _, host = among(given)
+        return _behind(b, host, b.sub(given[3], base))
+
+    def far(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        machine, local, site, address, *_ = given
         return b.call(slow_way, (machine, local, _generic(b, address, space), i64(count), site))
 
-    arguments = (emitter.view.machine, emitter.thread.local, i64(access_site(emitter, access)), value, *passed)
-    name = ".".join(map(str, ("access", slow_way.name, value.type, count, *fixed)))
-    types = tuple(item.type for item in arguments)
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        # One block, so that no argument is stored: the stack of this many calls would alias the caller's.
+        base, limit, _ = among(given)
+        _, inside = _inside(emitter, b, count, given[3], base, limit)
+        ways = (emitter.subroutine(f"{name}.{way.__name__}", POINTER, types, way) for way in (near, far))
+        return b.call(b.select(inside, *ways), given, tail="musttail")
+
     return emitter.builder.call(emitter.subroutine(name, POINTER, types, build), arguments)
 
 
