@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from gpuregress import storage
-from gpuregress.errors import CompileError, UnknownNames
+from gpuregress.errors import CompileError, InfeasibleSource, UnknownNames
 from gpuregress.records import Program, Source, from_json, to_json
 from gpuregress.toolchain import cache, compiler_messages, cubin, cxx_declarations, ptx_declarations
 from gpuregress.toolchain.demangle import demangle
@@ -67,6 +68,7 @@ def find(source: Source) -> Program | None:
 
     Raises:
         CompileError: it cannot be read, or was changed since it was planned; or a kernel asked for is not there.
+        InfeasibleSource: it was refused before.
     """
     files = _inputs(source)
     suffix = Path(source.path).suffix
@@ -89,7 +91,12 @@ def make(source: Source) -> Program:
     """
     for _ in range(_ATTEMPTS):
         files = _inputs(source)
-        program, ptx, complaints = _compile_cxx(source, files)
+        try:
+            program, ptx, complaints = _compile_cxx(source, files)
+        except InfeasibleSource as refused:
+            if not files.unknown and _inputs(source) == files:
+                _store_refusal(_cxx_keys(source, files)[-1], refused)
+            raise
         if files.unknown or _inputs(source) == files:
             return _stored(program, ptx, complaints)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
@@ -116,19 +123,25 @@ def build_cubin(program: Program) -> Program:
         program: from `compile`.
 
     Raises:
-        CompileError: the assembler refuses the PTX.
+        CompileError: the assembler refuses the PTX, now or before.
         HarnessError: it is not in the cache, and neither nvJitLink nor ptxas is here.
         StorageError: the cache cannot be written.
     """
     if program.cubin or not program.ptx:
         return program
     key = _cubin_key(program)
-    if cache.load(key) is not None:
+    known = cache.load(key)
+    if known is not None:
+        _check_refusal(known)
         return replace(program, cubin=str(cache.file_path(key, ".cubin")))
     from gpuregress.toolchain import link  # noqa: PLC0415 - a warm start needs none of it
 
     ptx = Path(program.ptx)
-    linked = link.link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
+    try:
+        linked = link.link(storage.read_bytes(ptx).decode(errors="replace"), program.arch, ptx.name)
+    except InfeasibleSource as refused:
+        _store_refusal(key, refused)
+        raise
     resources = {kernel: dict(figures) for kernel, figures in linked.resources.items()}
     cache.store(key, {"linker": linked.linker, "resources": resources}, {".cubin": linked.cubin})
     return replace(program, cubin=str(cache.file_path(key, ".cubin")))
@@ -297,17 +310,34 @@ def _stored(program: Program, ptx: str, complaints: str) -> Program:
     return _with_paths(program)
 
 
+def _store_refusal(key: str, refused: InfeasibleSource) -> None:
+    """Store that a program cannot be built, for later runs and for hosts without a compiler."""
+    cache.store(key, {"infeasible": str(refused)}, {})
+
+
+def _check_refusal(record: Mapping[str, Any]) -> None:
+    """Raise the error of a program that was refused before."""
+    if "infeasible" in record:
+        raise InfeasibleSource(str(record["infeasible"]))
+
+
 def _cached(key: str) -> Program | None:
-    """Load a program from the cache; None if it is not there, or another version wrote it."""
+    """Load a program from the cache; None if it is not there, or another version wrote it.
+
+    Raises:
+        InfeasibleSource: it was refused before.
+    """
+    record = cache.load(key) or {}
+    _check_refusal(record)
     try:
-        return _with_paths(from_json(Program, (cache.load(key) or {})["program"]))
+        return _with_paths(from_json(Program, record["program"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
 def _with_paths(program: Program) -> Program:
     key = _cubin_key(program)
-    built = str(cache.file_path(key, ".cubin")) if cache.load(key) is not None else ""
+    built = str(cache.file_path(key, ".cubin")) if "linker" in (cache.load(key) or {}) else ""
     return replace(program, ptx=str(cache.file_path(program.key, ".ptx")), cubin=built)
 
 

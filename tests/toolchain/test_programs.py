@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpuregress import toolchain
-from gpuregress.errors import CompileError, HarnessError
+from gpuregress.errors import CompileError, HarnessError, InfeasibleSource
 from gpuregress.records import Source, to_json
-from gpuregress.toolchain import cache, nvrtc, programs
+from gpuregress.toolchain import cache, link, nvrtc, programs
 from tests.toolchain.conftest import Write
 
 TEXT = """
@@ -265,3 +265,59 @@ def test_a_source_that_changed_since_it_was_planned_is_refused(write: Write) -> 
     Path(source.path).write_text("__global__ void k() { __syncthreads(); }")
     with pytest.raises(CompileError, match="was changed since it was planned"):
         programs.compile(planned)
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[object]:
+    """Count the calls of a module's function."""
+    calls: list[object] = []
+    real = getattr(module, name)
+
+    def counted(*arguments: object) -> object:
+        calls.append(arguments[0])
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, counted)
+    return calls
+
+
+def test_a_combination_that_the_source_refuses_is_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    source = write('static_assert(TILE < 3, "TILE is too large");\n__global__ void k() {}\n', kernels=("k",))
+    refused = replace(source, defines={"TILE": "3"})
+    for _ in range(2):
+        with pytest.raises(InfeasibleSource, match="TILE is too large"):
+            toolchain.compile(refused)
+    with pytest.raises(InfeasibleSource, match="TILE is too large"):
+        toolchain.find(refused)
+    assert len(calls) == 1
+    assert toolchain.compile(replace(source, defines={"TILE": "2"})).ptx
+    Path(source.path).write_text("__global__ void k() {}\n")
+    assert toolchain.compile(refused).ptx
+
+
+def test_other_errors_are_not_remembered(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    source = write("__global__ void k() { wrong; }\n", kernels=("k",))
+    for _ in range(2):
+        with pytest.raises(CompileError, match="wrong"):
+            toolchain.compile(source)
+    assert len(calls) == 2
+
+
+def test_a_program_that_the_assembler_refuses_is_remembered(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def refuse(*arguments: object) -> None:
+        calls.append(arguments)
+        raise InfeasibleSource("uses too much shared data (57024 bytes, 49152 max)")
+
+    monkeypatch.setattr(link, "link", refuse)
+    program = toolchain.compile(source)
+    for _ in range(2):
+        with pytest.raises(InfeasibleSource, match="57024 bytes"):
+            toolchain.build_cubin(program)
+    assert len(calls) == 1
+    found = toolchain.find(source)
+    assert found is not None
+    assert found.cubin == ""
+    assert toolchain.resources(found) == {}

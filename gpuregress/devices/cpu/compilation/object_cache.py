@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from gpuregress.devices.cpu.runtime import llvm_backend
 from gpuregress.devices.cpu.runtime.program import CLASSES, CompiledModule, ModuleFacts, Schedule
 from gpuregress.devices.cpu.runtime.record_codec import decode, encode
-from gpuregress.errors import StorageError
+from gpuregress.errors import InfeasibleSource, StorageError
 from gpuregress.toolchain import cache
 
 
@@ -26,6 +27,7 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
     Raises:
         UnsupportedError: every kernel needs an unsupported instruction. Where some do, the others can be launched.
         CompileError: the PTX does not follow the grammar.
+        InfeasibleSource: it needs more memory than the architecture has, as was found now or before.
         StorageError: others may write the cache.
     """
     schedule = schedule or Schedule()
@@ -35,14 +37,20 @@ def compiled(text: str, kernels: Sequence[str], schedule: Schedule | None = None
         return cached
     from gpuregress.devices.cpu.compilation.translate import compile_module  # noqa: PLC0415 - costs 100 ms
 
-    with _without_collection():
-        module = compile_module(text, kernels, schedule)
     try:
-        cache.store(key, encode(module.facts), {".o": module.code})
-    except StorageError:
-        # A cache that cannot be written costs time and nothing else.
-        return module
+        with _without_collection():
+            module = compile_module(text, kernels, schedule)
+    except InfeasibleSource as refused:
+        _store(key, {"infeasible": str(refused)}, {})
+        raise
+    _store(key, encode(module.facts), {".o": module.code})
     return module
+
+
+def _store(key: str, record: Any, files: Mapping[str, bytes]) -> None:
+    """Store an entry; a cache that cannot be written costs time and nothing else."""
+    with contextlib.suppress(StorageError):
+        cache.store(key, record, files)
 
 
 @contextlib.contextmanager
@@ -62,6 +70,8 @@ def _load(key: str) -> CompiledModule | None:
     record = cache.load(key)
     if record is None:
         return None
+    if "infeasible" in record:
+        raise InfeasibleSource(str(record["infeasible"]))
     try:
         facts = decode(record, CLASSES)
         return (

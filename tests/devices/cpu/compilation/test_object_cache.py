@@ -12,7 +12,7 @@ from gpuregress.devices.cpu.compilation import object_cache, translate
 from gpuregress.devices.cpu.compilation.translate import compile_module
 from gpuregress.devices.cpu.runtime.program import CLASSES
 from gpuregress.devices.cpu.runtime.record_codec import decode, encode
-from gpuregress.errors import UnsupportedError
+from gpuregress.errors import InfeasibleSource, UnsupportedError
 from gpuregress.toolchain import cache
 from tests.devices.cpu.running import Running
 
@@ -69,3 +69,13 @@ def test_the_garbage_collector_is_off_while_a_module_is_compiled(
         object_cache.compiled("no module", ())
     assert states == [False]
     assert gc.isenabled()
+
+
+def test_a_module_with_too_much_memory_is_refused_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .shared .b8 box[57024]; ret; }\n"
+    large = large.replace("ret;", ".reg .b32 %r<2>; mov.u32 %r1, box; ret;")
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    for _ in range(2):
+        with pytest.raises(InfeasibleSource, match="57024 bytes of static shared memory"):
+            object_cache.compiled(large, ("k",))
+        monkeypatch.setattr(translate, "compile_module", None)
