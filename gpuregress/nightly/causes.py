@@ -33,6 +33,8 @@ def cause_of(verdict: Verdict, case: Case | None = None) -> str:
     failing = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
     if verdict.status == "differ" and failing:
         return f"differ: {_pattern(failing[0])}"
+    if verdict.status == "differ" and verdict.timing is not None and verdict.timing.fails:
+        return "slower than accepted"
     return f"{verdict.status}: {without_numbers(verdict.reason)}"
 
 

@@ -24,6 +24,10 @@ _FLAKY_NIGHTS = 10
 _FLIPS = 2
 
 
+def _never(_verdict: Verdict) -> Since | None:
+    return None
+
+
 def _no_trend(_case: str) -> Sequence[EarlierVerdict]:
     return ()
 
@@ -38,6 +42,7 @@ class EarlierNights:
         last: case → its last verdict; nights that skipped it do not count.
         trend: case → its verdicts on earlier nights, the newest first.
         since: case that was missing on the last night → when that began.
+        slower_since: verdict on a slower case → when the level of its times began; None: tonight, or not known.
     """
 
     against: str = ""
@@ -45,6 +50,7 @@ class EarlierNights:
     last: Mapping[str, EarlierVerdict] = field(default_factory=dict)
     trend: Callable[[str], Sequence[EarlierVerdict]] = _no_trend
     since: Mapping[str, Since] = field(default_factory=dict)
+    slower_since: Callable[[Verdict], Since | None] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,7 @@ def compare_nights(summary: RunSummary, earlier: EarlierNights, left_out: LeftOu
         still=tuple(one for one in failures if one.since is not None and not one.before and one.status != "new"),
         unaccepted=unaccepted,
         fixed=fixed,
+        slower=tuple(_slower(passing, earlier)),
         near=tuple(near for verdict in passing if (near := _near(verdict, earlier.last.get(verdict.case)))),
         known=tuple(
             NightRemark(verdict.case, f"{verdict.known.status}, known until {verdict.known.until}: {verdict.known.why}")
@@ -153,6 +160,15 @@ def _fixed(summary: RunSummary, earlier: EarlierNights) -> Iterator[NightFailure
     for case, last in earlier.last.items():
         if last.has_failed and (case in passing or (case in jobs - cases and last.verdict == "error")):
             yield NightFailure(case, last.verdict, cause=last.cause, since=_since(earlier, case, last))
+
+
+def _slower(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightRemark]:
+    """The cases that pass and are slower than accepted: within their limit, or without one."""
+    for verdict in passing:
+        timing = verdict.timing
+        if timing is not None and timing.status == "slower":
+            since = earlier.slower_since(verdict)
+            yield NightRemark(verdict.case, timing.message, since is None, since)
 
 
 def _near(verdict: Verdict, last: EarlierVerdict | None) -> NightRemark | None:

@@ -107,6 +107,7 @@ from gpuregress.records.trends.history import PastResult as PastResult
 from gpuregress.records.trends.history import PastRun as PastRun
 from gpuregress.records.trends.history import RunKind as RunKind
 from gpuregress.records.trends.history import ShortResult as ShortResult
+from gpuregress.records.trends.history import TimingStep as TimingStep
 from gpuregress.records.trends.nights import NIGHT_STATUSES as NIGHT_STATUSES
 from gpuregress.records.trends.nights import EarlierVerdict as EarlierVerdict
 from gpuregress.records.trends.nights import LackingDevice as LackingDevice

@@ -91,8 +91,8 @@ def _lines(summary: RunSummary, where: str, *, is_full: bool) -> Iterator[str]:
     yield from _section("still failing:", _told(changes.still, summary, texts), others)
     yield from _bounded([f"fixed    {one.case}{_lasted(one, summary.started)}" for one in changes.fixed], others)
     for word, remarks in (("slower", changes.slower), ("near", changes.near), ("flaky", changes.flaky)):
-        yield from _remarks(word, remarks, others)
-    yield from _remarks("known", changes.known, others)
+        yield from _remarks(word, remarks, others, summary.started)
+    yield from _remarks("known", changes.known, others, summary.started)
     yield from _names("no turn before the deadline", changes.no_turn, most or _MOST_NAMED)
     yield from _names("skipped after timeouts of their kernel", changes.held_back, most or _MOST_NAMED)
     for one in changes.lacking:
@@ -168,8 +168,10 @@ def _lasted(failure: NightFailure, tonight: str) -> str:
     return f"  (failed {nights}, {_when(failure.since, tonight)})"
 
 
-def _remarks(word: str, remarks: Sequence[NightRemark], most: int) -> Iterator[str]:
-    yield from _bounded([one_line(f"{word:<8} {one.case}  {one.text}") for one in remarks], most)
+def _remarks(word: str, remarks: Sequence[NightRemark], most: int, tonight: str) -> Iterator[str]:
+    since = [f", {_when(one.since, tonight)}" if one.since is not None else "" for one in remarks]
+    texts = [f"{word:<8} {one.case}  {one.text}{when}" for one, when in zip(remarks, since, strict=True)]
+    yield from _bounded([one_line(text) for text in texts], most)
 
 
 def _names(what: str, names: Sequence[str], most: int) -> Iterator[str]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.errors import StorageError
-from gpuregress.history import History
+from gpuregress.history import History, steps
 from gpuregress.history.series import device_kind
 from gpuregress.nightly import EarlierNights
 from gpuregress.project import Project
-from gpuregress.records import EarlierVerdict, PastResult, PastRun, Since
+from gpuregress.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
 from gpuregress.session.runs import history_entry, journal
 
 _NIGHTS = 5
@@ -62,7 +62,22 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
             past = history.trend(case, _LOOKED_AT, kind)
             return [_earlier(one) for one in past if one.kind == "nightly" and one.run != run]
 
-        yield EarlierNights(against=nights[0].run, last=last, trend=trend, since=since)
+        def slower_since(verdict: Verdict) -> Since | None:
+            past = history.trend(verdict.case, _LOOKED_AT, kind)
+            return _level_since([one for one in past if one.kind == "nightly" and one.run != run], verdict)
+
+        yield EarlierNights(against=nights[0].run, last=last, trend=trend, since=since, slower_since=slower_since)
+
+
+def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:
+    """The night on which the present level of a case's times began; None where that is tonight."""
+    timing, device = verdict.timing, verdict.outcome.device if verdict.outcome is not None else None
+    if timing is None or not timing.expected or not timing.actual:
+        return None
+    if timing.measure == "time" and device is not None:
+        past = [one for one in past if one.model == device.model]
+    first = steps.level_since(past, timing.measure, timing.expected, timing.actual)
+    return Since(first.run, first.started, first.commit) if first is not None else None
 
 
 def _nights(history: History, kind: str, run: str) -> Iterator[PastRun]:

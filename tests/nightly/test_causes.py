@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuregress.nightly import cause_of
 from gpuregress.nightly.causes import without_numbers
-from gpuregress.records import BufferVerdict, Comparison, Fault, Finding, Outcome
+from gpuregress.records import BufferVerdict, Comparison, Fault, Finding, Outcome, TimingComparison, Verdict
 from tests import fakes
 from tests.nightly.nights import case
 
@@ -56,3 +56,9 @@ def test_a_difference_without_a_pattern_is_named_by_what_was_compared() -> None:
 def test_numbers_do_not_change_a_cause(text: str, one: int, other: int) -> None:
     assert without_numbers(f"{text} {one} of 9") == without_numbers(f"{text} {other} of 7")
     assert "\n" not in without_numbers(text)
+
+
+def test_a_case_that_is_too_slow_has_one_cause_however_slow_it_is() -> None:
+    timing = TimingComparison("slower", "time", "1.42 times slower than accepted", fails=True)
+    verdict = Verdict("a", "a", "differ", "1.42 times slower than accepted; SM clock 1980 MHz", timing=timing)
+    assert cause_of(verdict) == "slower than accepted"

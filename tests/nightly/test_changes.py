@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
-from gpuregress.records import LackingDevice, Since
+from gpuregress.records import LackingDevice, Since, TimingComparison
 from tests.nightly.nights import COMMIT, case, earlier, night, past
 
 FAILS = past("differ", 21)
@@ -89,3 +89,16 @@ def test_what_was_left_out_is_named() -> None:
     changes = compare_nights(night(case("c")), earlier({}), left)
     assert (changes.no_turn, changes.held_back, changes.lacking) == (("a",), ("b",), left.lacking)
     assert changes.is_news
+
+
+SLOWER = TimingComparison("slower", "instructions", "k: 1 → 9 instructions, 9 times as many", ratio=9.0)
+
+
+def test_a_case_that_passes_and_is_slower_is_told_since_when() -> None:
+    first = Since("20261120T020000Z-0001", "2026-11-20T02:00:00Z", COMMIT)
+    tonight = night(case("a", timing=SLOWER), case("b", timing=SLOWER), case("c"), case("d", "differ", timing=SLOWER))
+    known = EarlierNights("n", slower_since=lambda verdict: first if verdict.case == "a" else None)
+    changes = compare_nights(tonight, known)
+    assert [(one.case, one.is_new, one.since) for one in changes.slower] == [("a", False, first), ("b", True, None)]
+    assert not changes.is_news or changes.new, "slower cases alone go to history and page"
+    assert not compare_nights(night(case("a", timing=SLOWER)), known).is_news

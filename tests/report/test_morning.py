@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress.nightly import EarlierNights, LeftOut, compare_nights
 from gpuregress.nightly.changes import NOTHING_LEFT_OUT
-from gpuregress.records import LackingDevice, NightChanges, NightRemark, RunSummary
+from gpuregress.records import LackingDevice, NightChanges, NightRemark, RunSummary, Since
 from gpuregress.report import morning
 from tests.nightly.nights import case, earlier, night, past
 
@@ -118,3 +118,12 @@ def test_missing_cases_are_told_as_they_are() -> None:
 
 def test_another_run_has_no_morning_report() -> None:
     assert morning.full(night(case("a"))) == ""
+
+
+def test_a_slower_case_is_told_with_the_commit_of_the_step() -> None:
+    since = Since("20261120T020000Z-0001", "2026-11-20T02:00:00Z", "8eb0c1f2a7c3")
+    changes = NightChanges(
+        slower=(NightRemark("a", "9 times as many", since=since), NightRemark("b", "twice", is_new=True))
+    )
+    lines = list(morning.lines(dataclasses.replace(night(case("a"), case("b")), changes=changes), root=ROOT))
+    assert lines[:3] == ["2 slower", "slower   a  9 times as many, since 20 Nov, 8eb0c1f", "slower   b  twice"]

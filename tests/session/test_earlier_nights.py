@@ -6,6 +6,7 @@ import pytest
 
 from gpuregress.errors import StorageError
 from gpuregress.history import History
+from gpuregress.records import DeviceInfo, Observations, Outcome, Since, TimingComparison
 from gpuregress.session import earlier_nights
 from gpuregress.session.runs import history_entry
 from tests.nightly.nights import case, night
@@ -57,3 +58,18 @@ def test_a_damaged_history_is_an_error(bench: Bench) -> None:
     (bench.project.runs / history_entry.FILE).write_bytes(b"nonsense" * 1000)
     with pytest.raises(StorageError, match="damaged"), earlier_nights.opened(bench.project, "cpu", "t", {"a"}):
         pass
+
+
+def test_the_night_on_which_a_slow_level_began_is_found(bench: Bench) -> None:
+    def counted(count: int) -> Outcome:
+        device = DeviceInfo("cpu", "virtual", "sm_90", "", 1)
+        return Outcome("a", "done", device=device, observations=Observations(instructions={"k": count}))
+
+    for at, count in enumerate((100, 900, 905)):
+        record(bench, at, case("a", outcome=counted(count)), commit=f"{at}eb0c1f")
+    timing = TimingComparison("slower", "instructions", "", expected=100.0, actual=903.0)
+    with earlier_nights.opened(bench.project, "cpu", "tonight", {"a"}) as known:
+        since = known.slower_since(case("a", timing=timing, outcome=counted(903)))
+        assert since == Since(NAMES[1], "2026-11-20T02:00:00Z", "1eb0c1f")
+        assert known.slower_since(case("a")) is None
+        assert known.slower_since(case("a", timing=replace(timing, actual=9e9), outcome=counted(1))) is None

@@ -81,6 +81,25 @@ class ShortResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class TimingStep:
+    """A new level in the times, or instruction counts, of a case.
+
+    Attributes:
+        measure: what changed.
+        before: the level before: the median of the runs' medians in ms, or instructions.
+        after: the new level.
+        ratio: the new level over the one before.
+        first: the first result of the new level.
+    """
+
+    measure: Literal["time", "instructions"]
+    before: float
+    after: float
+    ratio: float
+    first: PastResult
+
+
+@dataclass(frozen=True, slots=True)
 class PastRun:
     """One past run.
 

@@ -84,11 +84,13 @@ class NightRemark(Sparse):
         case: its name.
         text: the remark, in one line.
         is_new: whether it was not so on the last night.
+        since: the first night on which it was so; None where that is tonight, or unknown.
     """
 
     case: str
     text: str
     is_new: bool = False
+    since: Since | None = None
 
 
 @dataclass(frozen=True, slots=True)
