@@ -2,7 +2,7 @@
 
 The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pyproject.toml:
 
-    folders: {configs: configs, baselines: baselines, runs: runs}
+    folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
     compare:                      # the rule of float buffers that no job's own rule names, by dtype
       float32: {rtol: 1.0e-5, atol: 0}
     limits: {timeout: 30, memory: 4GiB, timeouts: 3}
@@ -37,6 +37,11 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "folders.configs": ("a folder", "`configs`", "the jobs, including subfolders"),
     "folders.baselines": ("a folder", "`baselines`", "the accepted dumps"),
     "folders.runs": ("a folder", "`runs`", "the runs, one folder each"),
+    "folders.dumps": (
+        "an address such as s3://bucket/prefix, or a folder",
+        "in the baselines",
+        "the accepted dumps, by digest; `baseline.yaml` stays in the baselines",
+    ),
     "compare.DTYPE.rtol": (
         "a number",
         "`0`",
@@ -66,6 +71,7 @@ KEYS: dict[str, tuple[str, str, str]] = {
 
 LARGEST = sys.float_info.max
 MOST_RUNS = 1_000_000
+_PASSWORD = re.compile(r"://[^/]*:[^/]*@|[?&][^=/]*(key|token|secret|signature|sig)[^=/]*=", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ class Project:
         runs: one folder a run.
         settings: see Settings.
         earlier_runs: where inputs of earlier runs are found; None: in `runs`.
+        dumps: the address of the folder of accepted dumps; "": they are in `baselines`.
     """
 
     root: Path
@@ -126,6 +133,7 @@ class Project:
     runs: Path
     settings: Settings = field(default_factory=Settings)
     earlier_runs: Path | None = None
+    dumps: str = ""
 
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
@@ -241,6 +249,7 @@ def _project(root: Path, document: Document | None) -> Project:
     checker = _Checker(problems)
     data = checker.mapping((), document.data, _below(""))
     folders = {name: root / name for name in _below("folders.")} | checker.folders(root, data.get("folders"))
+    dumps_address = checker.dumps_address(root, data.get("folders"))
     limits = checker.mapping(("limits",), data.get("limits"), _below("limits."))
     notify = checker.mapping(("notify",), _notify(data.get("notify")), _below("notify."))
     retention = checker.mapping(("retention",), data.get("retention"), _below("retention."))
@@ -264,7 +273,7 @@ def _project(root: Path, document: Document | None) -> Project:
         timeouts=checker.count(("limits", "timeouts"), limits["timeouts"]) if "timeouts" in limits else None,
     )
     problems.raise_if_any()
-    return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings)
+    return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings, dumps=dumps_address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +302,19 @@ class _Checker:
             else:
                 folders[name] = root / text
         return folders
+
+    def dumps_address(self, root: Path, value: Any) -> str:
+        text = value.get("dumps") if isinstance(value, dict) else None
+        if not isinstance(text, str) or not text.strip():
+            return ""
+        if "://" not in text:
+            return f"file://{root / text}"
+        if _PASSWORD.search(text):
+            self.problems.add(
+                ("folders", "dumps"),
+                "holds a user's password; leave it out: credentials come from the environment or from an agent",
+            )
+        return text.rstrip("/")
 
     def amount(self, key: Key, value: Any, read: Callable[[Any], Any]) -> Any:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import signal
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,8 +45,8 @@ def _default_signals() -> Iterator[None]:
 def bench(tmp_path: Path) -> Bench:
     """A project whose cases run on the fake device."""
     (tmp_path / "configs").mkdir()
-    folders = {name: tmp_path / name for name in ("configs", "baselines", "runs")}
-    return Bench(Project(tmp_path, **folders, settings=Settings(keep_runs=3)))
+    configs, baselines, runs = (tmp_path / name for name in ("configs", "baselines", "runs"))
+    return Bench(Project(tmp_path, configs, baselines, runs, Settings(keep_runs=3)))
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +101,28 @@ def fake_shop(shop: workshop.Workshop, monkeypatch: pytest.MonkeyPatch) -> works
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # `tests` is found from any folder
     monkeypatch.setattr("gpuregress.session.session.Machinery", functools.partial(Machinery, command=command))
     return shop
+
+
+@pytest.fixture(scope="session")
+def _object_server() -> Iterator[str]:
+    """The address of an S3-compatible server on loopback."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3_folder(_object_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty folder in a bucket; its credentials are in the environment."""
+    boto3 = pytest.importorskip("boto3")
+    for name, value in (
+        ("AWS_ENDPOINT_URL", _object_server),
+        ("AWS_ACCESS_KEY_ID", "access-of-tests"),
+        ("AWS_SECRET_ACCESS_KEY", "secret-of-tests"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    boto3.client("s3").create_bucket(Bucket="accepted-dumps")
+    return f"s3://accepted-dumps/{uuid.uuid4().hex}"

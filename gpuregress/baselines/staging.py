@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuregress import remote
 from gpuregress.baselines.manifest import AGAIN, FILE, Manifest, ManifestEntry, parse, render
 from gpuregress.errors import BaselineError
 from gpuregress.records import Baseline, Dump
@@ -32,26 +33,26 @@ _STAGED = ".gpuregress-new-"
 # --- loading ----------------------------------------------------------------------------------------------------------
 
 
-def load_steadily(folder: Path, case: str, arch: str) -> Baseline:
+def load_steadily(folder: Path, case: str, arch: str, dumps: str = "") -> Baseline:
     """Load a baseline, again if it was replaced meanwhile."""
     before = read_bytes(folder / FILE)
     try:
-        return load(folder, case, arch)
+        return load(folder, case, arch, dumps)
     except BaselineError:
         if read_bytes(folder / FILE) == before:
             raise
-        return load(folder, case, arch)
+        return load(folder, case, arch, dumps)
 
 
-def load(folder: Path, case: str, arch: str) -> Baseline:
-    """Load a baseline and verify its dumps.
+def load(folder: Path, case: str, arch: str, url: str = "") -> Baseline:
+    """Load a baseline and verify its dumps; those that are only in the remote folder are verified when fetched.
 
     Raises:
         BaselineError: a file of it was cut short, edited, or is gone.
     """
     document = parse(read_bytes(folder / FILE), folder / FILE)
-    dumps = {buffer: _whole(folder, buffer, entry) for buffer, entry in document.dumps.items()}
-    first = {buffer: _whole_first(folder, buffer, document) for buffer in document.first}
+    dumps = {buffer: _whole(folder, buffer, entry, url) for buffer, entry in document.dumps.items()}
+    first = {buffer: _whole_first(folder, buffer, document, url) for buffer in document.first}
     path = str((folder / FILE).absolute())
     facts = document.made_of
     history, digests = document.history, document.launch_digests
@@ -71,23 +72,28 @@ def document_if_whole(folder: Path) -> Manifest | None:
     return None
 
 
-def _whole(folder: Path, buffer: str, entry: ManifestEntry) -> Dump:
+def _whole(folder: Path, buffer: str, entry: ManifestEntry, url: str = "") -> Dump:
     """Verify the file of a dump, under its own name or, after a kill, still under the hidden one."""
     named = folder / dump_name(buffer, entry.revision)
     compressed = named.with_name(named.name + SUFFIX)
     for path in (named, compressed, _staged(folder, buffer, entry)):
         if path.is_file() and digest_file(path) == entry.text_digest:
             return Dump(buffer, str(path.absolute()), entry.dtype, entry.shape, entry.digest, entry.text_digest)
+    if url:  # what is beside baseline.yaml is left of an accept before the dumps moved
+        dump = Dump(buffer, "", entry.dtype, entry.shape, entry.digest, entry.text_digest)
+        return remote.described(url, dump, entry.revision)
     named = compressed if compressed.exists() else named
     if not named.exists():
-        raise BaselineError(f"{named}: missing, though {FILE} beside it names it; {AGAIN}")
+        raise BaselineError(
+            f"{named}: missing, though {FILE} beside it names it; {AGAIN}, or set `folders: dumps` if it is kept there"
+        )
     raise BaselineError(f"{named}: cut short or edited since it was accepted; {AGAIN}")
 
 
-def _whole_first(folder: Path, buffer: str, document: Manifest) -> Dump:
+def _whole_first(folder: Path, buffer: str, document: Manifest, url: str = "") -> Dump:
     entry = document.first[buffer]
     is_accepted = document.dumps.get(buffer) == entry
-    return _whole(folder if is_accepted else folder / FIRST, buffer, entry)
+    return _whole(folder if is_accepted else folder / FIRST, buffer, entry, url)
 
 
 def dumps_in(folder: Path) -> Iterator[tuple[str, str, Path]]:
@@ -113,7 +119,8 @@ class StagedChange:
         folder: the folder.
         document: what it will hold.
         files: every new file.
-        names: buffer → the name of its accepted dump's file.
+        names: buffer → the name of its accepted dump's file, of those beside `baseline.yaml`.
+        uploads: dumps that the remote folder must have before: here, and there.
         renames: what `commit` renames, `baseline.yaml` first: from then on the new manifest is valid.
     """
 
@@ -121,6 +128,7 @@ class StagedChange:
     document: Manifest
     files: list[Path] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
+    uploads: list[tuple[Dump, Dump]] = field(default_factory=list)
     renames: list[tuple[Path, Path]] = field(default_factory=list)
 
     def is_pending(self) -> bool:
@@ -134,7 +142,7 @@ class StagedChange:
                 path.unlink(missing_ok=True)
 
 
-def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str, Dump]) -> StagedChange:
+def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str, Dump], url: str = "") -> StagedChange:
     """Write the new contents of a folder beside the old ones, not flushed.
 
     Raises:
@@ -144,10 +152,16 @@ def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str,
     change = StagedChange(folder, new)
     try:
         for buffer, dump in dumps.items():
-            _copy_in(change, dump, new.dumps[buffer], old)
+            if url:
+                _upload(change, dump, new.dumps[buffer], url)
+            else:
+                _copy_in(change, dump, new.dumps[buffer], old)
         for buffer, entry in new.first.items():
             if old is not None and new.dumps.get(buffer) != entry:
-                _keep_first(change, buffer, entry)
+                if url:
+                    _upload_first(change, buffer, old, entry, url)
+                else:
+                    _keep_first(change, buffer, entry)
         written = write_beside(folder / FILE, render(new))
     except BaseException:
         change.discard()
@@ -160,7 +174,8 @@ def stage(folder: Path, old: Manifest | None, new: Manifest, dumps: Mapping[str,
 def commit(root: Path, changes: Sequence[StagedChange]) -> None:
     """Put staged folders in place: a kill at any moment leaves each of them old or new.
 
-    The new files are on disk before the first rename, so that no `baseline.yaml` names what a power cut could take.
+    The new files are on disk, and remote dumps are uploaded, before the first rename: no `baseline.yaml` names what a
+    power cut could take, or what is not there.
 
     Args:
         root: the folder of all baselines; new folders below it are put on disk, too.
@@ -168,10 +183,12 @@ def commit(root: Path, changes: Sequence[StagedChange]) -> None:
 
     Raises:
         StorageError: the disk fails.
+        BaselineError: a dump could not be uploaded.
     """
     files = [path for change in changes for path in change.files]
     parents = {parent for path in files for parent in path.parents if parent == root or root in parent.parents}
     try:
+        remote.upload_all([pair for change in changes for pair in change.uploads])
         sync_all(files, parents)
         for change in changes:
             for source, target in change.renames:
@@ -206,6 +223,20 @@ def _copy_in(change: StagedChange, dump: Dump, entry: ManifestEntry, old: Manife
     change.files.append(new)
     if is_in_use:
         change.renames.append((new, target))
+
+
+def _upload(change: StagedChange, dump: Dump, entry: ManifestEntry, url: str) -> None:
+    if digest_file(Path(dump.path)) != dump.text_digest:
+        raise BaselineError(f"{dump.path}: changed since the run wrote it; run the case again")
+    change.uploads.append((dump, remote.described(url, dump, entry.revision)))
+
+
+def _upload_first(change: StagedChange, buffer: str, old: Manifest, entry: ManifestEntry, url: str) -> None:
+    """Upload the first accepted dump, if it is still beside `baseline.yaml`."""
+    folder = change.folder if old.dumps.get(buffer) == entry else change.folder / FIRST
+    kept = _whole(folder, buffer, entry, url)
+    if not kept.remote:
+        change.uploads.append((kept, remote.described(url, kept, entry.revision)))
 
 
 def _keep_first(change: StagedChange, buffer: str, entry: ManifestEntry) -> None:
@@ -249,7 +280,7 @@ def _tidy(change: StagedChange) -> None:
     firsts = {
         dump_name(buffer, entry.revision)
         for buffer, entry in document.first.items()
-        if document.dumps.get(buffer) != entry
+        if document.dumps.get(buffer) != entry and not change.uploads
     }
     for _, _, path in dumps_in(folder / FIRST):
         if path.name.removesuffix(SUFFIX) not in firsts:

@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
+from gpuregress import remote
 from gpuregress.baselines import accepted_timings, expected_cases
 from gpuregress.baselines.expected_cases import Expected
 from gpuregress.baselines.manifest import FILE, VERSION, Manifest, manifest_entry
@@ -25,8 +27,9 @@ from gpuregress.baselines.staging import (
     stage,
 )
 from gpuregress.errors import BaselineError, StorageError
+from gpuregress.project import Project
 from gpuregress.records import Acceptance, Baseline, Case, MadeOf, Outcome
-from gpuregress.storage import disk_errors, lock, refuse_links, safe_join, sweep_tree
+from gpuregress.storage import disk_errors, lock, refuse_links, safe_join, split_name, sweep_tree
 
 LOCK_WAIT_S = 10.0
 
@@ -51,10 +54,11 @@ class AcceptBatch:
 
     Args:
         folder: of all baselines.
+        dumps: the address of the folder of accepted dumps; "": they are copied beside `baseline.yaml`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, dumps: str = "") -> None:
+        self._folder, self._dumps = folder, dumps
         self._changes: dict[Path, StagedChange] = {}
 
     def __len__(self) -> int:
@@ -113,7 +117,7 @@ class AcceptBatch:
         digests = outcome.observations.launch_digests
         timings = accepted_timings.updated(old.timings if old else {}, case, outcome, facts)
         document = Manifest(VERSION, case.revision, facts, entries, first, history, digests, timings)
-        self._changes[folder] = stage(folder, old, document, dumps)
+        self._changes[folder] = stage(folder, old, document, dumps, self._dumps)
         return folder
 
     def commit(self) -> None:
@@ -139,11 +143,17 @@ class BaselineStore:
     Args:
         folder: the project's `baselines`.
         lock_file: held while something is accepted; by default a hidden file in the folder.
+        dumps: the address of the folder of accepted dumps; "": they are beside `baseline.yaml`.
     """
 
-    def __init__(self, folder: Path, lock_file: Path | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, lock_file: Path | None = None, dumps: str = "") -> None:
+        self.folder, self._dumps = folder, dumps
         self._lock_file = lock_file or folder / ".gpuregress-lock"
+
+    @classmethod
+    def of(cls, project: Project, lock_file: Path | None = None) -> Self:
+        """Return the store of a project."""
+        return cls(project.baselines, lock_file, project.dumps)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -161,7 +171,7 @@ class BaselineStore:
         common = safe_join(self.folder, case)
         for of in (*([arch] if isinstance(arch, str) else arch), ""):
             if (common / of / FILE).is_file():
-                return load_steadily(common / of, case, of)
+                return load_steadily(common / of, case, of, self._dumps)
         return None
 
     def kinds(self, case: str) -> tuple[str, ...]:
@@ -181,8 +191,19 @@ class BaselineStore:
         return (folder.parent if len(folder.parts) > 1 and _ARCH.fullmatch(folder.name) else folder).as_posix()
 
     def find(self, case: str, revision: str) -> dict[str, Path]:
-        """Return buffer → its dump of a revision in this store, accepted or not."""
-        return {buffer: path for buffer, of, path in dumps_in(safe_join(self.folder, case)) if of == revision}
+        """Return buffer → its dump of a revision in this store, accepted or not; a remote one is fetched.
+
+        Raises:
+            BaselineError: a remote one cannot be fetched.
+        """
+        folder = safe_join(self.folder, case)
+        found = {buffer: path for buffer, of, path in dumps_in(folder) if of == revision}
+        accepted = self.load(case) if self._dumps and (folder / FILE).is_file() else None
+        for buffer, dump in accepted.dumps.items() if accepted is not None else ():
+            named = split_name(Path(dump.path).name)
+            if buffer not in found and dump.remote and named is not None and named[1] == revision:
+                found[buffer] = remote.local(dump)
+        return found
 
     def histories(self, case: str) -> dict[str, tuple[Acceptance, ...]]:
         """Return the accepts of a case, the oldest first, by architecture or device; "" is the common baseline.
@@ -208,7 +229,7 @@ class BaselineStore:
         """
         with lock(self._lock_file, timeout=LOCK_WAIT_S):
             sweep_tree(self.folder)
-            batch = AcceptBatch(self.folder)
+            batch = AcceptBatch(self.folder, self._dumps)
             try:
                 yield batch
                 batch.commit()

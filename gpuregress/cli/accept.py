@@ -144,7 +144,7 @@ def _prune(ctx: click.Context, *, as_json: bool) -> int:
     with contextlib.suppress(NothingToDo):  # no job is left: every baseline goes
         present = tuple(plan.make(project, ()).cases)
     gone = accept.obsolete(project, [case.name for case in present])
-    store = baselines.BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING)
+    store = baselines.BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
     for name in gone:
         store.remove(name)
         if not as_json:

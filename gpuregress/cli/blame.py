@@ -30,7 +30,7 @@ def command(ctx: click.Context, /, cases: tuple[str, ...], as_json: bool) -> int
     from gpuregress.errors import NothingToDo
     from gpuregress.records import to_json
 
-    store = baselines.BaselineStore(context.find_project(ctx).baselines)
+    store = baselines.BaselineStore.of(context.find_project(ctx))
     names = [name for name in store.case_names() if any(one in (name, name.partition("/")[0]) for one in cases)]
     if not names:
         raise NothingToDo(f"nothing was ever accepted of {', '.join(cases)}: `gpuregress list` shows all cases")

@@ -33,7 +33,7 @@ def command(
 
     project = context.find_project(ctx, jobs)
     planned = plan.make(project, jobs, plan.CaseFilter(name_glob, tags))
-    store = baselines.BaselineStore(project.baselines)
+    store = baselines.BaselineStore.of(project)
     revisions: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
     damaged: dict[str, str] = {}

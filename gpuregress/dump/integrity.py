@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress import remote
 from gpuregress.errors import DumpError
 from gpuregress.records import Dump
 from gpuregress.storage import digest_file, disk_errors
 
 
 def verify(dump: Dump) -> None:
-    """Refuse a dump whose file was changed since it was written.
+    """Refuse a dump whose file was changed since it was written; fetch one that is elsewhere.
 
     Args:
         dump: with the digest of its text, "" where none is known. One whose two digests are equal was described from
@@ -19,8 +20,12 @@ def verify(dump: Dump) -> None:
 
     Raises:
         DumpError: it was cut short, edited or exchanged.
+        BaselineError: it is elsewhere, and cannot be fetched.
         StorageError: it is gone, or cannot be read.
     """
+    if dump.remote:
+        remote.local(dump)  # verifies it
+        return
     if dump.text_digest in ("", dump.digest):
         return
     path = Path(dump.path)

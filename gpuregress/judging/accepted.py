@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpuregress import baselines, launch_log
+from gpuregress import baselines, launch_log, remote
 from gpuregress.baselines import BaselineStore
 from gpuregress.records import Baseline, Case, MadeOf, Outcome, Program
 
@@ -40,7 +40,8 @@ class AcceptedDumps:
             BaselineError: it was cut short or edited.
         """
         accepted = self.baseline(case)
-        return {name: {dump.digest: dump.path} for name, dump in accepted.dumps.items()} if accepted else {}
+        dumps = accepted.dumps.items() if accepted else ()
+        return {name: {dump.digest: dump.path} for name, dump in dumps if remote.is_local(dump)}
 
 
 def nearest(case: Case, kind: str) -> tuple[str, ...]:

@@ -105,9 +105,9 @@ class BufferPair:
         return compared
 
     def _verify(self) -> None:
-        """Refuse dumps that were changed since they were written; a baseline's were verified when it was loaded."""
+        """Refuse dumps that were changed since they were written; a baseline's local ones were when it was loaded."""
         integrity.verify(self.actual)
-        if self.against not in ("baseline", "first"):
+        if self.against not in ("baseline", "first") or self.expected.remote:
             integrity.verify(self.expected)
 
     def _compare_unrounded(self, request: ComparisonRequest) -> Comparison:

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from gpuregress import compare
+from gpuregress.dump import integrity
 from gpuregress.judging import buffer_checks, drift_and_determinism, seeds, user_code
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.judging.precision import accuracy
@@ -51,6 +52,8 @@ class CaseComparisons:
     def _compare(self, pair: BufferPair) -> Comparison:
         """Compare a pair; a difference is diagnosed."""
         if self.user is not None and pair.request.rule.verify:
+            if not pair.is_identical:
+                integrity.verify(pair.expected)  # which may fetch it: the user's process does not
             return self.user.compare(pair)
         if pair.is_identical:
             return pair.compare()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from gpuregress.judging.buffer_pairs import BufferPair
 from gpuregress.records import Baseline, Case, Comparison, Dump, Outcome, Rule
+from gpuregress.storage import split_name
 
 if TYPE_CHECKING:
     from gpuregress.records import Determinism
@@ -39,7 +40,8 @@ def drift(case: Case, actual: Dump, accepted: Baseline) -> list[Comparison]:
     compared = BufferPair(case, "first", first, actual).compare()
     if compared.same:
         return [compared]
-    revision = Path(first.path).name.removeprefix(f"{actual.buffer}.")
+    named = split_name(Path(first.path).name)
+    revision = named[1] if named else Path(first.path).name
     message = f"{compared.difference} from the first one accepted, revision {revision}: small changes have added up"
     return [dataclasses.replace(compared, message=message)]
 

@@ -154,7 +154,7 @@ def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
     ]
     if not ran:
         return False
-    return missing_cases.accept(project, BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING), ran)
+    return missing_cases.accept(project, BaselineStore.of(project, project.runs / run_folders.ACCEPTING), ran)
 
 
 def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new_only: bool) -> _Candidates:
@@ -196,7 +196,7 @@ class _Acceptance:
     """The accepting of a run's cases; those of a batch reach the disk together."""
 
     def __init__(self, project: Project, run: str, terms: Terms) -> None:
-        self._store = BaselineStore(project.baselines, project.runs / run_folders.ACCEPTING)
+        self._store = BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
         self._run, self._terms = run, terms
         self._uncommitted: list[AcceptedCase] = []
         self.accepted: list[AcceptedCase] = []
@@ -311,7 +311,7 @@ def obsolete(project: Project, present: Sequence[str]) -> tuple[str, ...]:
         project: whose.
         present: every case of every job.
     """
-    return tuple(name for name in BaselineStore(project.baselines).case_names() if name not in set(present))
+    return tuple(name for name in BaselineStore.of(project).case_names() if name not in set(present))
 
 
 def user_name() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress import dtypes, storage
+from gpuregress import dtypes, remote, storage
 from gpuregress.baselines import BaselineStore
 from gpuregress.devices import registry
 from gpuregress.dump import reader
@@ -149,7 +149,7 @@ class _Evidence:
             for buffer, dump in accepted.dumps.items() if accepted else ():
                 results = self.buffers.get((case, buffer))
                 if results is not None and (results.dtype, results.shape) == (dump.dtype, dump.shape):
-                    results.dumps.setdefault(dump.digest, Path(dump.path))
+                    results.dumps.setdefault(dump.digest, remote.local(dump))
                     added += 1
         return added
 
@@ -210,7 +210,7 @@ def calibrate(
             names = ", ".join(jobs) or "none that runs here"
             raise UsageError(f"{selector!r} means cases of several jobs: one job has one rule a buffer ({names})")
         doubtful = evidence.doubtful()
-        accepted = evidence.add_baselines(BaselineStore(project.baselines))
+        accepted = evidence.add_baselines(BaselineStore.of(project))
         proposals = tuple(evidence.proposals())
     return Calibration(jobs[0], tuple(evidence.jobs), repeat, tuple(evidence.devices), accepted, proposals, doubtful)
 

@@ -97,7 +97,7 @@ def _calls(project: Project, case: Case, dumps: Mapping[str, Path]) -> tuple[str
         if run is not None:
             finished = _finished(run).get(case.name)
             return tuple(finished.made_of.launches) if finished is not None else ()
-        accepted = BaselineStore(project.baselines).load(case.name)
+        accepted = BaselineStore.of(project).load(case.name)
     except GpuregressError:
         return ()
     is_meant = accepted is not None and _holds(accepted.dumps.values(), dumps)
@@ -116,7 +116,7 @@ def _digests(project: Project, case: Case, side: CaseResults) -> RecordedSide | 
             if finished is None or not _holds(finished.outcome.dumps, dumps):
                 return None
             return first_wrong.of_outcome(finished.outcome, finished.made_of.launches)
-        accepted = BaselineStore(project.baselines).load(case.name)
+        accepted = BaselineStore.of(project).load(case.name)
     except GpuregressError:  # a damaged journal or baseline is no reason to compare no dumps
         return None
     if accepted is None or not _holds(accepted.dumps.values(), dumps):
@@ -138,7 +138,7 @@ def _finished(run: Path) -> Mapping[str, FinishedCase]:
 def _accepted_run(project: Project, case: Case, dumps: Mapping[str, Path]) -> Path | None:
     """The folder of the run whose dumps were accepted; None where these dumps are not the accepted ones."""
     try:
-        accepted = BaselineStore(project.baselines).load(case.name)
+        accepted = BaselineStore.of(project).load(case.name)
     except GpuregressError:
         return None
     if accepted is None or not _holds(accepted.dumps.values(), dumps) or not accepted.history[-1].run:

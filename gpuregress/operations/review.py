@@ -43,7 +43,7 @@ def pending(project: Project, selectors: Sequence[str] = (), *, run: str | None 
     folder = cut_short.decidable_run(project.runs, run)
     finished = results.read_cases(folder)
     selected = select_cases(results.read_verdicts(folder), finished, selectors)
-    rejected, store = rejections.known(project.runs), BaselineStore(project.baselines)
+    rejected, store = rejections.known(project.runs), BaselineStore.of(project)
     undecided = tuple(
         verdict
         for verdict in selected

@@ -199,7 +199,7 @@ def _started(start: _Start, alone: Job) -> Iterator[tuple[Trials, Trial]]:
 def _trusted(start: _Start) -> Iterator[JobFolder | None]:
     """Yield the project with the accepted source, from git; None where it cannot be had."""
     project, case, here = start.project, start.case, start.here
-    accepted = AcceptedDumps(BaselineStore(project.baselines), start.kind).baseline(case)
+    accepted = AcceptedDumps(BaselineStore.of(project), start.kind).baseline(case)
     found = repository.find(project.root)
     if accepted is None or found is None:
         yield None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuregress import storage
+from gpuregress import remote, storage
 from gpuregress.baselines import BaselineStore
 from gpuregress.document.problems import suggestion
 from gpuregress.dump import run_names
@@ -37,11 +37,11 @@ def find(project: Project, text: str) -> InputFile:
 def _in_baselines(project: Project, text: str, case: str, buffer: str) -> InputFile:
     if not (case and buffer):
         raise UsageError(f"{text!r}: expected baseline:CASE/BUFFER, as baseline:reduce/n=1000/sum")
-    accepted = _accepted(BaselineStore(project.baselines), text, case)
+    accepted = _accepted(BaselineStore.of(project), text, case)
     dump = accepted.dumps.get(buffer)
     if dump is None:
         raise UsageError(f"{text!r}: the baseline of {case} has no buffer {buffer!r}{_those(buffer, accepted.dumps)}")
-    return InputFile(dump.path, text, dump.text_digest)
+    return InputFile(str(remote.local(dump)), text, dump.text_digest)
 
 
 def _accepted(store: BaselineStore, text: str, case: str) -> Baseline:

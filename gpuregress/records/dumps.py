@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from gpuregress.records.serialization import Sparse
+
 
 @dataclass(frozen=True, slots=True)
-class Dump:
+class Dump(Sparse):
     """A buffer's contents as a file.
 
     Attributes:
@@ -16,7 +18,9 @@ class Dump:
         dtype: the element type's name.
         shape: elements along each axis.
         digest: xxh3-128 of the raw bytes (padding zeroed), hexadecimal.
-        text_digest: xxh3-128 of the file.
+        text_digest: xxh3-128 of the text.
+        remote: the address of an accepted dump that is not in the repository; then `path` is that of its local copy,
+            which may have to be fetched. "": the file is at `path`.
     """
 
     buffer: str
@@ -25,6 +29,7 @@ class Dump:
     shape: tuple[int, ...]
     digest: str
     text_digest: str
+    remote: str = ""
 
     @property
     def count(self) -> int:

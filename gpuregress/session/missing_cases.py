@@ -59,7 +59,7 @@ def expected(project: Project) -> ExpectedCases:
     problems = {FILE: night.problem} if night.problem else {}
     accepted: Mapping[str, tuple[str, ...]] = {}
     try:
-        accepted = BaselineStore(project.baselines).expected() or {}
+        accepted = BaselineStore.of(project).expected() or {}
     except (BaselineError, StorageError) as error:
         problems[expected_cases.FILE] = f"{error}; {_UNKNOWN}"
     return ExpectedCases({**dict.fromkeys(night.cases, ()), **accepted}, frozenset(accepted), bool(night.run), problems)
@@ -125,7 +125,7 @@ def are_expected(project: Project, request: RunRequest) -> bool:
     return (
         request.kind == "nightly"
         and request.takes_all
-        and bool(request.expected.cases or BaselineStore(project.baselines).case_names())
+        and bool(request.expected.cases or BaselineStore.of(project).case_names())
     )
 
 

@@ -9,9 +9,10 @@ from typing import BinaryIO
 
 import pytest
 
+from gpuregress import remote
 from gpuregress.baselines import BaselineStore, made_of
 from gpuregress.dump import reader
-from gpuregress.errors import BaselineError
+from gpuregress.errors import BaselineError, StorageError
 from gpuregress.records import Case, MadeOf, Outcome
 from gpuregress.storage import TEMPORARY_PREFIX, atomic_writes, temporaries
 from tests.baselines.support import NAME, accept, accept_outcome, damage, make_case, make_outcome
@@ -183,3 +184,105 @@ def test_a_signal_between_a_temporary_file_and_its_use_leaves_none(
     with pytest.raises(KeyboardInterrupt):
         accept_one()
     assert not [path for path in store.folder.rglob("*") if path.name.startswith(TEMPORARY_PREFIX)]
+
+
+# --- dumps in a remote folder -----------------------------------------------------------------------------------------
+
+REMOTE_STEPS = (
+    "gpuregress.remote.objects._put",
+    "fsspec.implementations.local.LocalFileSystem.put_file",
+    "fsspec.implementations.local.LocalFileSystem.mv",
+    "gpuregress.storage.compress_file",
+    "gpuregress.baselines.staging.write_beside",
+    "gpuregress.baselines.staging.sync_all",
+    "pathlib.Path.unlink",
+    "pathlib.Path.replace",
+)
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BaselineStore:
+    """A store whose dumps are in another folder, by digest."""
+    pytest.importorskip("fsspec")
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    return BaselineStore(tmp_path / "baselines", dumps=f"file://{tmp_path}/objects")
+
+
+def fetched(store: BaselineStore, which: str = "dumps") -> list[float]:
+    """The values of the accepted dump, from the remote folder."""
+    for copy in (store.folder.parent / "cache").rglob("*.zst"):
+        copy.unlink()
+    baseline = store.load(NAME)
+    assert baseline is not None
+    values: list[float] = reader.read(remote.local(getattr(baseline, which)["sum"])).array.tolist()
+    return values
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+@pytest.mark.parametrize("step", REMOTE_STEPS)
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_at_each_step_with_remote_dumps(
+    far: BaselineStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    nth: int,
+    when: str,
+    *,
+    is_moved: bool,
+) -> None:
+    """Whichever step the kill meets, all that `baseline.yaml` names is there, also where the dumps move."""
+    accept(far if is_moved else BaselineStore(far.folder), tmp_path / "run", [1.0, 2.0], drift=["sum"])
+    case, outcome = make_case("1.5"), make_outcome(tmp_path / "new", [3.0, 4.0], "1.5")
+    facts = made_of(case, outcome, (), [])
+    child = os.fork()
+    if child == 0:
+        owner, _, name = step.rpartition(".")
+        module, _, kind = owner.rpartition(".")
+        target = getattr(importlib.import_module(module), kind) if kind[0].isupper() else importlib.import_module(owner)
+        real, calls = getattr(target, name), itertools.count(1)
+
+        def killed(*args: object, **more: object) -> object:
+            is_last = next(calls) == nth
+            done = real(*args, **more) if not is_last or when == "after" else None
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+
+        try:
+            monkeypatch.setattr(target, name, killed)
+            accept_outcome(far, case, outcome, facts, drift=["sum"])
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert fetched(far) in ([1.0, 2.0], [3.0, 4.0])
+    assert fetched(far, "first") == [1.0, 2.0]
+    accept_outcome(far, case, outcome, facts, drift=["sum"])
+    assert (fetched(far), fetched(far, "first")) == ([3.0, 4.0], [1.0, 2.0])
+    left = sorted(path.name for path in (far.folder / NAME).iterdir() if not path.name.startswith(".gpuregress-tmp-"))
+    assert left == ["baseline.yaml"]
+
+
+def test_nothing_is_accepted_where_an_upload_fails(far: BaselineStore, tmp_path: Path) -> None:
+    accept(far, tmp_path / "run", [1.0])
+    manifest = (far.folder / NAME / "baseline.yaml").read_bytes()
+    broken = BaselineStore(far.folder, dumps=f"file://{tmp_path}/run/sum.1.4/no-folder")
+    with pytest.raises(StorageError, match=r"buffer sum: its dump .* cannot be uploaded"):
+        accept(broken, tmp_path / "new", [2.0], "1.5")
+    assert sorted(path.name for path in (far.folder / NAME).iterdir()) == ["baseline.yaml"]
+    assert (far.folder / NAME / "baseline.yaml").read_bytes() == manifest
+
+
+def test_dumps_move_to_the_remote_folder_with_the_next_accept(far: BaselineStore, tmp_path: Path) -> None:
+    """Until then the files beside `baseline.yaml` count; an edited one does not, since the digest decides."""
+    accept(BaselineStore(far.folder), tmp_path / "run", [1.0, 2.0])
+    baseline = far.load(NAME)
+    assert baseline is not None
+    assert (baseline.dumps["sum"].remote, Path(baseline.dumps["sum"].path).name) == ("", "sum.1.4")
+    accept(far, tmp_path / "run", [1.0, 2.0])
+    assert sorted(path.name for path in (far.folder / NAME).iterdir()) == ["baseline.yaml"]
+    assert fetched(far) == [1.0, 2.0]
+    assert {name: path.name for name, path in far.find(NAME, "1.4").items()} == {"sum": "sum.1.4.zst"}
+    with pytest.raises(BaselineError, match="set `folders: dumps` if it is kept there"):
+        BaselineStore(far.folder).load(NAME)

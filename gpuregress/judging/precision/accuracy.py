@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuregress import dtypes
+from gpuregress.dump import integrity
 from gpuregress.records import Accuracy, AccuracyReport, Baseline, Case, Dump
 
 Trend = Literal["more accurate", "less accurate", "as accurate", "mixed"]
@@ -42,6 +43,8 @@ def report(case: Case, reference: Dump, actual: Dump, accepted: Baseline | None)
         return AccuracyReport(actual.dtype, measured)
     if (before.dtype, before.shape) != (actual.dtype, actual.shape):
         return AccuracyReport(actual.dtype, measured)
+    if before.digest != actual.digest:
+        integrity.verify(before)
     was = measured if before.digest == actual.digest else measure(reference, before)
     return AccuracyReport(actual.dtype, measured, was, accepted.revision, trend(was, measured))
 

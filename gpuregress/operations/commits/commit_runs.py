@@ -128,7 +128,9 @@ class CommitRuns:
             self._is_laid = True
         root = self._checkout.folder / self._below(self._here.root)
         there = self._borrowing(root) if self.borrowed else self._own(root)
-        there = dataclasses.replace(there, runs=self._here.runs, earlier_runs=self._here.earlier_runs)
+        there = dataclasses.replace(
+            there, runs=self._here.runs, earlier_runs=self._here.earlier_runs, dumps=self._here.dumps
+        )
         return there.with_runs(self._scratch / f"runs-{commit[:12]}")
 
     def _borrowing(self, root: Path) -> Project:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpuregress import remote
 from gpuregress.baselines import BaselineStore
 from gpuregress.dump import paths
 from gpuregress.project import Project
@@ -30,9 +31,9 @@ def find(project: Project, case: Case, revision: str) -> dict[str, Path]:
         StorageError: the journal of its run was.
     """
     if revision == BASELINE:
-        return accepted(project.baselines, case.name)
+        return accepted(BaselineStore.of(project), case.name)
     dumps: dict[str, Path] = {}
-    store = BaselineStore(project.baselines)
+    store = BaselineStore.of(project)
     kept = store.find(case.name, revision)
     if kept:
         store.load(case.name)  # verifies what is accepted
@@ -45,14 +46,14 @@ def find(project: Project, case: Case, revision: str) -> dict[str, Path]:
     return {**dumps, **kept}
 
 
-def accepted(baselines: Path, case: str) -> dict[str, Path]:
+def accepted(store: BaselineStore, case: str) -> dict[str, Path]:
     """Buffer → its accepted dump.
 
     Raises:
         BaselineError: the baseline was cut short or edited.
     """
-    found = BaselineStore(baselines).load(case)
-    return {name: Path(dump.path) for name, dump in found.dumps.items()} if found else {}
+    found = store.load(case)
+    return {name: remote.local(dump) for name, dump in found.dumps.items()} if found else {}
 
 
 def revisions(project: Project, case: Case) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from gpuregress.baselines import BaselineStore
 from gpuregress.document import yaml_writer
 from gpuregress.errors import Interrupted, JobErrors
 from gpuregress.interrupts import StopSignal
@@ -89,7 +90,7 @@ class JobFolder:
             timeout = self.options.timeout
             return Plan(tuple(cases if timeout is None else (_limited(case, timeout) for case in cases)))
 
-        where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines)
+        where = dataclasses.replace(self.project, runs=self.runs, baselines=baselines, dumps="")
         machinery = dataclasses.replace(self.options.machinery or session.Machinery(), planner=planner)
         summary = session.run(where, RunRequest(device=self.options.device, kind="nightly"), machinery=machinery)
         if summary.interrupted:
@@ -130,11 +131,16 @@ class Trials:
         if self._trusted is not None:
             self._accept(self._trusted, named, planned, baselines)
         summary = self._here.execute(cases, baselines)
-        verdicts = {one.case: one for one in summary.verdicts}
+        verdicts, store = {one.case: one for one in summary.verdicts}, BaselineStore(baselines)
         return [
             Trial(job)
             if case is None
-            else Trial(job, case, failure.of(case, verdicts.get(case.name)), kept_dumps.accepted(baselines, case.name))
+            else Trial(
+                job,
+                case,
+                failure.of(case, verdicts.get(case.name)),
+                kept_dumps.accepted(store, case.name),
+            )
             for job, case in zip(jobs, planned, strict=True)
         ]
 
@@ -148,7 +154,7 @@ class Trials:
         summary = trusted.execute(cases, baselines)
         done = [one.case for one in summary.verdicts if one.status in ("new", "pass") and one.outcome]
         if done:
-            where = dataclasses.replace(trusted.project, runs=trusted.runs, baselines=baselines)
+            where = dataclasses.replace(trusted.project, runs=trusted.runs, baselines=baselines, dumps="")
             accept.accept(where, done, _TERMS)
 
 

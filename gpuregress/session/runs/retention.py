@@ -178,7 +178,7 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
     """
     verdicts, night = _verdicts(project, runs), missing_cases.last_night(project)
     still = {case for folder in runs[-project.settings.keep_runs :] for case in verdicts[folder.name]}
-    still |= {*night.cases, *missing_cases.expected(project).accepted, *BaselineStore(project.baselines).case_names()}
+    still |= {*night.cases, *missing_cases.expected(project).accepted, *BaselineStore.of(project).case_names()}
     kept = {project.runs / night.run}
     passed: set[str] = set()
     for folder in reversed(runs):

@@ -92,7 +92,7 @@ class _Execution:
 
     def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording) -> None:
         self._context, self._checked, self._recording = context, checked, recording
-        self._accepted = AcceptedDumps(BaselineStore(context.project.baselines), context.devices.kind)
+        self._accepted = AcceptedDumps(BaselineStore.of(context.project), context.devices.kind)
         self._verdicts: dict[str, Verdict] = {}
         self._remarks: dict[str, None] = {}
         self._slots: dict[str, str] = {}

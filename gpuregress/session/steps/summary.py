@@ -82,7 +82,7 @@ def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     """The baselines whose case is gone; a broken job may have theirs."""
     here, jobs = {case.name for case in planned.cases}, {case.job for case in planned.cases}
     broken = [one.job for one in planned.broken]
-    names = BaselineStore(context.project.baselines).case_names()
+    names = BaselineStore.of(context.project).case_names()
     gone = [name for name in names if name not in here and not missing_cases.is_of(name, broken)]
     if context.request.takes_all:
         return gone

@@ -232,7 +232,7 @@ block: [128]
 """Model → a second piece, for keys that cannot stand beside the others."""
 
 SETTINGS_EXAMPLE = """
-folders: {configs: configs, baselines: baselines, runs: runs}
+folders: {configs: configs, baselines: baselines, runs: runs, dumps: s3://bucket/prefix}
 compare: {float32: {rtol: 1.0e-6, atol: 0}}
 limits: {timeout: 30, memory: 4GiB, timeouts: 3}
 retention: {runs: 30, age: 90d, size: 20GiB}
