@@ -71,7 +71,7 @@ KEYS: dict[str, tuple[str, str, str]] = {
 
 LARGEST = sys.float_info.max
 MOST_RUNS = 1_000_000
-_PASSWORD = re.compile(r"://[^/]*:[^/]*@|[?&][^=/]*(key|token|secret|signature|sig)[^=/]*=", re.IGNORECASE)
+_SECRET_IN_ADDRESS = re.compile(r"://[^/]*:[^/]*@|[?&][^=/]*(key|token|secret|signature|sig)[^=/]*=", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ class _Checker:
             return ""
         if "://" not in text:
             return f"file://{root / text}"
-        if _PASSWORD.search(text):
+        if _SECRET_IN_ADDRESS.search(text):
             self.problems.add(
                 ("folders", "dumps"),
                 "holds a user's password; leave it out: credentials come from the environment or from an agent",
