@@ -109,13 +109,16 @@ def test_a_server_that_does_not_answer_is_given_up(
     s3_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        threading.Thread(target=silent.accept, daemon=True).start()
+        peers: list[socket.socket] = []
+        threading.Thread(target=lambda: peers.append(silent.accept()[0]), daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         monkeypatch.setattr(deadlines, "STALLED_S", 0.5)
         objects._file_system.cache_clear()
         _forget_instances()
         with pytest.raises(StorageError, match=r"no answer for \d+ s"):
             ObjectFolder(s3_folder).download("x", tmp_path / "x")
+        for peer in peers:
+            peer.close()
     objects._file_system.cache_clear()
     _forget_instances()
 
