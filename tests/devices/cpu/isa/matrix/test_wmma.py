@@ -77,6 +77,42 @@ def test_wmma(
     assert (out.read().view(result).reshape(m, n) == a @ b + 2 * c).all()
 
 
+MIXED = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void k(const half* a, const half* b, const C* c, D* d)
+{
+    wmma::fragment<wmma::matrix_a, M, N, 16, half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, M, N, 16, half, wmma::row_major> fb;
+    wmma::fragment<wmma::accumulator, M, N, 16, C> fc;
+    wmma::fragment<wmma::accumulator, M, N, 16, D> fd;
+    wmma::load_matrix_sync(fa, a + blockIdx.x * M * 16, 16);
+    wmma::load_matrix_sync(fb, b + blockIdx.x * N * 16, N);
+    wmma::load_matrix_sync(fc, c + blockIdx.x * M * N, N, wmma::mem_row_major);
+    wmma::mma_sync(fd, fa, fb, fc);
+    wmma::store_matrix_sync(d + blockIdx.x * M * N, fd, N, wmma::mem_row_major);
+}
+"""
+
+# `FORM/a|b|c|d`: row-major matrices as uint32 words, one of each distribution, and what an H200 gave.
+with np.load(Path(__file__).with_name("wmma_mixed.npz")) as _file:
+    MIXED_VECTORS = dict(_file)
+
+
+@pytest.mark.parametrize("form", sorted({name.partition("/")[0] for name in MIXED_VECTORS}))
+def test_accumulators_of_two_types_have_the_bits_of_a_card(form: str, tmp_path: Path) -> None:
+    shape, result, addend = form.split("_")
+    m, n = shape[1:].removesuffix("k16").split("n")
+    names = {"f32": "float", "f16": "half"}
+    text = "".join(f"#define {x} {y}\n" for x, y in zip("MNCD", (m, n, names[addend], names[result]), strict=True))
+    running = Running(tmp_path, MIXED.replace("using namespace", text + "using namespace"), "k")
+    a, b, c, d = (MIXED_VECTORS[f"{form}/{name}"] for name in "abcd")
+    buffers = [running.put(name, array) for name, array in zip("abc", (a, b, c), strict=True)]
+    out = running.put("d", np.zeros_like(d))
+    running.launch("k", len(a), 32, *buffers, out)
+    assert (out.read().view(np.uint32).reshape(d.shape) == d).all()
+
+
 BEHIND_THE_END = """
 #include <mma.h>
 using namespace nvcuda;
