@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,8 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
     for case in plan.make(project, selectors).cases:
         if case.settings.refused is not None:
             continue
-        for one in (*case.sources, *(case.variants.sources.values() if case.variants else ())):
+        varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
+        for one in (*case.sources, *varied):
             source = dataclasses.replace(one, arch=arch) if arch else one
             key = source_key(source)
             distinct[key] = source

@@ -178,10 +178,7 @@ class _JobPlan:
             compiled = tuple(dataclasses.replace(one, harness=function.harness) for one in compiled)
         if len(self.problems) or not compiled:
             return None
-        source, *others = compiled
-        source, built_variants = variants.combinations(self.file, scope, source)
-        if others and built_variants is not None:
-            self.problems.add(("variants",), "needs a job with one source: the launches of this one name several")
+        (source, *others), built_variants = variants.combinations(self.file, scope, compiled)
         if len(self.problems):
             return None
         settings = dataclasses.replace(self._settings(scope, source), refused=refused)

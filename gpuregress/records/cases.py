@@ -406,12 +406,12 @@ class Variants:
 
     Attributes:
         first: the combination of the case itself, `fmad=on,fast_math=off`.
-        sources: the settings that differ from it, `fast_math=on` → the source with them.
+        sources: the settings that differ from it, `fast_math=on` → the case's sources with them.
         must_agree: whether a result that breaks its buffer's rule fails the case.
     """
 
     first: str
-    sources: Mapping[str, Source]
+    sources: Mapping[str, tuple[Source, ...]]
     must_agree: bool = False
 
 

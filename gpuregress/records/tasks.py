@@ -39,7 +39,7 @@ class Task:
         device_label: the device as people call it, `cuda:3`.
         references: buffer → the compiled source of the kernels that are its reference.
         shared: the folder of what the workers of this run share while it goes on, absolute; "": they share nothing.
-        variants: name of a variant → its compiled source.
+        variants: name of a variant → its compiled sources, in the order of the case's own.
         other_programs: the case's further sources, compiled.
         storage: of its dumps.
     """
@@ -53,7 +53,7 @@ class Task:
     device_label: str = field(default="", metadata={"key": "place"})
     references: Mapping[str, Program] = field(default_factory=dict)
     shared: str = ""
-    variants: Mapping[str, Program] = field(default_factory=dict)
+    variants: Mapping[str, tuple[Program, ...]] = field(default_factory=dict)
     other_programs: tuple[Program, ...] = ()
     storage: DumpStorage = DumpStorage()
 

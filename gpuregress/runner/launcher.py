@@ -121,8 +121,9 @@ class Launcher:
         """Find the source whose variable a buffer is; None if it is a plain buffer."""
         if buffer.symbol is None:
             return None
-        if loaded[0].source is self.case.source:
-            return loaded[buffer.symbol_source]
+        own = loaded[buffer.symbol_source] if buffer.symbol_source < len(loaded) else loaded[0]
+        if loaded[0].source is self.case.source or buffer.symbol in own.source.symbols:
+            return own
         return next((one for one in loaded if buffer.symbol in one.source.symbols), None)
 
     def _allocate(self, holder: LoadedSource | None, buffer: Buffer) -> Memory:

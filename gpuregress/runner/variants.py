@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpuregress import storage
 from gpuregress.errors import GpuregressError, KernelFault
-from gpuregress.records import Dump, Program, Source, VariantRun
+from gpuregress.records import Dump, InstructionChange, Program, Source, VariantRun
 from gpuregress.runner import float_instructions
 from gpuregress.runner.buffer_reader import BufferReader
 from gpuregress.runner.dumps import DumpFolder, digest_of
@@ -38,7 +38,7 @@ class VariantRuns:
     results: Iterable[Dump]
     runs: list[VariantRun] = field(default_factory=list)
     sticky: bool = False
-    _programs: dict[str, str] = field(default_factory=dict)
+    _programs: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def run(self, filled: Mapping[str, Array]) -> None:
         """Run every variant whose program is another one; a lost device ends them.
@@ -47,35 +47,46 @@ class VariantRuns:
             filled: filled buffer → its contents.
         """
         variants = self.launcher.case.variants
-        for name, source in (variants.sources if variants else {}).items():
+        for name, sources in (variants.sources if variants else {}).items():
             if self.sticky:
                 self.runs.append(VariantRun(name, problem="not run, for a variant before it lost the device"))
             else:
-                self.runs.append(self._run(name, source, filled))
+                self.runs.append(self._run(name, sources, filled))
 
-    def _run(self, name: str, source: Source, filled: Mapping[str, Array]) -> VariantRun:
-        program, own = self.launcher.task.variants[name], self.launcher.task.program
-        first, other = _ptx(own), _ptx(program)
+    def _run(self, name: str, sources: Sequence[Source], filled: Mapping[str, Array]) -> VariantRun:
+        programs, own = self.launcher.task.variants[name], self.launcher.task.programs
         if not self._programs and self.launcher.case.variants is not None:
-            self._programs[float_instructions.without_target(first)] = self.launcher.case.variants.first
-        same_as = self._programs.setdefault(float_instructions.without_target(other), name)
+            self._programs[_computed(own)] = self.launcher.case.variants.first
+        same_as = self._programs.setdefault(_computed(programs), name)
         if same_as != name:
             return VariantRun(name, same_as=same_as)
-        kernels = {own.entries[launch.kernel].mangled for launch in self.launcher.case.launches}
-        instructions = float_instructions.changes(first, other, kernels)
+        instructions = self._instruction_changes(own, programs)
         try:
-            return VariantRun(name, dumps=self._results(name, source, program, filled), instructions=instructions)
+            built = list(zip(sources, programs, strict=True))
+            return VariantRun(name, dumps=self._results(name, built, filled), instructions=instructions)
         except KernelFault as fault:
             self.sticky = fault.sticky
             return VariantRun(name, fault=f"{fault.kind}: {fault}", instructions=instructions)
         except GpuregressError as error:
             return VariantRun(name, problem=" ".join(str(error).split()), instructions=instructions)
 
-    def _results(self, name: str, source: Source, program: Program, filled: Mapping[str, Array]) -> dict[str, Dump]:
+    def _instruction_changes(self, own: Sequence[Program], other: Sequence[Program]) -> tuple[InstructionChange, ...]:
+        """List the source lines that became other instructions, source by source."""
+        lines: list[InstructionChange] = []
+        for number, (first, second) in enumerate(zip(own, other, strict=True)):
+            launches = [launch for launch in self.launcher.case.launches if launch.source == number]
+            kernels = {first.entries[launch.kernel].mangled for launch in launches}
+            lines += float_instructions.changes(_ptx(first), _ptx(second), kernels)
+        return tuple(lines)
+
+    def _results(
+        self, name: str, built: Sequence[tuple[Source, Program]], filled: Mapping[str, Array]
+    ) -> dict[str, Dump]:
         """Run the case's launches; return the dumps that differ from its own."""
         launcher, case = self.launcher, self.launcher.case
         launcher.device.free_all()
-        loaded = [LoadedSource(source, program, launcher.device.load(program, thread_count(case.launches)))]
+        threads = thread_count(case.launches)
+        loaded = [LoadedSource(source, program, launcher.device.load(program, threads)) for source, program in built]
         memory = launcher.prepare(loaded, filled)
         launcher.variant = name
         try:
@@ -92,6 +103,11 @@ class VariantRuns:
             if digest_of(result) != dump.digest:
                 others[dump.buffer] = folder.stream(result, {})
         return others
+
+
+def _computed(programs: Sequence[Program]) -> tuple[str, ...]:
+    """What programs compute: their PTX without the target."""
+    return tuple(float_instructions.without_target(_ptx(program)) for program in programs)
 
 
 def _ptx(program: Program) -> str:

@@ -64,7 +64,10 @@ def _applied(case: Case, request: RunRequest, sanitize: str | None, arch: str) -
     }
     variants = case.variants
     if variants is not None:
-        sources = {name: dataclasses.replace(one, arch=arch) for name, one in variants.sources.items()}
+        sources = {
+            name: tuple(dataclasses.replace(source, arch=arch) for source in combination)
+            for name, combination in variants.sources.items()
+        }
         variants = dataclasses.replace(variants, sources=sources)
     return dataclasses.replace(
         case, source=first, other_sources=tuple(others), reference_kernels=kernels, variants=variants

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import resource
 import selectors
 import signal
@@ -314,7 +315,8 @@ class WorkerPool:
 
     def _try_again(self, task: Task) -> None:
         """Run a case again whose code was not optimised: it is now, and has the whole limit of the case."""
-        for program in (*task.programs, *task.references.values(), *task.variants.values()):
+        varied = itertools.chain.from_iterable(task.variants.values())
+        for program in (*task.programs, *task.references.values(), *varied):
             slow_programs.note(program)
         self._tried.add(task.case.name)
         _log_retry(task, "slow without optimisation; runs again, optimised")

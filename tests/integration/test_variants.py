@@ -99,3 +99,40 @@ def test_a_variant_that_faults_fails_the_case(shop: Workshop) -> None:
 def test_show_and_check_tell_of_them(shop: Workshop) -> None:
     assert "variants  arch=sm_90; fast_math=on" in shop.call("show", "curve").output
     assert shop.call("check", "curve").exit_code == 0
+
+
+TWO_SOURCES = """\
+source: ../kernels/one.cu
+buffers:
+  y: {dtype: float32, shape: [64], fill: {uniform: {low: 1, high: 2}}}
+  first: {dtype: float32, shape: [1], fill: {value: 0.1}, symbol: "one.cu:term"}
+  second: {dtype: float32, shape: [1], fill: {value: 0.3}, symbol: "two.cu:term"}
+launches:
+  - {kernel: one, grid: [1], block: [64], args: [y]}
+  - {kernel: two, source: ../kernels/two.cu, grid: [1], block: [64], args: [y]}
+dump: [y]
+variants: {fmad: [on, off], arch: [sm_80, sm_90]}
+"""
+
+
+def test_every_source_of_several_is_built_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    shop = Workshop(tmp_path_factory.mktemp("sources"))
+    for name in ("one", "two"):
+        kernel = f'extern "C" __global__ void {name}(float *y)\n{{\n    float x = y[threadIdx.x];\n'
+        shop.write(
+            f"kernels/{name}.cu", f"__constant__ float term[1];\n{kernel}    y[threadIdx.x] = x * x + term[0];\n}}\n"
+        )
+    shop.write("configs/two.yaml", TWO_SOURCES)
+    result = shop.call(*RUN)
+    assert result.exit_code == 1, result.output
+    (case,) = json.loads((shop.root / "runs/latest/results.json").read_text())["cases"]
+    builds = {one["variant"]: one for one in case["variants"]}
+    changed = [(line["file"], line["line"]) for line in builds["fmad=off"]["instructions"]]
+    assert changed == [("one.cu", 5), ("two.cu", 5)]
+    assert builds["fmad=off"]["buffers"][0]["changed"] > 0
+    assert builds["arch=sm_90"]["same_as"] == "fmad=on,arch=sm_80"
+    log = (shop.root / "runs/latest/launch.log").read_text()
+    assert [line.split(" in ")[1].split()[0] for line in log.splitlines() if line.endswith("variant=fmad=off")] == [
+        "one.cu",
+        "two.cu",
+    ]

@@ -13,7 +13,7 @@ SOURCE = fakes.case("double").source
 
 
 def case(*, must_agree: bool = False, rule: Rule | None = None) -> Case:
-    varied = Variants("fmad=on", {"fmad=off": SOURCE, "arch=sm_80": SOURCE}, must_agree)
+    varied = Variants("fmad=on", {"fmad=off": (SOURCE,), "arch=sm_80": (SOURCE,)}, must_agree)
     return fakes.case("double", variants=varied, compare={"out": rule or Rule()})
 
 

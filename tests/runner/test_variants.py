@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> Iterator[LaunchLog]:
 def runs(log: LaunchLog, folder: Path, kernel: str, **programs: str) -> VariantRuns:
     """The variants of a case; each program is told apart by the text of its PTX."""
     case = fakes.case(kernel)
-    varied = Variants("first", dict.fromkeys(programs, case.source))
+    varied = Variants("first", dict.fromkeys(programs, case.sources))
     case = replace(case, variants=varied)
 
     def program(name: str, text: str) -> Program:
@@ -36,7 +36,7 @@ def runs(log: LaunchLog, folder: Path, kernel: str, **programs: str) -> VariantR
         path.write_text(text)
         return replace(fakes.program(), ptx=str(path))
 
-    task = fakes.task(case, folder, variants={name: program(name, text) for name, text in programs.items()})
+    task = fakes.task(case, folder, variants={name: (program(name, text),) for name, text in programs.items()})
     task = replace(task, program=program("own", "own"))
     launcher = Launcher(fakes.FakeDevice(), task, log, lambda _phase: None)
     own = DumpFolder(case, folder / "dumps").write("out", np.full(8, 1, np.float32), {})

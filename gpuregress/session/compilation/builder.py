@@ -6,6 +6,7 @@ Each distinct source is compiled once. One that does not compile is the error of
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,12 +29,12 @@ class CasePrograms:
     Attributes:
         programs: of its own sources, in their order.
         references: buffer → that of its gold standard.
-        variants: name of a variant → its own.
+        variants: name of a variant → those of its sources, in their order.
     """
 
     programs: tuple[Program, ...]
     references: Mapping[str, Program]
-    variants: Mapping[str, Program] = field(default_factory=dict)
+    variants: Mapping[str, tuple[Program, ...]] = field(default_factory=dict)
 
 
 Built = CasePrograms | GpuregressError
@@ -121,7 +122,8 @@ class ProgramBuilder:
         count, own = len(case.reference_kernels), len(case.sources)
         others = programs[own:]
         references = dict(zip(case.reference_kernels, others[:count], strict=True))
-        variants = dict(zip(case.variants.sources if case.variants else (), others[count:], strict=True))
+        varied = (tuple(others[at : at + own]) for at in range(count, len(others), own))
+        variants = dict(zip(case.variants.sources if case.variants else (), varied, strict=True))
         return CasePrograms(tuple(programs[:own]), references, variants)
 
 
@@ -153,13 +155,13 @@ def find_or_submit(crew: Crew, key: str, source: Source, find: Callable[[Source]
 
 def sources_of(case: Case) -> tuple[Source, ...]:
     """The case's own sources, then those of its gold standards and of its variants."""
-    varied = case.variants.sources.values() if case.variants else ()
+    varied = itertools.chain.from_iterable(case.variants.sources.values() if case.variants else ())
     return (*case.sources, *(kernel.source for kernel in case.reference_kernels.values()), *varied)
 
 
 def _variant_names(case: Case) -> dict[int, str]:
     """Position in `sources_of` → the variant whose source that is."""
-    names = tuple(case.variants.sources) if case.variants else ()
+    names = [name for name, sources in case.variants.sources.items() for _ in sources] if case.variants else []
     return dict(enumerate(names, len(sources_of(case)) - len(names)))
 
 

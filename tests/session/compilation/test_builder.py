@@ -47,7 +47,10 @@ def test_a_source_that_does_not_compile_stops_its_own_cases_only() -> None:
 
 def test_a_variant_that_does_not_compile_is_named() -> None:
     case = case_of("a", "/one.cu")
-    sources = {"fmad=off": replace(case.source, path="/two.cu"), "arch=sm_80": replace(case.source, path="/broken.cu")}
+    sources = {
+        "fmad=off": (replace(case.source, path="/two.cu"),),
+        "arch=sm_80": (replace(case.source, path="/broken.cu"),),
+    }
     actual = build(replace(case, variants=Variants("fmad=on", sources)))
     assert str(actual["a"]) == "variant arch=sm_80: broken.cu(3): error"
     sources.pop("arch=sm_80")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ def combinations(given: Any, **compiled: Any) -> tuple[Source, Any, list[str]]:
     problems = Problems(document)
     file = JobFile(document, JobSpec.model_validate(data), (), frozenset())
     path = compiled.get("source", SOURCE)
-    source, varied = variants.combinations(file, Scope({}, problems), path)
+    (source,), varied = variants.combinations(file, Scope({}, problems), (path,))
+    if varied is not None:
+        varied = dataclasses.replace(varied, sources={name: one for name, (one,) in varied.sources.items()})  # type: ignore[misc]  # flat, to be compared
     return source, varied, [error.message for error in problems.errors]
 
 
@@ -79,5 +82,27 @@ def test_what_is_not_compiled_has_no_variants() -> None:
         }
     )
     problems = Problems(document)
-    variants.combinations(JobFile(document, job, (), frozenset()), Scope({}, problems), Source("/p/k.ptx"))
+    variants.combinations(JobFile(document, job, (), frozenset()), Scope({}, problems), (Source("/p/k.ptx"),))
     assert "has no effect: k.ptx is taken as it is" in problems.errors[0].message
+
+
+def test_each_compiled_source_of_several_is_varied() -> None:
+    data = {
+        "source": "k.cu",
+        "buffers": {"x": {"dtype": "float32", "shape": [1]}},
+        "launches": [{"kernel": "k", "grid": [1], "block": [1]}],
+        "variants": {"fmad": ["on", "off"]},
+    }
+    document = Document(Path("job.yaml"), data, {})
+    problems = Problems(document)
+    file = JobFile(document, JobSpec.model_validate(data), (), frozenset())
+    given = (Source("/p/k.cu"), Source("/p/two.cu", ("-DX",)), Source("/p/three.ptx"))
+    own, varied = variants.combinations(file, Scope({}, problems), given)
+    assert own == given
+    assert varied is not None
+    assert [source.options for source in varied.sources["fmad=off"]] == [
+        ("--fmad=false",),
+        ("-DX", "--fmad=false"),
+        (),
+    ]
+    assert not problems.errors
