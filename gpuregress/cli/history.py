@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,99 +13,177 @@ import click
 from gpuregress.cli import console, context, values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from gpuregress.history import History
+    from gpuregress.project import Project
     from gpuregress.records import PastResult, PastRun
+    from gpuregress.session.runs.history_queries import FailingCase, WantedCases
 
-LETTERS = {"pass": ".", "differ": "d", "new": "n", "fault": "F", "timeout": "T", "error": "E", "skip": "s"}
+_IMPORT = "import"
+_DEFAULT_LAST = 30
 
 
 @click.command(
     "history",
     short_help="the trend: every case's verdicts through the runs",
-    epilog="Example: gpuregress history reduce 'scan/*' --last 50",
+    epilog="Examples: gpuregress history reduce 'scan/*' --since 7d\n\n"
+    "gpuregress history import /mnt/ci/runs/20261120T020000Z-3f2a",
 )
-@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.argument("cases", nargs=-1, metavar="[CASE]... | import RUN_DIR...")
 @click.option(
-    "-n", "--last", type=click.IntRange(1, values.MOST_RUNS), default=30, show_default=True, help="The number of runs."
+    "-n",
+    "--last",
+    type=click.IntRange(1, values.MOST_RUNS),
+    help=f"The number of runs, or of results of each CASE.  [default: {_DEFAULT_LAST}; all with --csv]",
 )
+@click.option(
+    "--since",
+    type=values.NonEmpty(),
+    default="",
+    help="Only runs since then: 2026-11-20, '20 Nov', 7d, 12h, or the first run of a commit.",
+)
+@click.option("--failing", is_flag=True, help="Only cases that fail now, and since when they do.")
+@click.option("--removed", is_flag=True, help="Also cases that no job has any more.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a line of CSV for each case of each run.")
 @context.json_option
 @click.pass_context
-def command(ctx: click.Context, /, cases: tuple[str, ...], last: int, as_json: bool) -> int:
+def command(ctx: click.Context, /, cases: tuple[str, ...], **options: Any) -> int:
     """Show the last runs and each case's verdict in them, the oldest first.
 
-    With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs.
+    With CASEs (names, jobs or globs): each of their results. Goes back further than the kept runs. `import` adds the
+    runs of other hosts.
     """
-    from gpuregress.session.runs import cut_short, history_entry
+    from gpuregress.session.runs import cut_short, history_entry, history_queries
 
     project = context.find_project(ctx)
+    if cases[:1] == (_IMPORT,):
+        return _import(ctx, project, cases[1:])
+    if options["as_csv"] and options["as_json"]:
+        raise click.UsageError("--csv and --json exclude each other")
+    is_plain = options["as_csv"] or options["as_json"]
     for line in cut_short.describe_all(project.runs):
-        console.say(line, err=as_json)
-    results = history_entry.results(project, cases, last)
-    if cases:
-        rows = [_result_row(result) for of_case in results.values() for result in of_case]
-        if as_json:
-            context.print_json(rows)
-        else:
-            _print_table(rows)
-        return 0
-    runs = history_entry.runs(project, last)
+        console.say(line, err=is_plain)
+    last = options["last"] or (None if options["as_csv"] else _DEFAULT_LAST)
+    of_results = bool(cases) and not options["as_csv"] and not options["failing"]
+    query = history_queries.HistoryQuery(cases, options["since"], None if of_results else last, options["removed"])
+    with history_entry.opened(project) as history:
+        runs = history_queries.period(history, query)
+        wanted = history_queries.WantedCases(project, query, history.case_names())
+        if options["failing"]:
+            failing = history_queries.failing(history, runs, wanted)
+            if not options["as_csv"]:
+                return _show_failing(failing, wanted, as_json=options["as_json"])
+            wanted.names = frozenset(one.newest.case for one in failing)
+        if options["as_csv"]:
+            return _print_csv(history, runs, wanted.names)
+        if cases:
+            found = tuple(history_queries.case_results(history, runs, last, wanted.names))
+            return _show_results(found, as_json=options["as_json"])
+        return _show_overview(history, runs, wanted, as_json=options["as_json"])
+
+
+def _import(ctx: click.Context, project: Project, folders: Sequence[str]) -> int:
+    """Import runs; one that cannot be read does not keep the others out."""
+    from gpuregress.errors import StorageError
+    from gpuregress.session.runs import history_import
+
+    given = [name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    if not folders or given != ["cases"]:
+        raise click.UsageError("history import takes the folders of runs, at least one, and no options")
+    problems = 0
+    for one in history_import.import_runs(project, [Path(folder) for folder in folders]):
+        if one.summary is None:
+            problems += 1
+            console.say(one.problem, err=True)
+            continue
+        name = f"{one.summary.run} ({one.kind} on {one.summary.host}, {one.summary.started[:10]})"
+        count = len(one.summary.verdicts)
+        state = f"imported: {count} case{'s' if count != 1 else ''}" if one.is_new else "is in the history already"
+        console.say(f"{name}: {state}" if one.is_new else f"{name} {state}")
+    return StorageError.exit_code if problems else 0
+
+
+def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCases, *, as_json: bool) -> int:
+    from gpuregress.report import history_text
+    from gpuregress.session.runs import history_queries
+
+    overview = history_queries.overview(history, runs, wanted)
     if as_json:
-        context.print_json([_run_row(run) for run in runs])
+        context.print_json([history_text.run_row(run) for run in reversed(overview.runs)])
         return 0
-    _print_table([_run_row(run) for run in runs])
-    console.say("")
-    _print_table(list(_trend(runs, results)))
-    console.say("oldest first; . pass, d differ, n new, F fault, T timeout, E error, s skipped, blank: not run")
+    _print(history_text.run_table(tuple(reversed(overview.runs)), _width()))
+    if overview.trends:
+        console.say("")
+        trends = [(one.case, one.device, one.results) for one in overview.trends]
+        _print(history_text.trend_table(trends, len(runs), _width()))
+    console.say(history_text.LEGEND)
+    _say_hidden(wanted)
     return 0
 
 
-def _trend(runs: Sequence[PastRun], results: Mapping[str, Sequence[PastResult]]) -> Iterator[dict[str, Any]]:
-    """One row for each case: its letters, its last and its median time, its last revision."""
-    import statistics
+def _show_results(results: Sequence[PastResult], *, as_json: bool) -> int:
+    from gpuregress.report import history_text
 
-    for case, of_case in results.items():
-        letters = {result.run: LETTERS.get(result.verdict, "?") for result in of_case}
-        trend = "".join(letters.get(run.run, " ") for run in runs)
-        if not trend.strip():
-            continue
-        median = statistics.median(result.seconds for result in of_case)
-        yield {
-            "case": case,
-            "verdicts": f"[{trend}]",
-            "seconds": f"{of_case[-1].seconds:.3f}",
-            "median": f"{median:.3f}",
-            "revision": of_case[-1].revision,
-        }
+    if as_json:
+        context.print_json([history_text.result_row(result) for result in results])
+        return 0
+    for number, (case, of_case) in enumerate(itertools.groupby(results, key=lambda one: one.case)):
+        console.say(f"{'' if not number else chr(10)}{case}")
+        _print(history_text.result_table(tuple(of_case), _width()))
+    if not results:
+        console.say("none of these cases ran in that time")
+    return 0
 
 
-def _print_table(rows: Sequence[dict[str, Any]]) -> None:
-    from gpuregress.report.terminal import table
+def _show_failing(failing: Sequence[FailingCase], wanted: WantedCases, *, as_json: bool) -> int:
+    from gpuregress.report import history_text
 
-    for line in table(tuple(rows[0]), [tuple(str(value) for value in row.values()) for row in rows]):
+    if as_json:
+        context.print_json(
+            [
+                history_text.result_row(one.newest)
+                | {
+                    "failures": one.failures,
+                    "since": {"run": one.since.run, "started": one.since.started}
+                    | {"commit": one.since.commit, "branch": one.since.branch},
+                }
+                for one in failing
+            ]
+        )
+        return 0
+    if failing:
+        _print(history_text.failing_table([(one.newest, one.since, one.failures) for one in failing], _width()))
+    else:
+        console.say("no case fails")
+    _say_hidden(wanted)
+    return 0
+
+
+def _print_csv(history: History, runs: Sequence[PastRun], names: frozenset[str]) -> int:
+    from gpuregress.report import history_text
+    from gpuregress.session.runs import history_queries
+
+    console.say(history_text.csv_line(history_text.CSV_COLUMNS))
+    lines = (
+        history_text.csv_line(history_text.csv_values(one)) for one in history_queries.results(history, runs, names)
+    )
+    while some := list(itertools.islice(lines, 1000)):
+        console.say("\n".join(some))
+    return 0
+
+
+def _say_hidden(wanted: WantedCases) -> None:
+    if wanted.hidden:
+        of = "case that no job has" if wanted.hidden == 1 else "cases that no job has"
+        console.say(f"{wanted.hidden} {of} any more: --removed shows them")
+
+
+def _print(lines: Any) -> None:
+    for line in lines:
         console.say(line)
 
 
-def _run_row(run: PastRun) -> dict[str, Any]:
-    from gpuregress.records import STATUSES
+def _width() -> int | None:
+    """The width of the terminal; None in a pipe, where lines have any length."""
+    import shutil
 
-    return {
-        "run": run.run,
-        "kind": run.kind,
-        "device": run.device,
-        "seconds": round(run.seconds, 2),
-        "exit": run.exit_code,
-        "cases": ", ".join(f"{run.counts[status]} {status}" for status in STATUSES if status in run.counts),
-    }
-
-
-def _result_row(result: PastResult) -> dict[str, Any]:
-    return {
-        "case": result.case,
-        "run": result.run,
-        "device": result.device,
-        "verdict": result.verdict,
-        "revision": result.revision,
-        "seconds": round(result.seconds, 4),
-        "reason": result.reason,
-    }
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

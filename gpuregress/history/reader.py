@@ -97,6 +97,28 @@ class Reader:
         """
         return tuple(self._with_counts(run_id, run) for run_id, run in self._runs()[:last])
 
+    def all_runs(self) -> tuple[PastRun, ...]:
+        """All runs, the newest first, without the numbers of their results."""
+        return tuple(run for _, run in self._runs())
+
+    def case_names(self) -> tuple[str, ...]:
+        """The names of all cases that runs had."""
+        found = self._query("SELECT name FROM cases WHERE id IN (SELECT case_id FROM results)")
+        return tuple(name for (name,) in found)
+
+    def result(self, run: PastRun, case: str, device: str = "") -> PastResult:
+        """The result of a case in a run that had it.
+
+        Args:
+            run: the run.
+            case: the case's name.
+            device: its kind; see `trend`.
+        """
+        found = {run_id: one for run_id, one in self._runs() if (one.run, one.host) == (run.run, run.host)}
+        read = (self._read(f"{_RESULTS} WHERE run_id = ? AND name = ?", (run_id, case), found) for run_id in found)
+        kind = series.device_kind(device)
+        return next(one for results in read for one in results if not kind or series.device_kind(one.device) == kind)
+
     def results_of(self, run: PastRun) -> tuple[PastResult, ...]:
         """The results of one run, by case."""
         found = {run_id: one for run_id, one in self._runs() if (one.run, one.host) == (run.run, run.host)}
@@ -139,6 +161,8 @@ class Reader:
             kind: only results of runs of this kind.
         """
         found = self.trend(case, None, device)
+        if found and not found[0].imported:
+            found = tuple(one for one in found if not one.imported)
         return series.failing_since(one for one in found if kind is None or one.kind == kind)
 
     # --- rows ---------------------------------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ def _instructions(outcome: Outcome | None) -> int | None:
 
 def _registers(outcome: Outcome | None) -> int | None:
     resources = outcome.resources.values() if outcome is not None else ()
-    return max((one["registers"] for one in resources if "registers" in one), default=None)
+    return max((one["registers"] for one in resources if one.get("registers")), default=None)  # 0: none were counted
 
 
 def _packed(samples: Sequence[float]) -> bytes | None:
@@ -308,4 +308,5 @@ def past_result(run: PastRun, values: Sequence[Any], text: Callable[[int], str])
         max_rel=max_rel,
         max_ulp=max_ulp,
         buffer=buffer,
+        imported=run.imported,
     ), intact

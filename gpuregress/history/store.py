@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from gpuregress.errors import StorageError
 from gpuregress.history import database as file
@@ -67,9 +67,33 @@ class History(Reader):
         values = rows.run_values(summary, kind, results, is_imported=is_imported)
         with self._transaction() as database:
             database.execute("DELETE FROM runs WHERE run = ? AND host = ?", values[:2])
-            writer = rows.RowWriter(database)
-            run_id = writer.add_run(values)
-            writer.add_results(run_id, summary.run, values[1], results)
+            _insert(database, values, results)
+
+    def add_new(self, summary: RunSummary, kind: RunKind, *, is_imported: bool) -> bool:
+        """Record a run unless the history has it.
+
+        Args:
+            summary: the run.
+            kind: `run` or `nightly`.
+            is_imported: whether another project folder or host ran it.
+
+        Returns:
+            Whether it was recorded.
+
+        Raises:
+            StorageError: the history has another run of that name and host; and the errors of `add`.
+        """
+        results = rows.result_rows(summary)
+        values = rows.run_values(summary, kind, results, is_imported=is_imported)
+        with self._transaction() as database:
+            query = "SELECT started FROM runs WHERE run = ? AND host = ?"
+            found = database.execute(query, values[:2]).fetchone()
+            if found is None:
+                _insert(database, values, results)
+                return True
+        if found[0] != summary.started:
+            raise StorageError(f"{self.path} has another run {summary.run} of host {summary.host}, begun {found[0]}")
+        return False
 
     def forget(self, keep: int, most_results: int = _MOST_RESULTS) -> None:
         """Remove all but the newest runs and the newest nights.
@@ -99,6 +123,12 @@ class History(Reader):
                 yield self._database
         except sqlite3.Error as error:
             raise file.explain(self.path, error) from error
+
+
+def _insert(database: sqlite3.Connection, values: tuple[Any, ...], results: Sequence[rows.ResultRow]) -> None:
+    writer = rows.RowWriter(database)
+    run, host = values[:2]
+    writer.add_results(writer.add_run(values), run, host, results)
 
 
 def verdicts(path: Path, runs: Sequence[str]) -> Mapping[str, Mapping[str, str]]:

@@ -86,6 +86,7 @@ def test_a_result_has_all_that_is_known_of_it(tmp_path: Path) -> None:
         "max_rel": math.inf,
         "max_ulp": 3.0,
         "buffer": "y",
+        "imported": False,
     }
 
 

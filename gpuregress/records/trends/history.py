@@ -40,6 +40,7 @@ class PastResult:
         max_rel: likewise the relative one.
         max_ulp: likewise in ulp.
         buffer: the name of that buffer.
+        imported: whether another project folder or host ran it.
     """
 
     run: str
@@ -68,6 +69,7 @@ class PastResult:
     max_rel: float | None = None
     max_ulp: float | None = None
     buffer: str = ""
+    imported: bool = False
 
 
 class ShortResult(NamedTuple):

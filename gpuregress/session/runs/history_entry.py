@@ -6,14 +6,13 @@ Damage to the history stops no run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpuregress.errors import NothingToDo, StorageError
 from gpuregress.history import History
 from gpuregress.project import Project
-from gpuregress.records import PastResult, PastRun, RunKind, RunSummary
+from gpuregress.records import PastResult, RunKind, RunSummary
 
 FILE = "history.sqlite"
 KEPT = 1000
@@ -38,42 +37,6 @@ def record(project: Project, summary: RunSummary, kind: RunKind) -> tuple[str, .
             return (history.note,) if history.note else ()
     except StorageError as error:
         return (f"this run is not in the history: {error}",)
-
-
-def runs(project: Project, last: int) -> tuple[PastRun, ...]:
-    """The last runs, the oldest first.
-
-    Raises:
-        NothingToDo: there is none.
-        StorageError: the history cannot be read.
-    """
-    with _open(project) as history:
-        runs_ = history.runs(last)
-    if not runs_:
-        raise NothingToDo(f"no run in {project.runs} has ended yet")
-    return tuple(reversed(runs_))
-
-
-def results(project: Project, selectors: Sequence[str], last: int) -> dict[str, tuple[PastResult, ...]]:
-    """The last results of each case, the oldest first.
-
-    Args:
-        project: whose.
-        selectors: case names, job names or globs; none: every case.
-        last: the number of results of each.
-
-    Raises:
-        NothingToDo: no run ever had such a case.
-        StorageError: the history cannot be read.
-    """
-    by_case: dict[str, tuple[PastResult, ...]] = {}
-    with _open(project) as history:
-        for result in history.results(last=last):
-            by_case[result.case] = (result, *by_case.get(result.case, ()))
-    for selector in selectors:
-        if not any(_matches(name, selector) for name in by_case):
-            raise NothingToDo(f"no run in the history has a case {selector!r}")
-    return {name: rows for name, rows in by_case.items() if not selectors or any(_matches(name, s) for s in selectors)}
 
 
 @contextlib.contextmanager
@@ -105,17 +68,20 @@ def trends(runs: Path, last: int) -> Iterator[Callable[[str, str], tuple[PastRes
         yield trend
 
 
-def _open(project: Project) -> History:
-    if not (project.runs / FILE).exists():
+@contextlib.contextmanager
+def opened(project: Project) -> Iterator[History]:
+    """Open a project's history for questions.
+
+    Raises:
+        NothingToDo: no run has ended yet.
+        StorageError: it is damaged, or cannot be read.
+    """
+    path = project.runs / FILE
+    if not path.exists():
         raise NothingToDo(f"no run in {project.runs} has ended yet")
-    if not (project.runs / FILE).stat().st_size:
-        raise StorageError(f"{project.runs / FILE}: edited or cut short: it is empty; remove it to begin a new history")
-    history = History(project.runs / FILE)
-    if history.note:  # what was asked for is in the damaged file
-        history.close()
-        raise StorageError(history.note)
-    return history
-
-
-def _matches(case: str, selector: str) -> bool:
-    return case == selector or case.startswith(f"{selector}/") or fnmatchcase(case, selector)
+    if not path.stat().st_size:
+        raise StorageError(f"{path}: edited or cut short: it is empty; remove it to begin a new history")
+    with History(path) as history:
+        if history.note:  # what was asked for is in the damaged file
+            raise StorageError(history.note)
+        yield history

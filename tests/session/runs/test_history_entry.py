@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.errors import NothingToDo
+from gpuregress.errors import NothingToDo, StorageError
 from gpuregress.project import Project
 from gpuregress.records import RunSummary, Status, Verdict
 from gpuregress.session.runs import history_entry
@@ -20,19 +20,21 @@ def summary(name: str, **statuses: Status) -> RunSummary:
     return RunSummary(name, "", "cpu", name, 1.0, verdicts)
 
 
-def test_runs_and_results_come_the_oldest_first(project: Project) -> None:
-    with pytest.raises(NothingToDo, match="no run"):
-        history_entry.runs(project, 10)
+def test_runs_are_recorded(project: Project) -> None:
+    with pytest.raises(NothingToDo, match="no run"), history_entry.opened(project):
+        pass
     assert history_entry.record(project, summary("R1", a="pass", b="pass"), "run") == ()
     assert history_entry.record(project, summary("R2", a="differ"), "nightly") == ()
-    assert [(run.run, run.kind) for run in history_entry.runs(project, 10)] == [("R1", "run"), ("R2", "nightly")]
-    actual = history_entry.results(project, ["j/a"], 10)
-    assert {case: [one.verdict for one in rows] for case, rows in actual.items()} == {"j/a": ["pass", "differ"]}
-    assert (
-        set(history_entry.results(project, ["j"], 10)) == set(history_entry.results(project, [], 10)) == {"j/a", "j/b"}
-    )
-    with pytest.raises(NothingToDo, match="'k'"):
-        history_entry.results(project, ["k"], 10)
+    with history_entry.opened(project) as history:
+        assert [(run.run, run.kind) for run in history.runs()] == [("R2", "nightly"), ("R1", "run")]
+
+
+@pytest.mark.parametrize(("text", "message"), [("", "it is empty"), ("no database" * 1000, "was damaged")])
+def test_a_damaged_history_answers_nothing(project: Project, text: str, message: str) -> None:
+    project.runs.mkdir()
+    (project.runs / history_entry.FILE).write_text(text)
+    with pytest.raises(StorageError, match=message), history_entry.opened(project):
+        pass
 
 
 def test_a_history_that_cannot_be_written_stops_no_run(project: Project) -> None:
@@ -46,4 +48,5 @@ def test_a_damaged_history_is_kept_aside_and_begun_anew(project: Project) -> Non
     (project.runs / history_entry.FILE).write_text("no database, but long enough to be read as one" * 100)
     (note,) = history_entry.record(project, summary("R1"), "run")
     assert "was damaged; it is kept as history.sqlite.damaged-1" in note
-    assert [run.run for run in history_entry.runs(project, 10)] == ["R1"]
+    with history_entry.opened(project) as history:
+        assert [run.run for run in history.runs()] == ["R1"]

@@ -1,0 +1,206 @@
+"""Queries of `gpuregress history`: a period of runs, the cases that are wanted, those that fail."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+
+from gpuregress import plan
+from gpuregress.errors import GpuregressError, NothingToDo
+from gpuregress.history import FAILING, History, natural_order, periods
+from gpuregress.history.series import device_kind
+from gpuregress.project import Project
+from gpuregress.records import PastResult, PastRun, ShortResult
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryQuery:
+    """A query.
+
+    Attributes:
+        selectors: case names, job names or globs; none: every case.
+        since: the beginning of the period, as `history.periods` reads it; "" for all.
+        last: the number of runs, or of results of a case; None: all.
+        removed: with cases that no job has any more.
+    """
+
+    selectors: Sequence[str] = ()
+    since: str = ""
+    last: int | None = None
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTrend:
+    """One case on one kind of device through a period.
+
+    Attributes:
+        case: its name.
+        device: `cpu` or `cuda`.
+        results: position of a run in the period → the result in it.
+    """
+
+    case: str
+    device: str
+    results: dict[int, ShortResult]
+
+
+@dataclass(frozen=True, slots=True)
+class FailingCase:
+    """A case whose last result in a period is a failure.
+
+    Attributes:
+        newest: that result.
+        since: the run in which the present unbroken series of failures began.
+        failures: their number.
+    """
+
+    newest: PastResult
+    since: PastRun
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The runs of a period and the cases in them.
+
+    Attributes:
+        runs: the newest first, with the numbers of their results.
+        trends: of the cases, in natural order.
+    """
+
+    runs: tuple[PastRun, ...]
+    trends: tuple[CaseTrend, ...]
+
+
+class WantedCases:
+    """The cases that a query is for.
+
+    Args:
+        project: whose jobs have the cases that are not removed.
+        query: the query.
+        names: of all cases in the history.
+
+    Raises:
+        NothingToDo: no case of the history is selected, or all of them are removed ones.
+    """
+
+    def __init__(self, project: Project, query: HistoryQuery, names: Sequence[str]) -> None:
+        for selector in query.selectors:
+            if not any(_matches(name, selector) for name in names):
+                raise NothingToDo(f"no run in the history has a case {selector!r}")
+        selected = [name for name in names if not query.selectors or _is_selected(name, query.selectors)]
+        is_present = (lambda _case: True) if query.removed else _present(project)
+        self.names = frozenset(name for name in selected if name in query.selectors or is_present(name))
+        self.hidden = len(selected) - len(self.names)
+        if selected and not self.names:
+            raise NothingToDo("no job has these cases any more; --removed shows them")
+
+
+def period(history: History, query: HistoryQuery) -> tuple[PastRun, ...]:
+    """Return the runs of a period, the newest first.
+
+    Raises:
+        UsageError: its beginning means nothing.
+        NothingToDo: there is none.
+    """
+    runs = history.all_runs()
+    if query.since:
+        first = periods.beginning(query.since, runs, datetime.now(UTC))
+        runs = tuple(run for run in runs if run.started >= first)
+    if not runs:
+        since = f" since {query.since}" if query.since else ""
+        raise NothingToDo(f"no run in {history.path.parent} has ended{since or ' yet'}")
+    return runs[: query.last]
+
+
+def overview(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> Overview:
+    """Read the runs of a period and the results of each case in them."""
+    found: dict[tuple[str, str], dict[int, ShortResult]] = {}
+    counted = []
+    for position, run in enumerate(runs):
+        results_ = history.short_results(run)
+        counted.append(dataclasses.replace(run, counts=Counter(result.verdict for result in results_)))
+        for result in results_:
+            if result.case in wanted.names:
+                found.setdefault((result.case, device_kind(result.device)), {})[position] = result
+    ordered = sorted(found, key=lambda one: (natural_order.key(one[0]), one[1]))
+    return Overview(tuple(counted), tuple(CaseTrend(*one, found[one]) for one in ordered))
+
+
+def failing(history: History, runs: Sequence[PastRun], wanted: WantedCases) -> tuple[FailingCase, ...]:
+    """Return the cases that fail at the end of some runs, in natural order; their series may begin before these runs.
+
+    Args:
+        history: all runs.
+        runs: the period, the newest first.
+        wanted: the cases.
+    """
+    open_series: dict[tuple[str, str], list[PastRun]] = {}
+    closed: set[tuple[str, str]] = set()
+    all_runs = history.all_runs()
+    for run in all_runs[all_runs.index(runs[0]) :]:
+        is_inside = run.started >= runs[-1].started
+        if not is_inside and not open_series.keys() - closed:
+            break
+        for result in history.short_results(run):
+            key = result.case, device_kind(result.device)
+            if result.case not in wanted.names or key in closed or not (is_inside or key in open_series):
+                continue
+            if result.verdict in FAILING:
+                open_series.setdefault(key, []).append(run)
+            elif result.verdict == "pass":
+                closed.add(key)
+    ordered = sorted(open_series, key=lambda one: (natural_order.key(one[0]), one[1]))
+    return tuple(_failing_case(history, key, open_series[key]) for key in ordered)
+
+
+def _failing_case(history: History, key: tuple[str, str], series: Sequence[PastRun]) -> FailingCase:
+    newest = history.result(series[0], *key)
+    return FailingCase(newest, series[-1], len(series))
+
+
+def results(history: History, runs: Sequence[PastRun], names: frozenset[str]) -> Iterator[PastResult]:
+    """Yield all results of some cases, the oldest run first, in natural order within a run.
+
+    Args:
+        history: all runs.
+        runs: the newest first.
+        names: of the cases.
+    """
+    for run in reversed(runs):
+        found = [result for result in history.results_of(run) if result.case in names]
+        yield from sorted(found, key=lambda one: (natural_order.key(one.case), one.device))
+
+
+def case_results(
+    history: History, runs: Sequence[PastRun], last: int | None, names: frozenset[str]
+) -> Iterator[PastResult]:
+    """Yield the last results of some cases in some runs, case by case in natural order, the oldest first."""
+    inside = {(run.run, run.host) for run in runs}
+    for name in sorted(names, key=natural_order.key):
+        found = [one for one in history.trend(name, None) if (one.run, one.host) in inside]
+        yield from reversed(found[:last])
+
+
+def _present(project: Project) -> Callable[[str], bool]:
+    """Return a function that tells whether a job has a case; the cases of a wrong job are not known."""
+    try:
+        planned = plan.make(project, (), keep_going=True)
+    except GpuregressError:
+        return lambda _case: True
+    cases = {case.name for case in planned.cases}
+    wrong = {broken.name for broken in planned.broken}
+    return lambda case: case in cases or case.partition("/")[0] in wrong
+
+
+def _is_selected(case: str, selectors: Sequence[str]) -> bool:
+    return any(_matches(case, selector) for selector in selectors)
+
+
+def _matches(case: str, selector: str) -> bool:
+    return case == selector or case.startswith(f"{selector}/") or fnmatchcase(case, selector)
