@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -61,9 +60,11 @@ def command(
     Where a case must differ on one architecture or device, --for gives that one a baseline of its own, which comes
     before the common one from then on; without --for, the baseline that the run was compared with is replaced.
     """
+    from gpuregress.cli import progress
     from gpuregress.errors import UsageError
     from gpuregress.operations import accept
     from gpuregress.records import to_json
+    from gpuregress.session.events import Advanced
 
     project = context.find_project(ctx)
     if prune:
@@ -73,15 +74,16 @@ def command(
     terms = accept.Terms(message, kind, unwritten_ok)
     can_ask = not as_json and context.is_interactive()
     confirm = _accept_silently if everything else _ask if can_ask else _demand(message)
-    with click.progressbar(
-        length=0, label="accepting", file=sys.stderr, hidden=not console.can_animate(sys.stderr)
-    ) as bar:
-
-        def listen(done: int, of: int) -> None:
-            bar.length = of
-            bar.update(done - bar.pos)
-
-        done = accept.accept(project, cases, terms, run=run_name, new_only=new_only, confirm=confirm, listen=listen)
+    with progress.transient() as show:
+        done = accept.accept(
+            project,
+            cases,
+            terms,
+            run=run_name,
+            new_only=new_only,
+            confirm=confirm,
+            listen=lambda number, of: show(Advanced(number, of, "accepting")),
+        )
     if as_json:
         context.print_json(to_json(done))
     else:

@@ -37,12 +37,14 @@ def command(
     The results are those of the pinned compiler. A host that finds them in its cache (GPUREGRESS_CACHE) needs no
     compiler itself.
     """
+    from gpuregress.cli import progress
     from gpuregress.operations import build
 
     project = context.find_project(ctx)
     if cache is not None:
         os.environ["GPUREGRESS_CACHE"] = str(Path(cache).absolute())
-    built = build.build(project, jobs, arch=arch, cubins=not ptx_only)
+    with progress.transient() as listen:
+        built = build.build(project, jobs, arch=arch, cubins=not ptx_only, listen=listen)
     if as_json:
         document = {"folder": str(built.folder), "programs": built.programs, "errors": list(built.errors)}
         context.print_json(document | ({"infeasible": built.infeasible} if built.infeasible else {}))

@@ -33,10 +33,12 @@ def command(ctx: click.Context, /, case: str, repeat: int, devices: tuple[str, .
     tolerance. The results are compared with one another and with the accepted baseline; a bound is twice the largest
     error seen. Exits with 1 where no rule holds for some buffer.
     """
+    from gpuregress.cli import progress
     from gpuregress.operations import calibrate
     from gpuregress.records import to_json
 
-    done = calibrate.calibrate(context.find_project(ctx), case, repeat=repeat, devices=devices)
+    with progress.transient() as listen:
+        done = calibrate.calibrate(context.find_project(ctx), case, repeat=repeat, devices=devices, listen=listen)
     if as_json:
         context.print_json(to_json(done))
     else:

@@ -68,13 +68,15 @@ def _compile(cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
     Returns:
         Source → the error of one that does not compile; and case → why it is infeasible, where its job skips it.
     """
+    from gpuregress.cli import progress
     from gpuregress.errors import CompileError, InfeasibleSource
     from gpuregress.session.compilation import kernel_arguments
     from gpuregress.session.compilation.builder import CasePrograms
     from gpuregress.session.compilation.sources import compile_cases
 
     cases = [case for case in cases if case.settings.refused is None]
-    compiled = compile_cases(cases)
+    with progress.transient() as listen:
+        compiled = compile_cases(cases, listen)
     kernel_arguments.check(cases, compiled)
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}

@@ -53,6 +53,7 @@ def command(
     first. Exits with 0 when all is the same, 1 when something differs, 3 when a side does not compile or faults, 5 when
     there is nothing to compare. Two files are compared as they are, every bit.
     """
+    from gpuregress.cli import progress
     from gpuregress.operations import diff
 
     root = None
@@ -63,10 +64,11 @@ def command(
 
         project = context.find_project(ctx)
         root = project.root
-        options = RunOptions(device, timeout)
-        differences = diff.compare_revisions(
-            project, before, after, cases, raw=raw, width=_width(), this_job=this_job, options=options
-        )
+        with progress.transient() as listen:
+            options = RunOptions(device, timeout, listen=listen)
+            differences = diff.compare_revisions(
+                project, before, after, cases, raw=raw, width=_width(), this_job=this_job, options=options
+            )
     if as_json:
         _print_json(differences, before, after)
     else:

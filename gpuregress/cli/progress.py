@@ -1,16 +1,17 @@
-"""Progress of a run: a bar on a terminal, one line for each case in a pipe."""
+"""Progress of a run: a bar on a terminal, one line for each case in a pipe; of other commands a bar alone."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from gpuregress.cli import console
 from gpuregress.escapes import one_line, visible
 from gpuregress.report import terminal
-from gpuregress.session.events import Compiling, Event, Judged, Listener, Planned, Started
+from gpuregress.session.events import Advanced, Compiling, Event, Judged, Listener, Planned, Started, ignore
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -84,8 +85,10 @@ class BarProgress:
         self._progress.console.print(Text(visible(line), style=_colour(event) or ""))
 
     def _move(self, event: Event) -> None:
-        if isinstance(event, Planned):
-            self._progress.update(self._task, total=event.cases)
+        if isinstance(event, Advanced):
+            self._progress.update(self._task, completed=event.done, total=event.of, description=one_line(event.what))
+        elif isinstance(event, Planned):
+            self._progress.update(self._task, completed=0, total=event.cases)
         elif isinstance(event, Compiling):
             self._progress.update(self._task, description=one_line(f"compiling {event.source}"))
         elif isinstance(event, Started):
@@ -99,6 +102,26 @@ def listener(verbosity: int, *, to_stderr: bool = False) -> AbstractContextManag
     if verbosity >= 0 and console.can_animate(sys.stderr if to_stderr else sys.stdout):
         return BarProgress(verbosity, to_stderr=to_stderr)
     return nullcontext(PlainProgress(verbosity, to_stderr=to_stderr))
+
+
+@contextmanager
+def transient() -> Iterator[Listener]:
+    """A bar on stderr while a command works that prints its results at its end; nothing where that is no terminal.
+
+    It appears with the first event, so that a question before that is not overwritten.
+    """
+    if not console.can_animate(sys.stderr):
+        yield ignore
+        return
+    with ExitStack() as shown:
+        bars: list[BarProgress] = []
+
+        def show(event: Event) -> None:
+            if not bars:
+                bars.append(shown.enter_context(BarProgress(-1, to_stderr=True)))
+            bars[0](event)
+
+        yield show
 
 
 def show_closing(summary: Any, root: Any, verbosity: int, *, to_stderr: bool) -> None:

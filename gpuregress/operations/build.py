@@ -14,6 +14,7 @@ from gpuregress.project import Project
 from gpuregress.records import Source
 from gpuregress.session.compilation import sources
 from gpuregress.session.compilation.builder import source_key
+from gpuregress.session.events import Listener, ignore
 from gpuregress.toolchain import architectures, cache
 
 
@@ -31,7 +32,14 @@ class BuildResult:
     infeasible: int = 0
 
 
-def build(project: Project, selectors: Sequence[str], *, arch: str | None = None, cubins: bool = True) -> BuildResult:
+def build(
+    project: Project,
+    selectors: Sequence[str],
+    *,
+    arch: str | None = None,
+    cubins: bool = True,
+    listen: Listener = ignore,
+) -> BuildResult:
     """Compile every distinct source of the cases.
 
     Args:
@@ -39,6 +47,7 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
         selectors: of the cases; none: all.
         arch: in place of the jobs' own.
         cubins: link to machine code, too.
+        listen: told of the sources that are ready.
 
     Raises:
         JobErrors: a job is wrong.
@@ -61,7 +70,7 @@ def build(project: Project, selectors: Sequence[str], *, arch: str | None = None
             key = source_key(source)
             distinct[key] = source
             skipping |= {key} if case.settings.infeasible else set()
-    results = sources.compile_sources(list(distinct.values()), cubins=cubins)
+    results = sources.compile_sources(list(distinct.values()), cubins=cubins, listen=listen)
     errors = {key: one for key, one in zip(distinct, results, strict=True) if isinstance(one, GpuregressError)}
     failures = [one for key, one in errors.items() if not (key in skipping and isinstance(one, InfeasibleSource))]
     code = max((error.exit_code for error in failures), default=0)

@@ -19,6 +19,7 @@ from gpuregress.operations.rule_fitting import RuleFit
 from gpuregress.project import Project
 from gpuregress.records import Outcome, Rule, Verdict
 from gpuregress.session import session
+from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery, RunRequest
 
 Array = npt.NDArray[np.generic]
@@ -177,6 +178,7 @@ def calibrate(
     repeat: int,
     devices: Sequence[str] = (),
     machinery: Machinery | None = None,
+    listen: Listener = ignore,
 ) -> Calibration:
     """Run a case, or all cases of a job, many times, and propose the tightest rules.
 
@@ -186,6 +188,7 @@ def calibrate(
         repeat: runs of each case on each device.
         devices: where; none: all devices of this machine that the job runs on.
         machinery: for tests.
+        listen: receives the events of the runs.
 
     Raises:
         UsageError: the selector means cases of several jobs.
@@ -198,7 +201,7 @@ def calibrate(
         for number, (device, order) in enumerate(_block_orders(devices or registry.available())):
             temporary = project.with_runs(scratch / str(number))
             request = RunRequest((selector,), device=device, jobs=1, repeat=1 if order else repeat, block_order=order)
-            summary = session.run(temporary, request, machinery=machinery)
+            summary = session.run(temporary, request, listen=listen, machinery=machinery)
             if summary.interrupted:
                 raise Interrupted("interrupted: a rule out of half of the runs would be no rule")
             verdicts = [one for one in summary.verdicts if one.status != "skip"]

@@ -20,6 +20,7 @@ from gpuregress.operations.commits.sides import Side, SidesRequest
 from gpuregress.operations.launch_history import CaseResults
 from gpuregress.project import Project
 from gpuregress.records import BufferVerdict, Case, Dump, Outcome, Rule, Source, Status, Verdict
+from gpuregress.session.events import Advanced
 from gpuregress.storage import digest_file
 
 WIDTH = 78
@@ -73,8 +74,11 @@ def compare_revisions(
     cases = plan.make(project, selectors).cases
     request = SidesRequest(project, cases, this_job=this_job, options=options or RunOptions())
     with sides.opened(request, (before, after)) as (expected, actual):
-        compared = (_compared(project, case, (expected, actual), raw=raw, width=width) for case in cases)
-        verdicts = [one for one in compared if one is not None]
+        verdicts = []
+        for number, case in enumerate(cases, 1):
+            request.options.listen(Advanced(number - 1, len(cases), f"comparing {case.name}"))
+            verdict = _compared(project, case, (expected, actual), raw=raw, width=width)
+            verdicts += [verdict] if verdict is not None else []
         notes = [*expected.notes, *actual.notes, *(note for case in cases for note in _lacking(case, expected, actual))]
     if not verdicts:
         existing = sorted({revision for case in cases for revision in kept_dumps.revisions(project, case)})

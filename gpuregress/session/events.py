@@ -51,5 +51,24 @@ class Judged:
     number: int
 
 
-Event = Planned | Compiling | Started | Judged
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """A command that is no run has done a part of its work.
+
+    Attributes:
+        done: parts.
+        of: all parts.
+        what: the present one, in words.
+    """
+
+    done: int
+    of: int
+    what: str
+
+
+Event = Planned | Compiling | Started | Judged | Advanced
 Listener = Callable[[Event], None]
+
+
+def ignore(_event: Event) -> None:
+    """Show nothing."""

@@ -16,6 +16,7 @@ from gpuregress.plan import selection
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary
 from gpuregress.session import session
+from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery, RunRequest
 
 
@@ -27,11 +28,13 @@ class RunOptions:
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         timeout: seconds for a case, in place of the jobs' own limit.
         machinery: for tests.
+        listen: receives the events of the runs.
     """
 
     device: str = "auto"
     timeout: float | None = None
     machinery: Machinery | None = None
+    listen: Listener = ignore
 
     def run(self, where: Project, names: Sequence[str]) -> RunSummary:
         """Run cases.
@@ -41,7 +44,7 @@ class RunOptions:
             GpuregressError: the errors of `session.run`.
         """
         request = RunRequest(tuple(names), device=self.device, timeout=self.timeout)
-        summary = session.run(where, request, machinery=self.machinery)
+        summary = session.run(where, request, listen=self.listen, machinery=self.machinery)
         if summary.interrupted:
             raise Interrupted("interrupted")
         return summary

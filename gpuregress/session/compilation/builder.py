@@ -17,7 +17,7 @@ from gpuregress import toolchain
 from gpuregress.errors import CompileError, GpuregressError, InfeasibleSource, UnknownNames
 from gpuregress.records import Case, Program, Source, to_json
 from gpuregress.session.compiler_crew import Crew, Result, process_count
-from gpuregress.session.events import Compiling, Listener
+from gpuregress.session.events import Advanced, Compiling, Listener, ignore
 from gpuregress.session.run_context import RunContext
 from gpuregress.workers.compiler_pool import CompilerPool
 
@@ -58,12 +58,13 @@ class ProgramBuilder:
         self._requested: set[str] = set()
         self._keys: dict[str, tuple[str, ...]] = {}
 
-    def compile(self, cases: Sequence[Case], until: float | None = None) -> dict[str, Built]:
+    def compile(self, cases: Sequence[Case], until: float | None = None, listen: Listener = ignore) -> dict[str, Built]:
         """Compile every distinct source of some cases, and wait for that.
 
         Args:
             cases: whose.
             until: seconds of time.monotonic at which it stops waiting; cases that are not ready have no entry.
+            listen: told of each case whose programs are ready.
 
         Returns:
             Case → its programs, or why there are none.
@@ -74,12 +75,13 @@ class ProgramBuilder:
         compiled: dict[str, Built] = {}
         for case in cases:
             self.request(case)
-        for case in cases:
+        for number, case in enumerate(cases, 1):
             while (built := self.built(case)) is None and (until is None or time.monotonic() < until):
                 self.crew.wait(until)
                 self.collect()
             if built is not None:
                 compiled[case.name] = built
+                listen(Advanced(number, len(cases), f"compiling {case.name}"))
         return compiled
 
     def request(self, case: Case) -> None:

@@ -13,11 +13,16 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Program, Source
 from gpuregress.session.compilation.builder import Built, ProgramBuilder, find_or_submit
 from gpuregress.session.compiler_crew import Result, process_count
+from gpuregress.session.events import Advanced, Listener, ignore
 from gpuregress.workers.compiler_pool import CompilerPool
 
 
-def compile_cases(cases: Sequence[Case]) -> dict[str, Built]:
+def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str, Built]:
     """Compile every distinct source of the cases.
+
+    Args:
+        cases: whose.
+        listen: told of each case whose programs are ready.
 
     Returns:
         Case → its programs, or why there are none.
@@ -26,7 +31,7 @@ def compile_cases(cases: Sequence[Case]) -> dict[str, Built]:
         Interrupted: the user asked to stop.
     """
     with StopSignal() as stop, CompilerPool(process_count(), stop) as crew:
-        return ProgramBuilder(crew, lambda _event: None, toolchain.find).compile(cases)
+        return ProgramBuilder(crew, ignore, toolchain.find).compile(cases, listen=listen)
 
 
 def compile_source(source: Source) -> Program:
@@ -41,12 +46,13 @@ def compile_source(source: Source) -> Program:
     return result
 
 
-def compile_sources(sources: Sequence[Source], *, cubins: bool = False) -> list[Result]:
+def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: Listener = ignore) -> list[Result]:
     """Compile sources that are not in the cache.
 
     Args:
         sources: what is compiled.
         cubins: link to machine code, too.
+        listen: told of the sources that are ready.
 
     Returns:
         For each source its program, or why there is none.
@@ -64,10 +70,12 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False) -> list[
     results: dict[str, Result] = {}
     with StopSignal() as stop, CompilerPool(process_count(), stop, cubins=cubins) as crew:
         for number, source in enumerate(sources):
+            listen(Advanced(len(results), len(sources), "looking into the cache"))
             result = find_or_submit(crew, str(number), source, find)
             if result is not None:
                 results[str(number)] = result
         while crew.under_way:
+            listen(Advanced(len(results), len(sources), "compiling"))
             crew.wait()
             results.update(crew.collect())
     return [results[str(number)] for number in range(len(sources))]
