@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import click
 import pytest
 
 from gpuregress.cli import console, context
@@ -48,18 +46,18 @@ def test_what_is_only_new_needs_no_word(fake_shop: Workshop) -> None:
 def test_the_bar_is_shown_where_the_console_shows_bars(
     fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch, *, wanted: bool
 ) -> None:
-    bars: list[bool] = []
-    progressbar = click.progressbar
+    bars: list[int] = []
+    bar = progress.BarProgress
 
-    def watch(*, hidden: bool, **options: Any) -> Any:
-        bars.append(not hidden)
-        return progressbar(hidden=hidden, **options)
+    def watch(verbosity: int, *, to_stderr: bool) -> progress.BarProgress:
+        bars.append(verbosity)
+        return bar(verbosity, to_stderr=to_stderr)
 
     fake_shop.call(*RUN)
-    monkeypatch.setattr(click, "progressbar", watch)
+    monkeypatch.setattr(progress, "BarProgress", watch)
     monkeypatch.setattr(console, "can_animate", lambda _stream: wanted)
     assert fake_shop.call("accept").exit_code == 0
-    assert bars == [wanted]
+    assert bars == ([-1] if wanted else [])
 
 
 def test_new_only_leaves_what_differs(fake_shop: Workshop) -> None:

@@ -16,7 +16,7 @@ from tests import fakes, workshop
 def test_each_distinct_source_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Source] = []
 
-    def compile_sources(wanted: list[Source], *, cubins: bool) -> list[Result]:
+    def compile_sources(wanted: list[Source], *, cubins: bool, listen: object) -> list[Result]:
         assert not cubins
         compiled.extend(wanted)
         return [fakes.program(), CompileError("broken.cu(3): error")]
