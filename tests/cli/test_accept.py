@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gpuregress.cli import console, context
+from gpuregress.cli import console, context, progress
 from tests.workshop import (
     IDLE_KERNEL,
     JOB,
