@@ -217,6 +217,15 @@ def _exit(device: FakeDevice, out: bytes, source: bytes) -> None:
     os._exit(7)
 
 
+def _lost_once(device: FakeDevice, out: bytes, source: bytes) -> None:
+    """The device is lost the first time, as the file `FAKE_MARK` remembers."""
+    mark = Path(os.environ["FAKE_MARK"])
+    if not mark.exists():
+        mark.touch()
+        raise DeviceError("the device fell off the bus")
+    _double(device, out, source)
+
+
 def _bug(device: FakeDevice, out: bytes, source: bytes) -> None:
     raise RuntimeError("a bug")
 
@@ -248,6 +257,7 @@ KERNELS: dict[str, Callable[..., str | None]] = {
     "second_crashes": _second_crashes,
     "exit": _exit,
     "no_memory": _no_memory,
+    "lost_once": _lost_once,
     "bug": _bug,
     "noise": _noise,
 }

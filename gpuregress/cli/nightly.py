@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpuregress.cli import context, night_messages, report_files, scheduler_options
+from gpuregress.cli import context, night_messages, report_files, scheduler_options, values
 
 
 class Nightly(click.Command):
@@ -19,6 +19,12 @@ class Nightly(click.Command):
 
 @click.command("nightly", cls=Nightly, short_help="the unattended run: silent when all is well")
 @context.device_options
+@click.option(
+    "--deadline",
+    type=values.SECONDS,
+    metavar="TIME",
+    help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
+)
 @context.report_options
 @scheduler_options.options
 @click.pass_context
@@ -36,7 +42,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     with night_messages.told() as night, report_files.written(options) as kept:
         project = context.find_project(ctx)
         night.begin(project, to_stderr=kept.to_stderr)
-        night.summary = kept.summary = summary = nightly.run(project, context.request_of(options))
+        night.summary = kept.summary = summary = nightly.run(
+            project, context.request_of(options), terms=nightly.NightTerms(options["deadline"])
+        )
         from gpuregress.report import morning
 
         if morning.is_worth_telling(summary):

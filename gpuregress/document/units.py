@@ -65,6 +65,14 @@ def size(value: float | str) -> int:
     return int(number)
 
 
+def seconds_text(number: float) -> str:
+    """Format a time: `6 h`, `90 min`, `2.5 s`."""
+    for unit in ("h", "min"):
+        if number >= SECONDS[unit] and number % SECONDS[unit] == 0:
+            return f"{number / SECONDS[unit]:g} {unit}"
+    return f"{number:g} s"
+
+
 def size_text(count: int) -> str:
     """Format a size: `4.0 GiB`; a few kilobytes to the byte."""
     if count < 10 * 1024:

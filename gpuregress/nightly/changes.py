@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -113,7 +114,9 @@ def diagnosis(verdict: Verdict) -> str:
     failing = [one for buffer in verdict.buffers for one in buffer.comparisons if not one.same]
     if verdict.status != "differ" or not failing or not failing[0].findings:
         return verdict.reason
-    return f"{verdict.reason}; {failing[0].findings[0].message}"
+    pattern = re.sub(r"^all [\d,]+ differing elements\b", "all", failing[0].findings[0].message)
+    pattern = re.sub(r"\b(1/[0-9]+) times what\b", r"\1 of what", pattern)
+    return f"{verdict.reason}; {pattern}"
 
 
 def _failures(summary: RunSummary) -> Iterator[NightFailure]:
@@ -185,12 +188,14 @@ def _flaky(summary: RunSummary, moved: Mapping[str, None], earlier: EarlierNight
     for verdict in summary.verdicts:
         if verdict.case not in moved:
             continue
-        tonight = EarlierVerdict(summary.run, summary.started, verdict.status, revision=verdict.revision)
+        now = summary.run, summary.started, verdict.status
+        tonight = EarlierVerdict(*now, commit=summary.commit, revision=verdict.revision)
         nights = [one for one in (tonight, *earlier.trend(verdict.case)) if one.verdict == "pass" or one.has_failed]
         nights = nights[:_FLAKY_NIGHTS]
         same = [one for one in nights if one.revision == verdict.revision]
-        flips = sum(one.has_failed != other.has_failed for one, other in itertools.pairwise(same))
-        if flips >= _FLIPS:
+        flips = [pair for pair in itertools.pairwise(same) if pair[0].has_failed != pair[1].has_failed]
+        of_commit = [one for one, other in flips if one.commit and one.commit == other.commit]
+        if len(of_commit) >= _FLIPS or len(flips) > _FLIPS:  # one bug and its fix are two
             words = " ".join(one.verdict for one in reversed(same))
             of = f" (revision {verdict.revision})" if verdict.revision else ""
             yield NightRemark(verdict.case, f"its verdict changes, and its code does not{of}: {words}", is_new=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+from dataclasses import dataclass
 
 from gpuregress import storage
+from gpuregress.document import units
 from gpuregress.errors import StorageError
+from gpuregress.operations import night_watch
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases, session
@@ -15,7 +19,23 @@ from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, Mach
 LOCK = ".nightly.lock"
 
 
-def run(project: Project, request: RunRequest, machinery: Machinery | None = None) -> RunSummary:
+@dataclass(frozen=True, slots=True)
+class NightTerms:
+    """What is asked of a night beside its cases.
+
+    Attributes:
+        deadline_s: seconds after which it stops; None: when all is done.
+    """
+
+    deadline_s: float | None = None
+
+
+ANY_TERMS = NightTerms()
+
+
+def run(
+    project: Project, request: RunRequest, machinery: Machinery | None = None, terms: NightTerms = ANY_TERMS
+) -> RunSummary:
     """Run under the project's lock, and compare the cases with those that are expected.
 
     A job that is wrong is an `error`, and the others run.
@@ -24,14 +44,17 @@ def run(project: Project, request: RunRequest, machinery: Machinery | None = Non
         project: whose.
         request: what to run.
         machinery: for tests.
+        terms: what is asked beside that.
 
     Raises:
         RunLocked: another nightly run holds the lock.
         GpuregressError: the errors of `session.run`, except JobErrors.
     """
-    with storage.lock(project.runs / LOCK):
+    until = None if terms.deadline_s is None else time.monotonic() + terms.deadline_s
+    deadline = "" if terms.deadline_s is None else units.seconds_text(terms.deadline_s)
+    with storage.lock(project.runs / LOCK), night_watch.watched(until, deadline):
         expected = missing_cases.expected(project) if request.takes_all else NOTHING_EXPECTED
-        request = dataclasses.replace(request, kind="nightly", expected=expected)
+        request = dataclasses.replace(request, kind="nightly", expected=expected, until=until, deadline=deadline)
         summary = session.run(project, request, machinery=machinery)
         if summary.interrupted or not request.takes_all:
             return summary

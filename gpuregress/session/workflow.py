@@ -5,6 +5,7 @@ Each step takes the context and the record of the step before it, and returns a 
 
 from __future__ import annotations
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
 from gpuregress import __version__, git
@@ -41,6 +42,7 @@ def execute(context: RunContext) -> RunSummary:
         context.listen(Planned(checked.plan.total, recording.folder.name, devices.name, devices.why))
         executed = execute_cases(context, checked, builder, recording)
         summary = summarize(context, checked, executed, recording.folder)
+        summary = dataclasses.replace(summary, commit=start.commit)
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
         return recording.finish(night.compare(context, summary, left_out, executed.unknown))
 

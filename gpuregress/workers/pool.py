@@ -177,7 +177,7 @@ class WorkerPool:
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
-        _log_retry(task, why)
+        _log_retry(task, why, task.first_launch)
         self._waiting.append(task)
 
     def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
@@ -406,11 +406,12 @@ def _position(task: Task, number: int | None) -> int | None:
     return number - task.first_launch if number is not None and own else None
 
 
-def _log_retry(task: Task, why: str) -> None:
+def _log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
     """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
     from gpuregress.launch_log import LaunchLog  # noqa: PLC0415 - as below
 
-    number, _ = _unfinished_launch(task)
+    unfinished, _ = _unfinished_launch(task)
+    number = otherwise if unfinished is None else unfinished
     if number is not None:
         with contextlib.suppress(StorageError), contextlib.closing(LaunchLog(Path(task.log))) as log:
             log.retry(number, why)

@@ -353,6 +353,49 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(fake_shop: Workshop, m
     assert json.loads(document.read_text())["cases"]
 
 
+def test_each_morning_begins_with_what_is_new_and_the_work_tree_stays_clean(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*arguments: str) -> str:
+        settings = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+        command = ["git", "-C", str(fake_shop.root), *settings, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def morning(day: int) -> tuple[int, str]:
+        monkeypatch.setenv("GPUREGRESS_NOW", f"2026-11-{day}T12:00:00Z")
+        told = night(fake_shop)
+        assert git("status", "--porcelain") == ""
+        return told.exit_code, told.stdout.partition("\n")[0]
+
+    git("init", "-q")
+    accept_all(fake_shop)
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    assert morning(18) == (0, "")
+    fake_shop.job(("{float32: 2.0}", "{float32: 3.0}"))
+    git("commit", "-qam", "bug")
+    bug = git("rev-parse", "HEAD")[:7]
+    assert morning(19) == (1, "1 new failure")
+    assert morning(20) == (1, f"1 still failing (since 19 Nov, {bug})")
+    workshop.idle(fake_shop)
+    git("commit", "-qam", "another")
+    assert morning(21) == (1, "1 failing differently")
+    fake_shop.write("kernels/scale.cu", KERNEL)
+    fake_shop.job()
+    git("commit", "-qam", "fix")
+    assert morning(22) == (0, "1 fixed")
+    assert morning(23) == (0, "")
+
+
+def test_a_night_with_a_deadline_names_what_had_no_turn(fake_shop: Workshop) -> None:
+    accept_all(fake_shop)
+    late = night(fake_shop, "--deadline", "1ms")
+    assert late.exit_code == 1
+    assert late.stdout.splitlines()[:2] == ["1 without a turn", "no turn before the deadline: scale/n=100"]
+    assert night(fake_shop, "--deadline", "6h").output == ""
+    assert night(fake_shop, "--deadline", "soon").exit_code == 2
+
+
 # --- the history ------------------------------------------------------------------------------------------------------
 
 

@@ -53,3 +53,8 @@ def test_age(value: str, seconds: float) -> None:
 def test_no_age(value: Any) -> None:
     with pytest.raises(ValueError, match="invalid age"):
         units.age(value)
+
+
+@pytest.mark.parametrize(("number", "text"), [(21600.0, "6 h"), (5400.0, "90 min"), (2.5, "2.5 s"), (61.0, "61 s")])
+def test_a_time_is_told_in_its_largest_unit(number: float, text: str) -> None:
+    assert units.seconds_text(number) == text

@@ -81,7 +81,14 @@ def test_a_case_whose_verdict_moves_without_its_code_is_flaky() -> None:
     assert flaky.text.endswith("(revision 1.4): pass pass differ pass differ")
     assert compare_nights(tonight, earlier({"a": trend[:1]})).flaky == ()
     assert compare_nights(night(case("a", "differ", revision="1.5")), earlier({"a": trend})).flaky == ()
-    assert compare_nights(night(case("a", revision="1.4")), earlier({"a": trend[:1]})).flaky == ()
+
+
+def test_a_bug_and_its_fix_are_not_flaky_but_two_changes_on_one_commit_are() -> None:
+    trend = (past("differ", 21), past("differ", 20), past("pass", 19, commit="a"))
+    fixed = night(case("a", revision="1.4"), commit="b")
+    assert compare_nights(fixed, earlier({"a": trend})).flaky == ()
+    unchanged = (past("differ", 21), past("pass", 20))
+    assert compare_nights(night(case("a", revision="1.4"), commit=COMMIT), earlier({"a": unchanged})).flaky != ()
 
 
 def test_what_was_left_out_is_named() -> None:

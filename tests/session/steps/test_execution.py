@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import json
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from gpuregress import clock
+from gpuregress.errors import NothingToDo
 from gpuregress.operations import accept
-from gpuregress.records import CaseSettings, Source
+from gpuregress.records import CaseSettings, KnownFailing, Limits, Source
+from gpuregress.report import morning
 from tests import fakes
 from tests.session.bench import Bench, words
 
@@ -71,3 +77,106 @@ def test_a_refused_case_is_skipped_unless_it_has_a_baseline(bench: Bench) -> Non
     assert summary.verdicts[0].reason == "infeasible: 2048 threads"
     assert "it ran when 1.4 was accepted" in summary.verdicts[0].notes[0]
     assert summary.exit_code == 4
+
+
+# --- limits of a run --------------------------------------------------------------------------------------------------
+
+
+def test_after_timeouts_of_a_kernel_its_other_cases_are_skipped_aloud(bench: Bench) -> None:
+    limits = Limits(timeout=0.2, timeouts=2)
+    cases = [fakes.case("sleep", name=f"fake/{n}", limits=limits) for n in range(5)]
+    summary = bench.run(*cases, fakes.case("double"), kind="nightly")
+    assert list(words(summary).values()) == ["timeout", "timeout", "skip", "skip", "skip", "new"]
+    assert summary.verdicts[2].reason == "not run: sleep timed out 2 times, in fake/0, fake/1 (limits: {timeouts: 2})"
+    assert summary.exit_code == 3
+    assert "3 skipped after timeouts" in morning.headline(summary)
+
+
+def test_the_deadline_names_the_cases_without_a_turn_and_is_no_pass(bench: Bench) -> None:
+    cases = [fakes.case("nap", name=f"fake/{n}") for n in range(3)] + [fakes.case("sleep", name="fake/3")]
+    bench.run(*cases[:3])
+    accept.accept(bench.project)
+    began = time.monotonic()
+    summary = bench.run(*cases, kind="nightly", until=began + 1.2, deadline="1.2 s")
+    assert time.monotonic() - began < 20
+    assert next(iter(words(summary).values())) == "pass"
+    late = [verdict for verdict in summary.verdicts if verdict.status == "skip"]
+    assert late[-1].case == "fake/3"
+    assert {verdict.reason for verdict in late} == {"no turn: the deadline of 1.2 s came first"}
+    assert (summary.exit_code, summary.state) == (1, "finished")
+    assert summary.changes is not None
+    assert summary.changes.no_turn == tuple(verdict.case for verdict in late)
+    assert bench.run(*cases[:3], rerun_failed=True).exit_code == 0
+
+
+def test_a_deadline_that_is_over_before_anything_ran_names_every_case(bench: Bench) -> None:
+    summary = bench.run(fakes.case("double"), kind="nightly", until=time.monotonic() - 1, deadline="1 s")
+    assert (words(summary), summary.exit_code) == ({"fake/double": "skip"}, 1)
+
+
+# --- trouble with the device ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("retries", "status"), [(1, "new"), (None, "error")])
+def test_a_case_is_run_again_after_trouble_with_its_device(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int | None, status: str
+) -> None:
+    monkeypatch.setenv("FAKE_MARK", str(tmp_path / "mark"))
+    case = fakes.case("lost_once", settings=CaseSettings(retries=retries))
+    summary = bench.run(case, fakes.case("double"))
+    assert words(summary) == {"fake/lost_once": status, "fake/double": "new"}
+    again = [note for note in summary.notes if "was run again" in note]
+    assert bool(again) == (retries is not None)
+    if retries:
+        assert again == ["fake/lost_once was run again: the device fell off the bus"]
+        document = json.loads((Path(summary.folder) / "results.json").read_text())
+        assert document["cases"][0]["retried"] == ["the device fell off the bus"]
+        assert "retry 1 the device fell off the bus" in (Path(summary.folder) / "launch.log").read_text()
+
+
+@pytest.mark.parametrize("kernel", ["fault", "sleep", "twice_and_a_bit"])
+def test_what_the_kernel_did_is_never_tried_again(bench: Bench, kernel: str) -> None:
+    settings = CaseSettings(retries=3)
+    good = fakes.case("twice", name="fake/a", settings=settings)
+    bench.run(good)
+    accept.accept(bench.project)
+    summary = bench.run(fakes.case(kernel, name="fake/a", timeout=0.2, settings=settings))
+    assert summary.verdicts[0].status in ("fault", "timeout", "differ")
+    assert summary.verdicts[0].retried == ()
+
+
+# --- known failures ---------------------------------------------------------------------------------------------------
+
+KNOWN = CaseSettings(known_failing=KnownFailing("2026-12-24", "the new driver"))
+
+
+def test_a_known_failure_does_not_fail_the_run_until_its_day(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.run(fakes.case("twice", name="fake/a"))
+    accept.accept(bench.project)
+    failing = fakes.case("twice_and_a_bit", name="fake/a", settings=KNOWN)
+    monkeypatch.setenv(clock.VARIABLE, "2026-12-23T12:00:00+00:00")
+    summary = bench.run(failing, kind="nightly")
+    (known,) = summary.verdicts
+    assert (known.status, summary.exit_code) == ("skip", 0)
+    assert known.reason.startswith("known failing until 2026-12-24 (the new driver): differ: out: ")
+    assert summary.changes is not None
+    assert [one.case for one in summary.changes.known] == ["fake/a"]
+    with pytest.raises(NothingToDo):
+        accept.accept(bench.project)
+    monkeypatch.setenv(clock.VARIABLE, "2026-12-24T12:00:00+00:00")
+    over = bench.run(failing, kind="nightly")
+    assert (words(over), over.exit_code) == ({"fake/a": "differ"}, 1)
+    assert over.verdicts[0].reason.endswith("(known_failing ended on 2026-12-24 (the new driver))")
+    assert over.changes is not None
+    assert [one.case for one in over.changes.new] == ["fake/a"]
+
+
+def test_a_known_failure_that_passes_fails(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.run(fakes.case("twice", name="fake/a"))
+    accept.accept(bench.project)
+    monkeypatch.setenv(clock.VARIABLE, "2026-11-22T12:00:00+00:00")
+    summary = bench.run(fakes.case("twice", name="fake/a", settings=KNOWN), kind="nightly")
+    assert (words(summary), summary.exit_code) == ({"fake/a": "differ"}, 1)
+    assert summary.verdicts[0].reason == (
+        "passes, but is known_failing until 2026-12-24 (the new driver): remove the key from the job"
+    )
