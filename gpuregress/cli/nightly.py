@@ -25,6 +25,7 @@ class Nightly(click.Command):
     metavar="TIME",
     help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
 )
+@click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
 @context.report_options
 @scheduler_options.options
 @click.pass_context
@@ -43,7 +44,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         project = context.find_project(ctx)
         night.begin(project, to_stderr=kept.to_stderr)
         night.summary = kept.summary = summary = nightly.run(
-            project, context.request_of(options), terms=nightly.NightTerms(options["deadline"])
+            project, context.request_of(options), terms=nightly.NightTerms(options["deadline"], options["resume"])
         )
         from gpuregress.report import morning
 

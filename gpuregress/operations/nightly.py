@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from gpuregress import storage
 from gpuregress.document import units
-from gpuregress.errors import StorageError
+from gpuregress.errors import NothingToDo, StorageError
 from gpuregress.operations import night_watch
 from gpuregress.project import Project
 from gpuregress.records import RunSummary
 from gpuregress.session import missing_cases, session
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, Machinery, RunRequest
+from gpuregress.session.runs import journal, run_folders
 
 LOCK = ".nightly.lock"
 
@@ -25,9 +26,11 @@ class NightTerms:
 
     Attributes:
         deadline_s: seconds after which it stops; None: when all is done.
+        resume: continue the last night, which was cut short.
     """
 
     deadline_s: float | None = None
+    resume: bool = False
 
 
 ANY_TERMS = NightTerms()
@@ -48,6 +51,7 @@ def run(
 
     Raises:
         RunLocked: another nightly run holds the lock.
+        NothingToDo: no night was cut short, and one should be continued.
         GpuregressError: the errors of `session.run`, except JobErrors.
     """
     until = None if terms.deadline_s is None else time.monotonic() + terms.deadline_s
@@ -55,10 +59,32 @@ def run(
     with storage.lock(project.runs / LOCK), night_watch.watched(until, deadline):
         expected = missing_cases.expected(project) if request.takes_all else NOTHING_EXPECTED
         request = dataclasses.replace(request, kind="nightly", expected=expected, until=until, deadline=deadline)
+        if terms.resume:
+            request = _continued(project, request)
         summary = session.run(project, request, machinery=machinery)
         if summary.interrupted or not request.takes_all:
             return summary
         return _recorded(project, summary, expected)
+
+
+def _continued(project: Project, request: RunRequest) -> RunRequest:
+    """The request that continues the last night, with the cases that it had planned.
+
+    Raises:
+        NothingToDo: it has finished, or there is none.
+        StorageError: its journal was edited or cut short.
+    """
+    for folder in reversed(run_folders.every(project.runs)):
+        if not (folder / journal.FILE).is_file():
+            continue
+        read = journal.read(folder)
+        if read.start.kind != "nightly":
+            continue
+        if read.state == "finished":
+            raise NothingToDo(f"the last night, run {folder.name}, has finished: there is nothing to continue")
+        device = read.start.device.partition(":")[0]
+        return dataclasses.replace(request, resumes=folder, only=frozenset(read.start.cases), device=device)
+    raise NothingToDo(f"there is no night in {project.runs} to continue")
 
 
 def _recorded(project: Project, summary: RunSummary, expected: ExpectedCases) -> RunSummary:

@@ -14,12 +14,13 @@ from gpuregress.records import RunSummary
 from gpuregress.session.compilation.builder import open_builder
 from gpuregress.session.events import Planned
 from gpuregress.session.run_context import RunContext
-from gpuregress.session.runs import disk_space, journal
+from gpuregress.session.runs import disk_space, journal, results
 from gpuregress.session.runs.recording import Recording
 from gpuregress.session.steps import night
 from gpuregress.session.steps.checking import check_kernels
 from gpuregress.session.steps.execution import execute_cases
 from gpuregress.session.steps.planning import PlannedRun, plan_cases
+from gpuregress.session.steps.resumption import EarlierPart, earlier_part
 from gpuregress.session.steps.summary import summarize
 
 
@@ -32,19 +33,30 @@ def execute(context: RunContext) -> RunSummary:
         checkout = beside.submit(git.work_tree_state, context.project.root)
         planned = plan_cases(context)
         context.pool.warm(min(len(planned.runnable), len(context.devices.slots)))
+    part = earlier_part(context.request.resumes, planned.cases)
     start = _journal_start(context, planned, checkout.result())
     notes = disk_space.require(context.project, planned.runnable)
-    with open_builder(context) as builder, Recording.begin(context.project, start, context.started) as recording:
+    with open_builder(context) as builder, _recording(context, start, part) as recording:
         recording.notes += notes
         with recording.discarded_on_error():
             checked = check_kernels(context, planned, builder)
         devices = context.devices
         context.listen(Planned(checked.plan.total, recording.folder.name, devices.name, devices.why))
-        executed = execute_cases(context, checked, builder, recording)
+        executed = execute_cases(context, checked, builder, recording, part)
         summary = summarize(context, checked, executed, recording.folder)
-        summary = dataclasses.replace(summary, commit=start.commit)
+        begun = recording.start
+        notes = (*([part.note] if part.note else []), *summary.notes)
+        summary = dataclasses.replace(summary, commit=begun.commit, started=begun.started, notes=notes)
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
         return recording.finish(night.compare(context, summary, left_out, executed.unknown))
+
+
+def _recording(context: RunContext, start: journal.JournalStart, part: EarlierPart) -> Recording:
+    """Begin a run, or continue one that was cut short."""
+    if part.journal is None:
+        return Recording.begin(context.project, start, context.started)
+    compilers = results.compilers(part.journal.entries).split(", ")
+    return Recording.resume(context.project, part.journal.path.parent, part.journal.start, compilers)
 
 
 def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkTreeState) -> journal.JournalStart:

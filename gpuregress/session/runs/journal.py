@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuregress import storage
-from gpuregress.errors import StorageError
+from gpuregress.errors import RunLocked, StorageError
 from gpuregress.records import Case, FalseAlarms, MadeOf, Missing, NightChanges, State, Verdict, from_json, to_json
 
 FILE = "verdicts.jsonl"
@@ -185,19 +185,24 @@ class JournalWriter:
 
     Args:
         folder: the run's, which no other process knows yet.
-        start: the first line.
+        start: the first line; None: the journal of a run that was cut short or interrupted is continued.
 
     Raises:
+        RunLocked: the run that should be continued goes on.
         StorageError: no space, no permission.
     """
 
-    def __init__(self, folder: Path, start: JournalStart) -> None:
+    def __init__(self, folder: Path, start: JournalStart | None) -> None:
         self._path = folder / FILE
         self._unwritten = bytearray()
         self._digest = storage.RunningDigest()
         with storage.disk_errors(self._path):
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+            new = os.O_CREAT | os.O_EXCL if start is not None else 0
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | new, 0o644)
         try:
+            if start is None:
+                self._continue(folder)
+                return
             with contextlib.suppress(OSError):  # a file system without locks: the process is looked for instead
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._append("start", start)
@@ -206,6 +211,25 @@ class JournalWriter:
         except BaseException:
             self.close()
             raise
+
+    def _continue(self, folder: Path) -> None:
+        """Take back the end of the run, and a line that was cut off."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunLocked(f"run {folder.name} goes on in another process") from None
+        except OSError:  # a file system without locks
+            pass
+        data = storage.read_bytes(self._path)
+        size, kept = 0, 0
+        for line in data.splitlines(keepends=True):
+            size += len(line)
+            kept = size if _is_kept(line) else kept
+        with storage.disk_errors(self._path):
+            (folder / RESULTS).unlink(missing_ok=True)  # it comes after the end
+            os.ftruncate(self._descriptor, kept)
+            os.fdatasync(self._descriptor)
+        self._digest.update(data[:kept])
 
     def close(self) -> None:
         """Close the file and free the lock."""
@@ -323,6 +347,11 @@ def _line(key: str, record: JournalRecord, before: str = "") -> bytes:
     if before:
         body += f',"before":"{before}"'
     return f'{body},"digest":"{storage.digest_text(body.encode())}"}}}}\n'.encode()
+
+
+def _is_kept(line: bytes) -> bool:
+    """Whether a line of a run stays when it is continued: a whole one that is not its end."""
+    return line.endswith(b"\n") and isinstance(_parse(line.rstrip(b"\n")), JournalStart | JournalEntry)
 
 
 _SEAL = re.compile(rb'(?:,"before":"([0-9a-f]{32})")?,"digest":"([0-9a-f]{32})"\}\}$')

@@ -38,6 +38,7 @@ class Recording:
         link_error: why `runs/latest` could not be moved.
         notes: what the user should know of the disk.
         compilers: those of the kernels.
+        is_resumed: whether it was cut short and goes on.
     """
 
     project: Project
@@ -48,6 +49,31 @@ class Recording:
     link_error: StorageError | None = None
     notes: list[str] = field(default_factory=list)
     compilers: set[str] = field(default_factory=set)
+    is_resumed: bool = False
+
+    @classmethod
+    def resume(cls, project: Project, folder: Path, start: journal.JournalStart, compilers: Iterable[str]) -> Self:
+        """Continue a run that was cut short.
+
+        Args:
+            project: whose run it is.
+            folder: the run's.
+            start: the journal's first line.
+            compilers: of its kernels so far.
+
+        Raises:
+            RunLocked: it goes on.
+            StorageError: no space, no permission.
+        """
+        notes = _make_room(project)
+        writer = journal.JournalWriter(folder, None)
+        recording = cls(project, folder, writer, start, folder, notes=notes, compilers={*compilers}, is_resumed=True)
+        try:
+            storage.remove_tree(folder / run_folders.SHARED)
+            run_folders.point_latest(project.runs, folder)
+        except StorageError as error:
+            recording.link_error = error
+        return recording
 
     @classmethod
     def begin(cls, project: Project, start: journal.JournalStart, now: datetime) -> Self:
@@ -81,10 +107,12 @@ class Recording:
 
     @contextlib.contextmanager
     def discarded_on_error(self) -> Iterator[None]:
-        """Leave no trace of the run where the block fails: nothing was run."""
+        """Leave no trace of the run where the block fails: nothing was run. A continued run stays as it was."""
         try:
             yield
         except BaseException:
+            if self.is_resumed:
+                raise
             run_folders.discard(self.project.runs, self.folder, self.previous)
             raise
 

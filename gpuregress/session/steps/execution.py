@@ -30,6 +30,7 @@ from gpuregress.session.runs.recording import Recording
 from gpuregress.session.steps.checking import CheckedRun
 from gpuregress.session.steps.night import night_order
 from gpuregress.session.steps.planning import error_lines, error_location
+from gpuregress.session.steps.resumption import NOTHING_BEFORE, EarlierPart
 from gpuregress.session.steps.tasks import TaskFactory
 from gpuregress.workers.pool import CaseNotCompiled, CaseStarted
 
@@ -65,7 +66,11 @@ class ExecutedRun:
 
 
 def execute_cases(
-    context: RunContext, checked: CheckedRun, builder: ProgramBuilder, recording: Recording
+    context: RunContext,
+    checked: CheckedRun,
+    builder: ProgramBuilder,
+    recording: Recording,
+    part: EarlierPart = NOTHING_BEFORE,
 ) -> ExecutedRun:
     """Run and judge the cases; those that cannot run get their verdicts first.
 
@@ -74,8 +79,9 @@ def execute_cases(
         checked: the cases.
         builder: compiles the programs that are missing.
         recording: keeps each verdict as it is reached.
+        part: of the run that was done before it was cut short.
     """
-    running = _Execution(context, checked, recording)
+    running = _Execution(context, checked, recording, part)
     try:
         with contextlib.closing(LaunchLog(recording.folder / run_folders.LAUNCH_LOG)) as log:
             log.write_header(log_header.facts(checked.plan.runnable, context.devices, checked.programs))
@@ -90,23 +96,28 @@ def execute_cases(
 class _Execution:
     """The state of this step: the verdicts so far, and the slot of each case that started."""
 
-    def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording) -> None:
+    def __init__(self, context: RunContext, checked: CheckedRun, recording: Recording, part: EarlierPart) -> None:
         self._context, self._checked, self._recording = context, checked, recording
         self._accepted = AcceptedDumps(BaselineStore.of(context.project), context.devices.kind)
-        self._verdicts: dict[str, Verdict] = {}
+        self._part = part
+        self._timeouts = RepeatedTimeouts(context.request.kind)
+        self._verdicts: dict[str, Verdict] = dict(part.kept)
         self._remarks: dict[str, None] = {}
         self._slots: dict[str, str] = {}
         self._has_failed = False
         self._judge: Judge | None = None
         self._cases = {case.name: case for case in checked.plan.cases}
-        self._timeouts = RepeatedTimeouts(context.request.kind)
         self._retried: dict[str, tuple[str, ...]] = {}
         self._is_late = False
         self._unknown = ""
         self._held_back: list[str] = []
         self._notes: list[str] = []
         self._tolerances: ToleranceRemarks | None = None
-        self._groups = AgreementGroups(checked.plan.cases, self._agreement)
+        pending = [case for case in checked.plan.cases if case.name not in part.kept]
+        self._groups = AgreementGroups(pending, self._agreement)
+        for case in part.cases:
+            if part.kept[case.name].status == "timeout":
+                self._timeouts.note(case, part.kept[case.name].outcome)
 
     def result(self, *, interrupted: bool) -> ExecutedRun:
         late = [case.name for case in self._checked.plan.runnable if case.name not in self._verdicts]
@@ -131,12 +142,15 @@ class _Execution:
                 self._add(self._infeasible(case, case.settings.refused))
 
     def run_tasks(self, builder: ProgramBuilder) -> None:
-        cases, self._unknown = night_order(self._context, self._checked.plan.runnable)
+        pending = tuple(case for case in self._checked.plan.runnable if case.name not in self._part.kept)
+        cases, self._unknown = night_order(self._context, pending, self._recording.folder.name)
         project = self._context.project
-        factory = TaskFactory(project, self._recording.folder, cases, self._accepted, self._remark)
+        first = self._part.next_launch
+        factory = TaskFactory(project, self._recording.folder, cases, self._accepted, self._remark, first)
         stream = TaskStream(builder, cases, factory)
         if self._is_stopped():
             return
+        self._hold_back(stream)
         with contextlib.ExitStack() as held:
             for event in self._context.pool.run((), stream, self._context.request.until):
                 judge = self._judge = self._judge or self._load_judge(held)

@@ -11,8 +11,13 @@ from gpuregress.session import earlier_nights
 from gpuregress.session.run_context import RunContext
 
 
-def night_order(context: RunContext, cases: tuple[Case, ...]) -> tuple[tuple[Case, ...], str]:
+def night_order(context: RunContext, cases: tuple[Case, ...], run: str) -> tuple[tuple[Case, ...], str]:
     """Order the cases of a night, recent failures first; those of another run stay as they are.
+
+    Args:
+        context: the run's.
+        cases: in the order of the plan.
+        run: tonight's name.
 
     Returns:
         The cases; and why the earlier nights are not known, "" where they are.
@@ -21,7 +26,7 @@ def night_order(context: RunContext, cases: tuple[Case, ...]) -> tuple[tuple[Cas
         return cases, ""
     names = {case.name for case in cases}
     try:
-        with earlier_nights.opened(context.project, context.devices.kind, "", names) as earlier:
+        with earlier_nights.opened(context.project, context.devices.kind, run, names) as earlier:
             return ordered(cases, earlier.last), ""
     except StorageError as error:
         return cases, f"the earlier nights are not known: {error}"

@@ -26,6 +26,7 @@ class PlannedRun:
         owed: cases that did not pass in the run which `--rerun-failed` goes on with, planned here or not.
         notes: what the user must be told.
         remarks: what is worth knowing.
+        others: planned cases that belong to another device's run of the night, or that the night did not plan.
     """
 
     cases: tuple[Case, ...]
@@ -34,6 +35,7 @@ class PlannedRun:
     owed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    others: tuple[Case, ...] = ()
 
     @property
     def total(self) -> int:
@@ -60,7 +62,8 @@ def plan_cases(context: RunContext) -> PlannedRun:
     )
     only = context.request.only
     chosen = tuple(case for case in planned.cases if only is None or case.name in only)
-    run = PlannedRun(chosen, (), broken, remarks=(*warnings, *planned.notes))
+    others = tuple(case for case in planned.cases if only is not None and case.name not in only)
+    run = PlannedRun(chosen, (), broken, remarks=(*warnings, *planned.notes), others=others)
     if context.request.rerun_failed:
         run = _rerun(context, run)
     cases = overrides.apply(run.cases, context.request, context.devices)

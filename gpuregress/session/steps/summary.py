@@ -47,7 +47,11 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     ordered = tuple(verdicts[name] for name in names if name in verdicts)
     infeasible = {name for name, reached in verdicts.items() if reached.infeasible}
     absent = missing_cases.find(
-        context.request, planned.cases, [one.case for one in planned.broken], _orphans(context, planned), infeasible
+        context.request,
+        (*planned.cases, *planned.others),
+        [one.case for one in planned.broken],
+        _orphans(context, planned),
+        infeasible,
     )
     measured = false_alarms.measure(ordered)
     measured_text = [false_alarms.text(measured)] if measured is not None and measured.cases else []
@@ -80,7 +84,8 @@ def _infeasible_jobs(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> 
 
 def _orphans(context: RunContext, planned: PlannedRun) -> list[str]:
     """The baselines whose case is gone; a broken job may have theirs."""
-    here, jobs = {case.name for case in planned.cases}, {case.job for case in planned.cases}
+    cases = (*planned.cases, *planned.others)
+    here, jobs = {case.name for case in cases}, {case.job for case in cases}
     broken = [one.job for one in planned.broken]
     names = BaselineStore.of(context.project).case_names()
     gone = [name for name in names if name not in here and not missing_cases.is_of(name, broken)]

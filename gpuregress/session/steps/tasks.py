@@ -27,6 +27,7 @@ class TaskFactory:
         cases: all that run, in order: each gets the numbers of its launches before anything starts.
         accepted: the baselines.
         remark: receives what the user should know of a revision.
+        first: number of the first launch.
     """
 
     def __init__(
@@ -36,9 +37,10 @@ class TaskFactory:
         cases: Sequence[Case],
         accepted: AcceptedDumps,
         remark: Callable[[str], None],
+        first: int = 1,
     ) -> None:
         self._project, self._folder, self._accepted, self._remark = project, folder, accepted, remark
-        launches = itertools.accumulate((case.launch_numbers for case in cases), initial=1)
+        launches = itertools.accumulate((case.launch_numbers for case in cases), initial=first)
         self._first_launch = {case.name: number for case, number in zip(cases, launches, strict=False)}
         self._labels: set[tuple[str, str, str]] = set()
         self._recorded = functools.cache(partial(revision.recorded, project.baselines, project.runs))

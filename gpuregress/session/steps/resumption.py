@@ -1,0 +1,80 @@
+"""Step of a night that is continued: the verdicts that it has, which are not reached again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuregress import launch_log
+from gpuregress.errors import StorageError
+from gpuregress.records import Case, Verdict
+from gpuregress.session.runs import journal, run_folders
+from gpuregress.session.runs.journal import Journal, JournalEntry
+
+_SAME = ("parameters", "seed", "source_digest", "dump", "compare", "checks")
+"""Fields of a case that its verdict depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPart:
+    """The part of a run that was done before it was cut short.
+
+    Attributes:
+        journal: of the run; None for a new run.
+        kept: case → its verdict, which stays.
+        cases: the kept cases, as they ran.
+        next_launch: the first number that its launch log does not have.
+    """
+
+    journal: Journal | None = None
+    kept: Mapping[str, Verdict] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+    next_launch: int = 1
+
+    @property
+    def note(self) -> str:
+        """A line for the user, "" for a new run."""
+        if self.journal is None:
+            return ""
+        return f"this night was cut short and continued: {len(self.kept)} cases had their verdicts before"
+
+
+NOTHING_BEFORE = EarlierPart()
+
+
+def earlier_part(folder: Path | None, cases: Sequence[Case]) -> EarlierPart:
+    """Read the verdicts of a run that is continued.
+
+    A case that has changed since is run again, and so is each group of cases that must agree and is not whole.
+
+    Args:
+        folder: the run's; None for a new run.
+        cases: planned now.
+
+    Raises:
+        StorageError: its journal or launch log was edited or cut short.
+    """
+    if folder is None:
+        return NOTHING_BEFORE
+    read = journal.read(folder)
+    judged = read.judged
+    kept = {case.name: case for case in cases if case.name in judged and _is_same(case, judged[case.name])}
+    stopped = read.state == "interrupted"  # then groups were released without a comparison
+    open_groups = {case.agreement_group for case in cases if stopped or case.name not in kept} - {None}
+    stays = tuple(case for case in kept.values() if case.agreement_group not in open_groups)
+    return EarlierPart(read, {case.name: judged[case.name].verdict for case in stays}, stays, _next_launch(folder))
+
+
+def _is_same(case: Case, entry: JournalEntry) -> bool:
+    """Whether a verdict is of the case as it is planned now; one that did not run is judged again."""
+    before = entry.case
+    return before is not None and all(getattr(before, name) == getattr(case, name) for name in _SAME)
+
+
+def _next_launch(folder: Path) -> int:
+    try:
+        log = launch_log.read(folder / run_folders.LAUNCH_LOG)
+    except StorageError:  # it was cut short before its first launch
+        return 1
+    return max((event.number for event in log.events), default=0) + 1

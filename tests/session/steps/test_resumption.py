@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuregress.errors import NothingToDo, RunLocked
+from gpuregress.operations import nightly
+from gpuregress.operations.nightly import NightTerms
+from gpuregress.records import Case, RunSummary
+from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.session.runs import journal, results, run_folders
+from gpuregress.session.steps.resumption import earlier_part
+from tests import fakes
+from tests.session.bench import FAKE, Bench, words
+from tests.session.compilation.crews import in_process
+
+CASES = tuple(fakes.case("double", name=f"fake/{n}") for n in range(4))
+
+
+def night(bench: Bench, *cases: Case, resume: bool = False) -> RunSummary:
+    bench.cases = cases
+    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
+    return nightly.run(bench.project, RunRequest(device="cpu", jobs=1), machinery, NightTerms(resume=resume))
+
+
+def cut(folder: Path, verdicts: int, torn: bytes = b"") -> None:
+    """Leave of a run what a kill leaves after some verdicts."""
+    path = folder / journal.FILE
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: 1 + verdicts]) + torn)
+    for name in (run_folders.RESULTS, "report.txt"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def started(summary: RunSummary) -> list[str]:
+    """The cases of the launch log, in the order of their launches."""
+    text = (Path(summary.folder) / run_folders.LAUNCH_LOG).read_text()
+    return [line.split()[4] for line in text.splitlines() if line.startswith("begin ")]
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"verdict":{"verdict":{"job"'])
+def test_a_night_that_was_killed_is_continued_in_its_folder(bench: Bench, torn: bytes) -> None:
+    first = night(bench, *CASES)
+    cut(Path(first.folder), 2, torn)
+    again = night(bench, *CASES, resume=True)
+    assert (again.run, again.started, again.state) == (first.run, first.started, "finished")
+    assert words(again) == {case.name: "new" for case in CASES}
+    assert started(again) == ["fake/0", "fake/1", "fake/2", "fake/3", "fake/2", "fake/3"]
+    assert "this night was cut short and continued: 2 cases had their verdicts before" in again.notes
+    read = journal.read(Path(again.folder))
+    assert (read.state, list(read.judged)) == ("finished", [case.name for case in CASES])
+    assert results.document(Path(again.folder))["exit_code"] == 1
+    numbers = [
+        line.split()[1] for line in (Path(again.folder) / "launch.log").read_text().splitlines() if "begin" in line
+    ]
+    assert numbers == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_a_night_that_another_run_has_closed_is_continued_too(bench: Bench) -> None:
+    first = night(bench, *CASES)
+    cut(Path(first.folder), 3)
+    bench.run(CASES[0])
+    assert journal.read(Path(first.folder)).state == "cut short"
+    again = night(bench, *CASES, resume=True)
+    assert (again.run, words(again)["fake/3"]) == (first.run, "new")
+    assert results.document(Path(again.folder))["state"] == "finished"
+
+
+def test_a_case_that_changed_since_is_run_again(bench: Bench) -> None:
+    first = night(bench, *CASES)
+    cut(Path(first.folder), 3)
+    changed = replace(CASES[1], source_digest="11")
+    part = earlier_part(Path(first.folder), (CASES[0], changed, *CASES[2:]))
+    assert list(part.kept) == ["fake/0", "fake/2"]
+
+
+def test_a_group_that_must_agree_is_run_again_as_a_whole(bench: Bench) -> None:
+    def member(n: int) -> Case:
+        case = fakes.case("double", name=f"fake/block={n}", parameters={"block": n})
+        return replace(case, settings=replace(case.settings, agree=("block",)))
+
+    group = (member(1), member(2))
+    first = night(bench, *group, CASES[0])
+    lines = (Path(first.folder) / journal.FILE).read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines[1:-1] if b"fake/block=2" not in line.partition(b'"outcome"')[0]]
+    (Path(first.folder) / journal.FILE).write_bytes(b"".join([lines[0], *kept]))
+    (Path(first.folder) / run_folders.RESULTS).unlink()
+    assert list(earlier_part(Path(first.folder), (*group, CASES[0])).kept) == ["fake/0"]
+
+
+def test_a_night_that_has_finished_is_not_continued(bench: Bench) -> None:
+    with pytest.raises(NothingToDo, match="there is no night"):
+        night(bench, *CASES, resume=True)
+    finished = night(bench, *CASES)
+    with pytest.raises(NothingToDo, match=f"{finished.run}, has finished"):
+        night(bench, *CASES, resume=True)
+
+
+def test_a_night_that_goes_on_is_not_continued(bench: Bench) -> None:
+    first = night(bench, *CASES)
+    cut(Path(first.folder), 1)
+    writer = journal.JournalWriter(Path(first.folder), None)
+    try:
+        with pytest.raises(RunLocked, match="goes on"):
+            journal.JournalWriter(Path(first.folder), None)
+    finally:
+        writer.close()
+
+
+def test_cases_that_came_since_wait_for_the_next_night_and_are_not_missing(bench: Bench) -> None:
+    first = night(bench, *CASES[:3])
+    cut(Path(first.folder), 1)
+    again = night(bench, *CASES, resume=True)
+    assert list(words(again)) == ["fake/0", "fake/1", "fake/2"]
+    assert again.missing == ()
