@@ -63,6 +63,7 @@ class Launcher:
         position: its index among the launches of `run`.
         seed: of the run under way; None: the case's own.
         variant: of the run under way; empty: the case's own build.
+        phase: of the launches under way, where their code is optimised; that of a trusted kernel is another one.
         handles: address of a buffer → the texture or surface object that kernels are given in its place.
     """
 
@@ -74,6 +75,7 @@ class Launcher:
     position: int | None = None
     seed: int | None = None
     variant: str = ""
+    phase: str = "launching"
     handles: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -141,7 +143,7 @@ class Launcher:
     ) -> Iterator[tuple[Launch, LaunchReport]]:
         """Run launches in order; a swap exchanges two entries of `memory` after the launch was yielded."""
         is_optimised = all(one.module.is_optimised for one in loaded)
-        self.entering("launching" if is_optimised else "trying")
+        self.entering(self.phase if is_optimised else "trying")
         for position, launch in enumerate(launches):
             self.position = position
             yield launch, self._launch(launch, loaded[launch.source], memory)

@@ -26,6 +26,8 @@ from gpuregress.runner.launcher import Launcher, LoadedSource, thread_count
 from gpuregress.runner.shared_references import SharedReferences, SharedResult
 
 Array = npt.NDArray[np.generic]
+_PHASE = "launching the reference of"
+"""The phase of trusted kernels, in which a hang or a crash is not the case's own; see `workers.watchdog`."""
 
 
 @dataclass(slots=True)
@@ -169,8 +171,12 @@ class ReferenceDumps:
         launcher.device.free_all()
         loaded = [LoadedSource(kernel.source, program, launcher.device.load(program, thread_count(kernel.launches)))]
         memory = launcher.prepare(loaded, filled)
-        for _ in launcher.run(kernel.launches, loaded, memory):
-            pass
+        launcher.phase = _PHASE
+        try:
+            for _ in launcher.run(kernel.launches, loaded, memory):
+                pass
+        finally:
+            launcher.phase = "launching"
         launcher.entering("saving")
         case = launcher.case
         kept = {name: case.reference_kernels[name].buffer or name for name in names}

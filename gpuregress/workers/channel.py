@@ -15,6 +15,7 @@ Worker to parent:
     {"say": "refused", "message": str}            instead of `ready`: the device cannot be opened; the worker ends
     {"say": "phase", "phase": "launching"}        the case is prepared and its launches begin: its clock starts
     {"say": "phase", "phase": "trying"}           the same for code that is not optimised: its clock is shorter
+    {"say": "phase", "phase": "launching the reference of"}    the same for its trusted kernels
     {"say": "phase", "phase": "saving"}           the launches are over: its clock stops
     {"say": "phase", "phase": "computing"}        functions of the user are called, under the same limit
     {"say": "phase", "phase": "preparing"}        they are over

@@ -24,7 +24,7 @@ from gpuregress.interrupts import StopSignal
 from gpuregress.records import Case, Fault, Observations, Outcome, PythonFunction, Task, from_json
 from gpuregress.workers import exit_cause
 from gpuregress.workers.channel import Message
-from gpuregress.workers.watchdog import Phase, Step
+from gpuregress.workers.watchdog import LAUNCHES, Phase, Step
 from gpuregress.workers.worker_process import DeviceSlot, Worker
 
 _FAILED_STARTS = 2
@@ -372,6 +372,8 @@ def _crashed(worker: Worker, task: Task) -> Outcome:
     if cause.whose == "kernel" and number is not None:
         where = f"in {call}"  # the fault has the number
     why = f"{worker.death()} {where}" + (f": {cause.why}" if cause.why else "")
+    if cause.whose == "kernel" and phase is Phase.REFERENCE:
+        return dataclasses.replace(_refused(task, f"the reference's own kernel failed: {why}", tail), seconds=seconds)
     if cause.whose == "kernel":
         fault = Fault("crash", why, tail, number, _position(task, number))
         return Outcome(case=task.case.name, state="fault", fault=fault, seconds=seconds)
@@ -384,11 +386,14 @@ def _overdue(worker: Worker, task: Task, late: Phase) -> Outcome:
     if late is Phase.COMPUTING:
         why = f"a Python function of the job ({_user_functions(task)}) did not come back within {limit:g} s"
         return dataclasses.replace(_refused(task, why, worker.tail(), "UserCodeError"), seconds=seconds)
-    if late is not Phase.LAUNCHING:
+    if late not in LAUNCHES:
         why = f"{worker.slot.label} did not answer for {limit:g} s while {late} the case"
         return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     number, call = _unfinished_launch(task)
     launch = f" in {call}" if number is not None else ""
+    if late is Phase.REFERENCE:
+        why = f"the reference's own kernel was killed at its limit of {limit:g} s{launch}"
+        return dataclasses.replace(_refused(task, why, worker.tail()), seconds=seconds)
     fault = Fault("timeout", f"killed at its limit of {limit:g} s{launch}", (), number, _position(task, number))
     return Outcome(case=task.case.name, state="timeout", fault=fault, seconds=seconds)
 

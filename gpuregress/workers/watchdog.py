@@ -30,6 +30,7 @@ class Phase(enum.StrEnum):
     PREPARING = "preparing"
     LAUNCHING = "launching"
     TRYING = "trying"
+    REFERENCE = "launching the reference of"
     SAVING = "saving"
     COMPUTING = "computing"
     CHECKING = "checking"
@@ -37,8 +38,8 @@ class Phase(enum.StrEnum):
     KILLED = "killed"
 
 
-LAUNCHES = (Phase.LAUNCHING, Phase.TRYING)
-"""Phases in which a kernel runs."""
+LAUNCHES = (Phase.LAUNCHING, Phase.TRYING, Phase.REFERENCE)
+"""Phases in which a kernel runs; in the last one a trusted kernel, not the case's own."""
 
 
 class Step(enum.Enum):
@@ -72,7 +73,7 @@ class Watch:
         Args:
             phase: the new phase.
             now: seconds on the caller's clock.
-            timeout: the case's own limit, for `LAUNCHING`, `TRYING` and `COMPUTING`.
+            timeout: the case's own limit, for phases in which kernels or functions of the job run.
         """
         self.phase = phase
         limits = {
@@ -80,6 +81,7 @@ class Watch:
             Phase.PREPARING: PREPARING_S,
             Phase.LAUNCHING: timeout,
             Phase.TRYING: min(timeout, TRYING_S),
+            Phase.REFERENCE: timeout,
             Phase.SAVING: SAVING_S,
             Phase.COMPUTING: timeout,
             Phase.CHECKING: CHECKING_S,

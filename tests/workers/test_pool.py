@@ -18,7 +18,7 @@ from gpuregress import launch_log
 from gpuregress.devices import slow_programs
 from gpuregress.errors import Interrupted
 from gpuregress.interrupts import StopSignal
-from gpuregress.records import Case, Outcome, Task
+from gpuregress.records import Case, Outcome, ReferenceKernel, Task
 from gpuregress.workers import watchdog
 from gpuregress.workers.channel import Channel
 from gpuregress.workers.pool import CaseStarted, WorkerPool
@@ -49,6 +49,29 @@ def outcomes(folder: Path, *cases: Case, slots: int = 1, device: str = "cpu") ->
         ended = [event for event in made.run(tasks(folder, cases)) if isinstance(event, Outcome)]
     assert sorted(outcome.case for outcome in ended) == sorted(case.name for case in cases)
     return {outcome.case: outcome for outcome in ended}
+
+
+def with_reference(kernel: str) -> Case:
+    """A case that is well, and its trusted kernel."""
+    trusted = ReferenceKernel(fakes.case(kernel).source, fakes.case(kernel).launches)
+    return fakes.case("double", name=f"fake/{kernel}", timeout=0.2, reference_kernels={"out": trusted})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        ("sleep", "the reference's own kernel was killed at its limit of 0.2 s in sleep<<<"),
+        ("crash", "the reference's own kernel failed: "),
+    ],
+)
+def test_a_trusted_kernel_that_hangs_or_crashes_is_not_the_cases_own(tmp_path: Path, kernel: str, told: str) -> None:
+    (task,) = tasks(tmp_path, [with_reference(kernel)])
+    with pool(tmp_path) as made:
+        given = [dataclasses.replace(task, references={"out": fakes.program()})]
+        (outcome,) = [event for event in made.run(given) if isinstance(event, Outcome)]
+    assert (outcome.state, outcome.fault) == ("error", None)
+    assert outcome.message.startswith(told)
+    assert f"in {kernel}<<<" in outcome.message
 
 
 def test_cases_run_and_dump(tmp_path: Path) -> None:
