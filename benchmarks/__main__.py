@@ -25,6 +25,7 @@ BENCHMARKS = (
     "dumps",
     "compare",
     "tables",
+    "page",
 )
 
 

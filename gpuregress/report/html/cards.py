@@ -9,6 +9,7 @@ from typing import Any
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import PastResult
+from gpuregress.report import tolerance_text
 from gpuregress.report.html import comparisons, trend
 from gpuregress.report.html.fragments import FAILED, listed, preformatted, status
 
@@ -52,6 +53,9 @@ def card(entry: Mapping[str, Any], anchor: str, facts: RunFacts, *, is_open: boo
     yield from trend.strip(past, str(facts.document["run"]))
     yield from preformatted([command(entry, facts)], "command that reproduces it")
     yield from listed("Changed since the baseline", entry["changes"])
+    yield from listed("Run again", entry.get("retried") or ())
+    if timing := entry.get("timing_comparison"):
+        yield from listed("Time", [f"{timing['status']}: {timing['message']}"])
     yield from preformatted(entry["fault"]["details"] if entry.get("fault") else (), "details of the fault")
     for buffer in entry["buffers"]:
         if buffer["verdict"] == "differ":
@@ -85,9 +89,15 @@ def _facts(entry: Mapping[str, Any], facts: RunFacts) -> str:
         ("device", f"{device} ({model})" if model else device),
         ("compiler", compiler),
         ("time", f"{entry['seconds']:.3f} s"),
+        ("tolerance", _used(entry)),
     )
     items = "".join(f"<div><dt>{name}</dt><dd>{escape(str(text))}</dd></div>" for name, text in pairs if text)
     return f'<dl class="facts">{items}</dl>'
+
+
+def _used(entry: Mapping[str, Any]) -> str:
+    share = entry.get("tolerance_share")
+    return f"{tolerance_text.percentage(float(share))} used" if share is not None else ""
 
 
 def commit_text(facts: RunFacts, entry: Mapping[str, Any]) -> str:

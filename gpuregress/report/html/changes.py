@@ -12,7 +12,7 @@ from gpuregress.report.html.fragments import plural, status
 _MOST_SHOWN = 30
 _FAILURES = (
     ("new", "new failure"),
-    ("changed", "failure for another cause"),
+    ("changed", "failing differently"),
     ("still", "still failing"),
     ("fixed", "fixed"),
     ("unaccepted", "without a baseline"),

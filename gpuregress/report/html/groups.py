@@ -29,6 +29,8 @@ class Group:
     @property
     def title(self) -> str:
         """`fault: out-of-bounds`, or the verdict alone."""
+        if self.cause.startswith(self.status):
+            return self.cause
         return f"{self.status}: {self.cause}" if self.cause else self.status
 
 

@@ -14,9 +14,9 @@ from itertools import groupby
 from typing import Any
 
 from gpuregress.escapes import visible_html as escape
-from gpuregress.records import STATUSES, RunSummary
-from gpuregress.report import json_report
-from gpuregress.report.html import cards, case_table, changes, parameter_grid, pictures, variants
+from gpuregress.records import STATUSES, NightChanges, RunSummary, from_json
+from gpuregress.report import json_report, morning
+from gpuregress.report.html import cards, case_table, changes, parameter_grid, pictures, timings, variants
 from gpuregress.report.html.cards import RunFacts, Trends
 from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, status
 from gpuregress.report.html.groups import Group, grouped
@@ -101,6 +101,7 @@ def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
     yield from _grids(spaces)
     yield from _new([entry for entry in cases if entry["verdict"] == "new"])
     yield from _notes([note for note in document["notes"] if note not in missing])
+    yield from timings.section(cases, facts)
     yield from variants.section(cases)
     yield from case_table.table(cases, groups, anchors)
     yield "</main>"
@@ -113,6 +114,8 @@ def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
 def _summary(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
     counts = _counts(document)
     yield f"<h1>{escape(_headline(document))}</h1>"
+    if document.get("changes") is not None:
+        yield f"<p>{escape(_counted(document))}</p>"
     stopped = "" if document["state"] == "finished" else f"{document['state']}, "
     parts = (
         f"run {document['run']}",
@@ -146,6 +149,25 @@ def _counts(document: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def _headline(document: Mapping[str, Any]) -> str:
+    """The first line: of a night what changed, of another run how many cases failed."""
+    changes = document.get("changes")
+    if changes is None:
+        return _counted(document)
+    night = RunSummary(
+        run=document["run"],
+        folder=document["folder"],
+        device=document["device"],
+        started=document["started"],
+        seconds=0.0,
+        verdicts=(),
+        state=document["state"],
+        exit_code=document["exit_code"],
+        changes=from_json(NightChanges, changes),
+    )
+    return morning.headline(night)
+
+
+def _counted(document: Mapping[str, Any]) -> str:
     counts, missing = _counts(document), len(document.get("missing", ()))
     text = _outcome(counts, missing, document["exit_code"])
     return text if document["state"] == "finished" else f"{str(document['state']).capitalize()}, {text}"

@@ -53,7 +53,7 @@ def in_words(past: Sequence[PastResult]) -> str:
     return f"last {plural(len(runs), 'run')}: {lead}{', then '.join(parts)}{since}"
 
 
-def chart(past: Sequence[PastResult], what: str) -> Iterator[str]:
+def chart(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> Iterator[str]:
     """The times over the last runs, with the revision where it changes; nothing of fewer than three runs.
 
     The times are those of the launches where every run has them, else of the whole cases.
@@ -61,6 +61,7 @@ def chart(past: Sequence[PastResult], what: str) -> Iterator[str]:
     Args:
         past: the newest first.
         what: the case.
+        is_open: whether it is unfolded at first.
     """
     runs = [one for one in reversed(past[:LAST]) if one.seconds > 0]
     if len(runs) < 3:
@@ -77,7 +78,7 @@ def chart(past: Sequence[PastResult], what: str) -> Iterator[str]:
     ]
     description = f"from {times[0] * scale:.3g} to {times[-1] * scale:.3g} {unit}, at most {high:.3g} {unit}"
     box = f"{_LEFT + _WIDTH + 20} {_HEIGHT + 40}"
-    yield '<details class="times"><summary>Times over runs</summary><figure>'
+    yield f'<details class="times"{" open" if is_open else ""}><summary>Times over runs</summary><figure>'
     yield f'<svg role="img" width="{_LEFT + _WIDTH + 20}" height="{_HEIGHT + 40}" viewBox="0 0 {box}">'
     yield f"<title>{escape(f'time of the {kind} of {what}, last {len(runs)} runs')}</title><desc>{description}</desc>"
     yield f'<rect class="frame" x="{_LEFT}" y="6" width="{_WIDTH}" height="{_HEIGHT}"/>'

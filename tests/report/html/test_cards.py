@@ -74,6 +74,15 @@ def test_the_id_is_inside_the_folded_part_so_that_a_browser_unfolds_it_without_s
     assert not details.first("summary").all("div", id="c1")
 
 
+def test_times_tolerance_and_retries() -> None:
+    timing = {"status": "slower", "message": "1.4 times as long"}
+    others = {"timing_comparison": timing, "tolerance_share": 0.93, "retried": ["the device was lost"]}
+    text = card({**samples.entry(verdict("differ")), **others}).text
+    assert "Time: slower: 1.4 times as long" in text
+    assert "tolerance93 % used" in text
+    assert "Run again: the device was lost" in text
+
+
 def test_a_fault_has_its_details_and_the_output() -> None:
     fault = next(one for one in summary().verdicts if one.status == "fault")
     text = card(samples.entry(fault)).text

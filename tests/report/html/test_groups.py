@@ -13,6 +13,12 @@ def test_the_cause_is_that_of_the_verdict_or_made_of_fault_pattern_and_message()
     assert groups.cause(samples.entry(verdict("error", reason="k.cu(12): error 7"))) == "k.cu(#): error #"
 
 
+def test_a_title_does_not_say_the_verdict_twice() -> None:
+    assert groups.Group("a", "differ", "differ: tail", ()).title == "differ: tail"
+    assert groups.Group("a", "fault", "trap in scale", ()).title == "fault: trap in scale"
+    assert groups.Group("a", "fault", "", ()).title == "fault"
+
+
 def test_a_group_has_one_job_one_verdict_one_cause() -> None:
     cases = [
         verdict("error", job="b", case="b/1", reason="line 1"),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuregress.judging import parameter_spaces
-from gpuregress.records import Missing, RunSummary
+from gpuregress.records import Missing, NightChanges, NightFailure, RunSummary
 from gpuregress.report import html, json_report
 from tests.report.html import samples
 from tests.report.html.parsed import Tag, tree
@@ -109,6 +109,16 @@ def test_the_page_has_landmarks_and_headings_in_order() -> None:
     assert [len(root.all(name)) for name in ("header", "main", "nav", "footer", "h1")] == [1, 1, 1, 1, 1]
     levels = [int(level) for level in re.findall(r"<h([1-4])[ >]", html.render(samples.many(5, 40)))]
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_the_first_line_of_a_night_tells_what_changed() -> None:
+    failure = NightFailure("reduce/differ", "differ", "sum: 3 of 8 differ", "tail")
+    run = dataclasses.replace(summary(), changes=NightChanges(new=(failure,), fixed=(NightFailure("x", "fault"),)))
+    root = tree(html.render(run))
+    assert root.first("h1").text == "1 new failure, 1 fixed"
+    assert "4 of 7 cases failed" in root.first("header").text
+    (link,) = root.first("section", aria_labelledby="changed").all("a")
+    assert "reduce/differ" in root.first("div", id=link.attributes["href"][1:]).text
 
 
 def test_failures_of_one_cause_are_one_group_with_few_cards() -> None:
