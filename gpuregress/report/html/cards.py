@@ -10,7 +10,8 @@ from typing import Any
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import PastResult
 from gpuregress.report import tolerance_text
-from gpuregress.report.html import comparisons, trend
+from gpuregress.report.html import comparisons
+from gpuregress.report.html.drawing import trend
 from gpuregress.report.html.fragments import FAILED, listed, preformatted, status
 
 Trends = Callable[[str, str], Sequence[PastResult]]

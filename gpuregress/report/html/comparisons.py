@@ -8,9 +8,9 @@ from typing import Any
 
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, from_json
-from gpuregress.report.html import histogram, pictures
+from gpuregress.report.html.drawing import histogram, pictures
+from gpuregress.report.html.drawing.scales import index_text
 from gpuregress.report.html.fragments import listed, preformatted, scrolling, short
-from gpuregress.report.html.scales import index_text
 
 _MOST_ELEMENTS = 8
 

@@ -16,8 +16,9 @@ from typing import Any
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import STATUSES, NightChanges, RunSummary, from_json
 from gpuregress.report import json_report, morning
-from gpuregress.report.html import cards, case_table, changes, parameter_grid, pictures, timings, variants
+from gpuregress.report.html import cards, case_table, changes, parameter_grid, timings, variants
 from gpuregress.report.html.cards import RunFacts, Trends
+from gpuregress.report.html.drawing import pictures
 from gpuregress.report.html.fragments import FAILED, listed, plural, scrolling, status
 from gpuregress.report.html.groups import Group, grouped
 

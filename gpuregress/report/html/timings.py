@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuregress.escapes import visible_html as escape
-from gpuregress.report.html import trend
 from gpuregress.report.html.cards import RunFacts
+from gpuregress.report.html.drawing import trend
 from gpuregress.report.html.fragments import plural, status
 
 _MOST_SHOWN = 30

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gpuregress.records import PastResult
 from gpuregress.report.html import cards
 from tests.report.html import samples
+from tests.report.html.drawing.test_trend import past
 from tests.report.html.parsed import Tag, tree
-from tests.report.html.test_trend import past
 from tests.report.samples import summary, verdict
 
 RUN = {

@@ -5,8 +5,8 @@ from typing import Any
 from gpuregress.report.html import timings
 from gpuregress.report.html.cards import RunFacts
 from tests.report.html import samples
+from tests.report.html.drawing.test_trend import past
 from tests.report.html.parsed import Tag, tree
-from tests.report.html.test_trend import past
 from tests.report.samples import verdict
 
 

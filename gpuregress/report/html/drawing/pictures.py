@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, ImageLayer
 from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
-from gpuregress.report.html import colours, png, profiles
-from gpuregress.report.html.colours import LogAxis
-from gpuregress.report.html.scales import Place, error_at, index_text, legend, number
+from gpuregress.report.html.drawing import colours, png, profiles
+from gpuregress.report.html.drawing.colours import LogAxis
+from gpuregress.report.html.drawing.scales import Place, error_at, index_text, legend, number
 
 _LONGEST = 208
 """Pixels of the longer side of a panel, about."""

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from gpuregress.records import PastResult
-from gpuregress.report.html import trend
+from gpuregress.report.html.drawing import trend
 
 
 def one(day: int, verdict: str, seconds: float = 0.5, revision: str = "1.1", **others: Any) -> PastResult:

@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.report.html import png
-from tests.report.html.test_pictures import pixels
+from gpuregress.report.html.drawing import png
+from tests.report.html.drawing.test_pictures import pixels
 
 
 @given(st.integers(1, 9), st.data())

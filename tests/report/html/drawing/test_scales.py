@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.records import ImageLayer
-from gpuregress.report.html import scales
+from gpuregress.report.html.drawing import scales
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.data())

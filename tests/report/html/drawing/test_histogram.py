@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpuregress.report.html import histogram
+from gpuregress.report.html.drawing import histogram
 from tests.report.html.parsed import tree
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.report.html import colours
-from gpuregress.report.html.colours import LogAxis
+from gpuregress.report.html.drawing import colours
+from gpuregress.report.html.drawing.colours import LogAxis
 
 POSITIVE = st.floats(5e-324, 1e308)
 

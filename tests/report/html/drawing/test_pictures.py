@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gpuregress import diagnose
 from gpuregress.records import BufferImage, Launch
-from gpuregress.report.html import colours, pictures
+from gpuregress.report.html.drawing import colours, pictures
 
 
 def image(expected: Any, actual: Any, launch: Launch | None = None) -> BufferImage:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, ImageLayer
 from gpuregress.records.maps.images import LARGEST, NOT_FINITE, unpack
-from gpuregress.report.html import colours, png
-from gpuregress.report.html.colours import LogAxis
-from gpuregress.report.html.scales import Place, error_at, index_text, number, value_at
+from gpuregress.report.html.drawing import colours, png
+from gpuregress.report.html.drawing.colours import LogAxis
+from gpuregress.report.html.drawing.scales import Place, error_at, index_text, number, value_at
 
 _LEFT, _WIDTH, _HEIGHT, _TOP = 56, 288, 120, 4
 _DENSITY = 10

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from gpuregress.records import BufferImage, Launch
-from gpuregress.report.html import profiles
-from tests.report.html.test_pictures import image
+from gpuregress.report.html.drawing import profiles
+from tests.report.html.drawing.test_pictures import image
 
 
 def drawn(of: BufferImage) -> ET.Element:

@@ -1,0 +1,1 @@
+"""Drawings of the page as inline SVG: pictures of buffers, plots, trends."""
