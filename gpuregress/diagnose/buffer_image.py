@@ -60,10 +60,11 @@ def error_layers(filled: ErrorBins) -> tuple[ImageLayer, ImageLayer | None]:
     finite = largest[np.isfinite(largest) & (largest > 0)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     levels = np.zeros(len(largest), np.uint8)
-    levels[differing > 0] = 1 if high > low else LARGEST
-    if high > low:
+    span = math.log(high) - math.log(low) if high > low else 0.0  # also 0 for neighbouring floats
+    levels[differing > 0] = 1 if span else LARGEST
+    if span:
         drawn = np.isfinite(largest) & (largest > 0)
-        shares = (np.log(largest[drawn]) - math.log(low)) / (math.log(high) - math.log(low))
+        shares = (np.log(largest[drawn]) - math.log(low)) / span
         levels[drawn] = 1 + np.rint(np.clip(shares, 0, 1) * (LARGEST - 1)).astype(np.uint8)
     levels[~np.isfinite(largest)] = NOT_FINITE
     errors = ImageLayer(low, high, pack(levels.tobytes()))
@@ -150,15 +151,15 @@ def _means(values: Floats, shape: tuple[int, ...]) -> Floats:
     """The mean of the finite values of each cell, flat; NaN where there is none."""
     (rows, columns), (down, right) = _size(shape), cell_of(shape)
     finite = np.isfinite(values)
-    sums, counts = (
-        np.add.reduceat(
-            np.add.reduceat(one.reshape(rows, columns), np.arange(0, rows, down), axis=0),
-            np.arange(0, columns, right),
-            axis=1,
-        ).reshape(-1)
-        for one in (np.where(finite, values, 0.0), finite.astype(np.float64))
-    )
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # a sum may be too large: such a cell is not finite
+        sums, counts = (
+            np.add.reduceat(
+                np.add.reduceat(one.reshape(rows, columns), np.arange(0, rows, down), axis=0),
+                np.arange(0, columns, right),
+                axis=1,
+            ).reshape(-1)
+            for one in (np.where(finite, values, 0.0), finite.astype(np.float64))
+        )
         return np.asarray(sums / counts)
 
 

@@ -59,6 +59,13 @@ def test_bits_that_differ_in_equal_values_are_seen() -> None:
     assert list(unpack(errors.cells, 3)) == [0, LARGEST, 0]
 
 
+def test_errors_that_are_neighbours_have_one_level() -> None:
+    bins = diagnose.image_bins((2,))
+    bins.add(np.array([0, 1]), np.array([1e300, math.nextafter(1e300, math.inf)]))
+    errors, _ = buffer_image.error_layers(bins)
+    assert list(unpack(errors.cells, 2)) == [LARGEST, LARGEST]
+
+
 def test_a_share_is_never_rounded_to_none() -> None:
     bins = diagnose.image_bins((100_000,))
     bins.add(np.array([5]), np.array([1.0]))
@@ -74,6 +81,12 @@ def test_values_are_means_on_one_scale() -> None:
     assert [list(unpack(one.cells, 4)) for one in sides] == [[1, 64, 127, 253], [1, 64, NOT_FINITE, LARGEST]]
     (coarse, _) = diagnose.image_values((512,), np.arange(512.0), np.arange(512.0))
     assert (coarse.low, coarse.high) == (0.5, 510.5)
+
+
+def test_a_mean_that_is_too_large_is_not_finite() -> None:
+    huge = np.full(512, 1e308)
+    (expected, _) = diagnose.image_values((512,), huge, np.zeros(512))
+    assert unpack(expected.cells, 256) == bytes([NOT_FINITE]) * 256
 
 
 @pytest.mark.parametrize(

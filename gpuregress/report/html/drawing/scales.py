@@ -52,7 +52,7 @@ def error_at(layer: ImageLayer, level: int) -> float:
     if layer.high <= layer.low or level >= LARGEST:
         return layer.high
     share = max(0, level - 1) / (LARGEST - 1)
-    return math.exp(math.log(layer.low) + share * (math.log(layer.high) - math.log(layer.low)))
+    return min(layer.high, math.exp(math.log(layer.low) + share * (math.log(layer.high) - math.log(layer.low))))
 
 
 def value_at(layer: ImageLayer, level: int) -> float:
