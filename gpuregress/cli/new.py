@@ -43,6 +43,9 @@ def command(ctx: click.Context, /, source: Path, kernel: str | None, function: s
         drafts = new.draft_functions(project, source, function, target=output)
     for made in drafts:
         shown = made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path
+        if made.is_kept:
+            console.say(f"{shown}: already there, and left as it is")
+            continue
         console.say(f"{shown}: a job for {made.kernel}; edit it, then: gpuregress check {shown}")
     if drafts[0].others:
         console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")

@@ -35,12 +35,16 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct)\b|[*&
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A written job: its file, the kernel or function that it tests, and the source's other ones."""
+    """A job: its file, the kernel or function that it tests, and the source's other ones.
+
+    `is_kept` tells that the file was already there and was left as it is.
+    """
 
     path: Path
     kernel: str
     others: tuple[str, ...]
     functions: tuple[str, ...] = ()
+    is_kept: bool = False
 
 
 def draft(project: Project, source: Path, *, kernel: str | None = None, target: Path | None = None) -> Draft:
@@ -81,7 +85,7 @@ def draft_functions(project: Project, source: Path, pattern: str, *, target: Pat
         target: the job's file, in place of configs/FUNCTION.yaml; for one function only.
 
     Raises:
-        UsageError: no such source or function, or a job's file is already there.
+        UsageError: no such source or function, or the files of all its jobs are already there.
         StorageError: no space, no permission.
     """
     text = _text(source)
@@ -95,9 +99,16 @@ def draft_functions(project: Project, source: Path, pattern: str, *, target: Pat
             f"{pattern!r} names {len(chosen)} functions, and -o is one file: {', '.join(map(str, chosen))}"
         )
     paths = [target or project.configs / f"{_function_job(one, functions)}.yaml" for one in chosen]
-    for path in paths:
-        _refuse_existing(path)
-    return tuple(_draft_function(source, text, functions, one, path) for one, path in zip(chosen, paths, strict=True))
+    if all(path.exists() for path in paths):
+        if len(paths) == 1:
+            _refuse_existing(paths[0])
+        raise UsageError(f"the jobs of all {len(paths)} functions are already there and are left as they are")
+    return tuple(
+        Draft(path, str(one), (), is_kept=True)
+        if path.exists()
+        else _draft_function(source, text, functions, one, path)
+        for one, path in zip(chosen, paths, strict=True)
+    )
 
 
 def _draft_function(

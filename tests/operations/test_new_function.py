@@ -71,8 +71,12 @@ def test_a_pattern_chooses_and_nothing_is_overwritten(project: Project) -> None:
     (made,) = new.draft_functions(project, header(project), "half_of")
     assert "function: g::half_of\n" in made.path.read_text()
     with pytest.raises(UsageError, match="already there"):
-        new.draft_functions(project, header(project), "*")
-    assert not (project.configs / "make.yaml").exists()
+        new.draft_functions(project, header(project), "half_of")
+    made.path.write_text("# mine\n")
+    kept = [one.path for one in new.draft_functions(project, header(project), "*") if one.is_kept]
+    assert kept == [made.path]
+    assert made.path.read_text() == "# mine\n"
+    assert (project.configs / "make.yaml").exists()
     with pytest.raises(UsageError, match=r"has no device function 'x\*'; it has: g::clampz"):
         new.draft_functions(project, header(project), "x*")
     with pytest.raises(UsageError, match="'two' names 2 functions, and -o is one file"):
