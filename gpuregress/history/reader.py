@@ -21,7 +21,8 @@ _RESULTS = (
     f"SELECT run_id, name, job, {', '.join(f'results.{one}' for one in (*TEXT_COLUMNS, *NUMBER_COLUMNS, 'seal'))} "  # noqa: S608 - constants
     "FROM results JOIN cases ON cases.id = case_id"
 )
-_KEYS = "SELECT run_id, case_id, device FROM results WHERE case_id = (SELECT id FROM cases WHERE name = ?)"
+_CASE = "(SELECT id FROM cases WHERE name = ?)"
+_KEYS = f"SELECT run_id, case_id, device FROM results WHERE case_id = {_CASE}"  # noqa: S608 - constants
 _SHORT = (
     "SELECT name, device, verdict, revision, results.seconds FROM results JOIN cases ON cases.id = case_id "
     "WHERE run_id = ?"
@@ -55,20 +56,6 @@ class Reader:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-    def results(self, last: int) -> tuple[PastResult, ...]:
-        """The last results of each case, by case, the newest first.
-
-        Args:
-            last: the number of results of each.
-        """
-        by_case: dict[str, list[PastResult]] = {}
-        for run_id, run in self._runs():
-            for result in self._read(f"{_RESULTS} WHERE run_id = ?", (run_id,), {run_id: run}):
-                of_case = by_case.setdefault(result.case, [])
-                if len(of_case) < last:
-                    of_case.append(result)
-        return tuple(result for case in sorted(by_case) for result in by_case[case])
 
     def trend(self, case: str, last: int | None = 30, device: str = "") -> tuple[PastResult, ...]:
         """The last results of one case, the newest first.
@@ -115,7 +102,9 @@ class Reader:
             device: its kind; see `trend`.
         """
         found = {run_id: one for run_id, one in self._runs() if (one.run, one.host) == (run.run, run.host)}
-        read = (self._read(f"{_RESULTS} WHERE run_id = ? AND name = ?", (run_id, case), found) for run_id in found)
+        read = (
+            self._read(f"{_RESULTS} WHERE run_id = ? AND case_id = {_CASE}", (run_id, case), found) for run_id in found
+        )
         kind = series.device_kind(device)
         return next(one for results in read for one in results if not kind or series.device_kind(one.device) == kind)
 
@@ -128,13 +117,12 @@ class Reader:
 
     def short_results(self, run: PastRun) -> tuple[ShortResult, ...]:
         """The results of one run in short, in any order: much faster than `results_of`."""
-        found = []
+        found, text = [], self._text
         for run_id, digest in self._query(
             "SELECT id, digest FROM runs WHERE run = ? AND host = ?", (run.run, run.host)
         ):
             for case, device, verdict, revision, seconds in self._query(_SHORT, (run_id,)):
-                texts = self._text(device), self._text(verdict), self._text(revision)
-                found.append(ShortResult(case, *texts, seconds))
+                found.append(ShortResult(case, text(device), text(verdict), text(revision), seconds))
             self._check(run.run, is_intact=rows.digest(found) == digest)
         return tuple(found)
 

@@ -12,11 +12,16 @@ from gpuregress.errors import StorageError
 from gpuregress.history import database as file
 from gpuregress.history import rows
 from gpuregress.history.reader import Reader
+from gpuregress.history.schema import TEXT_COLUMNS
 from gpuregress.records import RunKind, RunSummary
 from gpuregress.storage import disk_errors
 
 _MOST_RESULTS = 2_000_000
 """Results that the history remembers, about 200 MB."""
+
+_SWEEP = 50
+"""The number of runs after which texts and cases that no result has are removed."""
+_TEXTS = f"SELECT DISTINCT {', '.join(TEXT_COLUMNS)} FROM results"  # noqa: S608 - constants
 
 
 class History(Reader):
@@ -106,14 +111,15 @@ class History(Reader):
             kept: dict[str, int] = {}
             results = 0
             gone = []
-            for run_id, kind, count in database.execute(
-                "SELECT id, kind, cases FROM runs ORDER BY started DESC, id DESC"
-            ):
+            runs = database.execute("SELECT id, kind, cases FROM runs ORDER BY started DESC, id DESC").fetchall()
+            for run_id, kind, count in runs:
                 kept[kind] = kept.get(kind, 0) + 1
                 results += count
                 if kept[kind] > keep or (kept[kind] > 1 and results > most_results):
                     gone.append((run_id,))
             database.executemany("DELETE FROM runs WHERE id = ?", gone)
+            if gone and runs[0][0] % _SWEEP == 0:  # it reads all rows
+                _remove_unused(database)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -123,6 +129,14 @@ class History(Reader):
                 yield self._database
         except sqlite3.Error as error:
             raise file.explain(self.path, error) from error
+
+
+def _remove_unused(database: sqlite3.Connection) -> None:
+    """Remove the texts and cases that no result has."""
+    used = {number for row in database.execute(_TEXTS) for number in row}
+    unused = [row for row in database.execute("SELECT id FROM texts") if row[0] not in used]
+    database.executemany("DELETE FROM texts WHERE id = ?", unused)
+    database.execute("DELETE FROM cases WHERE id NOT IN (SELECT case_id FROM results)")
 
 
 def _insert(database: sqlite3.Connection, values: tuple[Any, ...], results: Sequence[rows.ResultRow]) -> None:

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from gpuregress.records import DeviceInfo, Outcome, RunSummary, Status, Verdict
+from gpuregress.history import Reader
+from gpuregress.records import DeviceInfo, Outcome, PastResult, RunSummary, Status, Verdict
 
 
 def verdict(case: str, status: Status, device: str = "cpu", **fields: Any) -> Verdict:
@@ -21,3 +22,8 @@ def night(number: int, statuses: Mapping[str, Status], **fields: Any) -> RunSumm
     verdicts = tuple(verdict(case, status) for case, status in statuses.items())
     summary = RunSummary(f"R{number:02}", "", "cpu", f"2026-11-{number:02}T02:00:00Z", 9.0, verdicts, host="here")
     return dataclasses.replace(summary, **fields)
+
+
+def results(history: Reader, last: int) -> list[PastResult]:
+    """The last results of each case, by case, the newest first."""
+    return [result for case in sorted(history.case_names()) for result in history.trend(case, last)]

@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.errors import StorageError
 from gpuregress.history import History, database
-from tests.history.past import night
+from tests.history.past import night, results
 
 
 def test_a_file_opened_for_reading_stays_as_it_is(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_damage_in_a_large_file_is_found_when_it_is_read(tmp_path: Path, monkeyp
     content[8192:] = b"x" * (len(content) - 8192)
     path.write_bytes(content)
     with pytest.raises(StorageError, match=r"history\.sqlite: damaged .*; move it away"), History(path) as history:
-        history.results(last=1)
+        results(history, 1)
 
 
 def test_errors_are_for_people(tmp_path: Path) -> None:

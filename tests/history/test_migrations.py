@@ -12,7 +12,7 @@ import xxhash
 from gpuregress.errors import StorageError
 from gpuregress.history import History, seals
 from gpuregress.history.schema import RUN_COLUMNS
-from tests.history.past import night
+from tests.history.past import night, results
 
 VERSION_1 = """
 CREATE TABLE runs (
@@ -78,7 +78,7 @@ def test_runs_and_results_are_kept(path: Path) -> None:
                 ("R2", "run", "2026-11-20T02:00:00Z", 4, True),
                 ("R1", "nightly", "2026-11-20T01:00:00Z", 1, False),
             ]
-            found = {(one.run, one.case): one for one in history.results(last=9)}
+            found = {(one.run, one.case): one for one in results(history, 9)}
             assert found.keys() == {(row[0], row[1]) for row in RESULTS}
             for run, case, verdict, reason, revision, seconds in RESULTS:
                 one = found[run, case]
@@ -129,17 +129,17 @@ def test_a_row_that_was_changed_before_is_refused_after(path: Path, change: str)
         database.execute(change)
     with History(path) as history:
         if not sealed:
-            history.results(last=1)
+            results(history, 1)
             return
         with pytest.raises(StorageError, match="edited or damaged"):
-            history.results(last=1)
+            results(history, 1)
 
 
 def test_a_file_that_cannot_be_written_is_migrated_in_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = path.read_bytes()
     read_only(monkeypatch)
     with History(path) as history:
-        assert len(history.results(last=9)) == 3
+        assert len(results(history, 9)) == 3
     assert path.read_bytes() == before
 
 

@@ -12,6 +12,7 @@ import gpuregress.history.database as busy
 from gpuregress.errors import StorageError
 from gpuregress.history import History, verdicts
 from gpuregress.records import RunSummary, State, Status, Verdict
+from tests.history.past import results
 
 
 def summary(run: str, words: dict[str, Status], *, interrupted: bool = False) -> RunSummary:
@@ -30,12 +31,12 @@ def test_the_trend_of_a_case(path: Path) -> None:
         for number, status in enumerate(["pass", "differ", "pass"], 1):
             history.add(summary(f"R{number}", {"a/n=1": status, "b": "pass"}))  # type: ignore[dict-item] # words all
     with History(path) as history:
-        actual = [one for one in history.results(last=2) if one.case == "a/n=1"]
+        actual = [one for one in results(history, 2) if one.case == "a/n=1"]
         assert [(r.run, r.case, r.verdict, r.seconds) for r in actual] == [
             ("R3", "a/n=1", "pass", 0.5),
             ("R2", "a/n=1", "differ", 0.5),
         ]
-        assert [r.case for r in history.results(last=1)] == ["a/n=1", "b"]
+        assert [r.case for r in results(history, 1)] == ["a/n=1", "b"]
         assert history.note == ""
 
 
@@ -43,7 +44,7 @@ def test_a_run_recorded_twice_counts_once(path: Path) -> None:
     with History(path) as history:
         history.add(summary("R1", {"a": "fault", "gone": "pass"}))
         history.add(summary("R1", {"a": "pass"}))
-        assert [(r.case, r.verdict) for r in history.results(last=10)] == [("a", "pass")]
+        assert [(r.case, r.verdict) for r in results(history, 10)] == [("a", "pass")]
 
 
 def test_the_last_runs_and_how_many_cases_had_which_verdict(path: Path) -> None:
@@ -62,7 +63,28 @@ def test_old_runs_are_forgotten(path: Path) -> None:
         for number in range(1, 6):
             history.add(summary(f"R{number}", {"a": "pass"}))
         history.forget(keep=2)
-        assert [r.run for r in history.results(last=10)] == ["R5", "R4"]
+        assert [r.run for r in results(history, 10)] == ["R5", "R4"]
+
+
+def test_texts_and_cases_of_forgotten_runs_are_removed_now_and_then(path: Path) -> None:
+    with History(path) as history:
+        for number in range(1, 51):
+            history.add(summary(f"R{number:02}", {f"case{number}": "pass"}))
+        history.forget(keep=2)
+        assert set(history.case_names()) == {"case49", "case50"}
+    with closing(sqlite3.connect(path)) as database:
+        assert {row[0] for row in database.execute("SELECT name FROM cases")} == {"case49", "case50"}
+        assert {row[0] for row in database.execute("SELECT text FROM texts")} == {"pass", "cpu", ""}
+
+
+def test_nights_are_kept_beside_runs_and_results_are_bounded(path: Path) -> None:
+    with History(path) as history:
+        for number in range(1, 9):
+            history.add(summary(f"R{number}", {"a": "pass", "b": "pass"}), "nightly" if number < 4 else "run")
+        history.forget(keep=2)
+        assert [run.run for run in history.all_runs()] == ["R8", "R7", "R3", "R2"]
+        history.forget(keep=2, most_results=2)
+        assert [run.run for run in history.all_runs()] == ["R8", "R3"]
 
 
 @pytest.mark.parametrize("damage", ["text", "cut"])
@@ -74,7 +96,7 @@ def test_a_damaged_file_is_moved_aside(path: Path, damage: str) -> None:
     with History(path) as history:
         assert "was damaged; it is kept as history.sqlite.damaged-1" in history.note
         history.add(summary("R9", {"a": "pass"}))
-        assert len(history.results(last=10)) == 1
+        assert len(results(history, 10)) == 1
     assert path.with_name("history.sqlite.damaged-1").exists()
 
 
@@ -106,7 +128,7 @@ def test_a_database_of_something_else_is_left_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["EXCLUSIVE", "IMMEDIATE"])
 def test_a_locked_history_is_said(path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    assert busy.BUSY_S == 2.0
+    assert busy.BUSY_S == 10.0
     monkeypatch.setattr(busy, "BUSY_S", 0.0)
     with History(path):
         pass
@@ -120,7 +142,7 @@ def test_a_locked_history_is_said(path: Path, monkeypatch: pytest.MonkeyPatch, k
 def test_text_that_is_no_utf8_is_kept_visible(path: Path) -> None:
     with History(path) as history:
         history.add(summary("R1", {"\udcff\x1b": "error"}))
-        assert [result.case for result in history.results(last=10)] == [r"\xff\x1b"]
+        assert [result.case for result in results(history, 10)] == [r"\xff\x1b"]
 
 
 WRITER = """
@@ -138,7 +160,7 @@ def test_several_processes_write_at_once(path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(3)]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
     with History(path) as history:
-        assert len(history.results(last=100)) == 60
+        assert len(results(history, 100)) == 60
 
 
 @pytest.mark.parametrize(
@@ -156,5 +178,5 @@ def test_a_changed_row_is_refused(path: Path, change: str) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(change)
     with History(path) as history, pytest.raises(StorageError, match=r"history\.sqlite: edited or damaged.* of run R1"):
-        history.results(last=1)
+        results(history, 1)
     assert verdicts(path, ["R1"]) == {}
