@@ -12,7 +12,7 @@ import gpuregress.history.database as busy
 from gpuregress.errors import StorageError
 from gpuregress.history import History, verdicts
 from gpuregress.records import RunSummary, State, Status, Verdict
-from tests.history.past import results
+from tests.history.past import night, results
 
 
 def summary(run: str, words: dict[str, Status], *, interrupted: bool = False) -> RunSummary:
@@ -69,12 +69,13 @@ def test_old_runs_are_forgotten(path: Path) -> None:
 def test_texts_and_cases_of_forgotten_runs_are_removed_now_and_then(path: Path) -> None:
     with History(path) as history:
         for number in range(1, 51):
-            history.add(summary(f"R{number:02}", {f"case{number}": "pass"}))
+            history.add(night(number, {f"case{number}": "pass"}))
         history.forget(keep=2)
         assert set(history.case_names()) == {"case49", "case50"}
     with closing(sqlite3.connect(path)) as database:
         assert {row[0] for row in database.execute("SELECT name FROM cases")} == {"case49", "case50"}
-        assert {row[0] for row in database.execute("SELECT text FROM texts")} == {"pass", "cpu", ""}
+        texts = {row[0] for row in database.execute("SELECT text FROM texts")}
+        assert texts == {"pass", "cpu", "model of cpu", "3f2a", ""}
 
 
 def test_nights_are_kept_beside_runs_and_results_are_bounded(path: Path) -> None:
