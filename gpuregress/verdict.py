@@ -250,11 +250,18 @@ def with_known_failure(decided: Verdict, known: KnownFailing, today: str) -> Ver
     return dataclasses.replace(decided, status="skip", reason=reason, exit_code=0, known=is_known)
 
 
-def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False) -> int:
-    """The run's exit code: the most severe of its cases'; 5 where nothing was run; a case that vanished counts as 1."""
+def exit_code(verdicts: Iterable[Verdict], *, vanished: bool = False, has_lost_device: bool = False) -> int:
+    """The run's exit code: the most severe of its cases'; 5 where nothing was run.
+
+    Args:
+        verdicts: on its cases.
+        vanished: whether a case is missing or had no turn, which counts as 1.
+        has_lost_device: whether a device is gone, which counts as 4.
+    """
     ran = [verdict for verdict in verdicts if verdict.status != "skip" or verdict.known is not None]
     codes = {verdict.exit_code for verdict in ran} or {5}
     codes |= {1} if vanished else set()
+    codes |= {EXIT_CODES["error"]} if has_lost_device else set()
     return next((code for code in EXIT_PRECEDENCE if code in codes), max(codes))
 
 

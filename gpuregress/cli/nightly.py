@@ -40,12 +40,12 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         return scheduler_options.install(ctx, options)
     from gpuregress.operations import nightly
 
+    every_device = ctx.get_parameter_source("device") is click.core.ParameterSource.DEFAULT
+    terms = nightly.NightTerms(options["deadline"], options["resume"], every_device)
     with night_messages.told() as night, report_files.written(options) as kept:
         project = context.find_project(ctx)
         night.begin(project, to_stderr=kept.to_stderr)
-        night.summary = kept.summary = summary = nightly.run(
-            project, context.request_of(options), terms=nightly.NightTerms(options["deadline"], options["resume"])
-        )
+        night.summary = kept.summary = summary = nightly.run(project, context.request_of(options), terms=terms)
         from gpuregress.report import morning
 
         if morning.is_worth_telling(summary):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuregress import storage
 from gpuregress.baselines import BaselineStore, expected_cases
@@ -45,12 +45,18 @@ class LastNight:
         cases: every case that ran in a night and is not in `cases.yaml`.
         problem: why the cases are unknown, "" where they are known.
         infeasible: those of the expected cases that were infeasible in that run; they ran in an earlier one.
+        others: its runs on further devices.
+        devices: kinds of devices on which it ran, and those that it had lost.
+        lacking: kinds that jobs name and that it lacked.
     """
 
     run: str = ""
     cases: tuple[str, ...] = ()
     problem: str = ""
     infeasible: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 def expected(project: Project) -> ExpectedCases:
@@ -149,7 +155,14 @@ def record_night(project: Project, night: LastNight) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    names = {"run": night.run, "cases": sorted(night.cases), "infeasible": sorted(night.infeasible)}
+    names = {
+        "run": night.run,
+        "cases": sorted(night.cases),
+        "infeasible": sorted(night.infeasible),
+        "others": list(night.others),
+        "devices": list(night.devices),
+        "lacking": list(night.lacking),
+    }
     storage.write_atomic(project.runs / FILE, json.dumps(storage.seal(names), indent=1).encode())
 
 
@@ -203,5 +216,5 @@ def forget(project: Project, store: BaselineStore, present: Sequence[Case]) -> t
     if any(name in known for name in gone) or narrower:
         store.expect(narrower, forget=gone)
     if any(name in night.cases for name in gone):
-        record_night(project, LastNight(night.run, tuple(name for name in night.cases if name in here)))
+        record_night(project, replace(night, cases=tuple(name for name in night.cases if name in here), infeasible=()))
     return (*dict.fromkeys(gone), *(f"{name} on other devices" for name in narrower))

@@ -60,6 +60,9 @@ class RunRequest:
         deadline: the same in words, as `6h`.
         only: names of cases; the others belong to another device's run of the same night. None: every case.
         lacking: devices that jobs name and this host lacks.
+        lost: whether the last night ran on one of them.
+        night: the first run of the night, where this is another one; "" otherwise.
+        is_first: whether it is the night's first run, which tells of broken jobs and missing cases.
         resumes: the folder of a night that was cut short and is continued; None: a new run.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
@@ -83,6 +86,9 @@ class RunRequest:
     deadline: str = ""
     only: frozenset[str] | None = None
     lacking: tuple[LackingDevice, ...] = ()
+    lost: bool = False
+    night: str = ""
+    is_first: bool = True
     resumes: Path | None = None
 
     @property

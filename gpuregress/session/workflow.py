@@ -73,4 +73,5 @@ def _journal_start(context: RunContext, planned: PlannedRun, checkout: git.WorkT
         checkout.commit,
         checkout.branch,
         checkout.is_dirty,
+        night=context.request.night,
     )

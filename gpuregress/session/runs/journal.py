@@ -64,6 +64,7 @@ class JournalStart:
         commit: the full hash of the checked out commit, "" outside of git.
         branch: its branch.
         dirty: whether the work tree had changes.
+        night: the first run of the night that it belongs to, on another device; "" for a run that is the first.
     """
 
     version: int
@@ -78,6 +79,7 @@ class JournalStart:
     commit: str = ""
     branch: str = ""
     dirty: bool = False
+    night: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
     verdicts, night = _verdicts(project, runs), missing_cases.last_night(project)
     still = {case for folder in runs[-project.settings.keep_runs :] for case in verdicts[folder.name]}
     still |= {*night.cases, *missing_cases.expected(project).accepted, *BaselineStore.of(project).case_names()}
-    kept = {project.runs / night.run}
+    kept = {project.runs / run for run in (night.run, *night.others)}
     passed: set[str] = set()
     for folder in reversed(runs):
         passing = {case for case, status in verdicts[folder.name].items() if status == "pass"} & still - passed

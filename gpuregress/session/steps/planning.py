@@ -58,7 +58,7 @@ def plan_cases(context: RunContext) -> PlannedRun:
     planned = _plan(context)
     broken = tuple(
         verdict.broken(job.name, error_lines(context.project, job.errors), location=error_location(job.errors))
-        for job in planned.broken
+        for job in (planned.broken if context.request.is_first else ())
     )
     only = context.request.only
     chosen = tuple(case for case in planned.cases if only is None or case.name in only)

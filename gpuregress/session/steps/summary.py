@@ -46,11 +46,12 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     names = (*(broken.case for broken in planned.broken), *(case.name for case in planned.cases))
     ordered = tuple(verdicts[name] for name in names if name in verdicts)
     infeasible = {name for name, reached in verdicts.items() if reached.infeasible}
+    orphans = _orphans(context, planned) if context.request.is_first else []
     absent = missing_cases.find(
         context.request,
         (*planned.cases, *planned.others),
         [one.case for one in planned.broken],
-        _orphans(context, planned),
+        orphans,
         infeasible,
     )
     measured = false_alarms.measure(ordered)
@@ -66,7 +67,9 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
         state="interrupted" if executed.interrupted else "finished",
         exit_code=Interrupted.exit_code
         if executed.interrupted
-        else verdict.exit_code(ordered, vanished=bool(absent.missing or executed.no_turn)),
+        else verdict.exit_code(
+            ordered, vanished=bool(absent.missing or executed.no_turn), has_lost_device=context.request.lost
+        ),
         remarks=tuple(dict.fromkeys((*planned.remarks, *executed.remarks, *measured_text))),
         missing=absent.missing,
         unfinished=tuple(case.name for case in unfinished),

@@ -5,6 +5,7 @@ Numbers are still expressions here; `spec.resolve` evaluates them for each case.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -47,12 +48,29 @@ MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
 
 
+def _count(low: int, high: int) -> Callable[[Any], int]:
+    def count(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"expected a whole number from {low} to {high:,}, got {show(value)}")
+        return value
+
+    return count
+
+
+def _count_schema(low: int, high: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "integer", "minimum": low, "maximum": high})
+
+
+TimeoutCount = Annotated[int, PlainValidator(_count(1, MOST_TIMEOUTS)), _count_schema(1, MOST_TIMEOUTS)]
+RetryCount = Annotated[int, PlainValidator(_count(0, MOST_RETRIES)), _count_schema(0, MOST_RETRIES)]
+
+
 class LimitsSpec(Spec):
     """Limits of a case."""
 
     timeout: Seconds | None = Field(None, description="seconds, or 30s, 2min")
     memory: Size | None = Field(None, description="bytes of device memory, or 4GiB")
-    timeouts: Annotated[int, Field(strict=True, ge=1, le=MOST_TIMEOUTS)] | None = Field(
+    timeouts: TimeoutCount | None = Field(
         None, description="timeouts of one kernel in a run, after which its other cases are skipped; at night 3"
     )
 
@@ -274,7 +292,7 @@ class JobSpec(Spec):
     tags: list[Text] = Field([], description="labels that --tag selects")
     expect: ExpectSpec | None = None
     known_failing: KnownFailingSpec | None = None
-    retries: Annotated[int, Field(strict=True, ge=0, le=MOST_RETRIES)] = Field(
+    retries: RetryCount = Field(
         0,
         description="how often a case is run again after trouble with its device or worker; never after a difference, "
         "a fault or a timeout",
