@@ -18,6 +18,7 @@ BENCHMARKS = (
     "histogram",
     "cores",
     "instructions",
+    "timing",
     "compiling",
     "variants",
     "space",

@@ -121,6 +121,7 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
 
 
 def _show_results(results: Sequence[PastResult], *, as_json: bool) -> int:
+    from gpuregress.operations import timing_history
     from gpuregress.report import history_text
 
     if as_json:
@@ -128,7 +129,9 @@ def _show_results(results: Sequence[PastResult], *, as_json: bool) -> int:
         return 0
     for number, (case, of_case) in enumerate(itertools.groupby(results, key=lambda one: one.case)):
         console.say(f"{'' if not number else chr(10)}{case}")
-        _print(history_text.result_table(tuple(of_case), _width()))
+        past = tuple(of_case)
+        _print(history_text.result_table(past, _width()))
+        _print(timing_history.lines(past))
     if not results:
         console.say("none of these cases ran in that time")
     return 0

@@ -139,8 +139,8 @@ def halves_differ(samples: Sequence[float]) -> bool | None:
     first, second = samples[:middle], samples[middle:]
     if min(len(first), len(second)) < FEWEST or min(samples) <= 0:
         return None
-    status = judged(_interval(first, second), rank_test.compare(first, second).p, None)
-    return status in ("faster", "slower")
+    p = rank_test.compare(first, second).p
+    return p < LEVEL and judged(_interval(first, second), p, None) in ("faster", "slower")
 
 
 def _interval(expected: Sequence[float], actual: Sequence[float]) -> RatioInterval:
@@ -231,7 +231,7 @@ def _counted(before: Mapping[str, int], after: Mapping[str, int]) -> str:
     kernels = dict.fromkeys((*before, *after))
     changed = [name for name in kernels if before.get(name, 0) != after.get(name, 0)]
     if not changed:
-        return f"as many instructions as accepted: {_count(actual)}"
+        return f"as many instructions as accepted: {count_text(actual)}"
     most = max(changed, key=lambda name: abs(after.get(name, 0) - before.get(name, 0)))
     if len(kernels) == 1:
         return f"{most}: {_change(expected, actual)}"
@@ -248,7 +248,7 @@ def _change(expected: int, actual: int) -> str:
 
 
 def _arrow(expected: int, actual: int) -> str:
-    texts = _count(expected), _count(actual)
+    texts = count_text(expected), count_text(actual)
     return " → ".join(texts if texts[0] != texts[1] else (f"{expected:,}", f"{actual:,}"))
 
 
@@ -263,8 +263,8 @@ def _times(expected: int, actual: int) -> str:
     return f"{text} times as many"
 
 
-def _count(number: int) -> str:
-    """`1.9 M`."""
+def count_text(number: int) -> str:
+    """A count with three digits: `1.9 M`."""
     if number < _AS_NUMBERS:
         return f"{number:,}"
     size, unit = next(entry for entry in _UNITS if number >= entry[0] or entry is _UNITS[-1])

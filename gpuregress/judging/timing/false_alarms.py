@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gpuregress.baselines import accepted_timings
 from gpuregress.judging.timing import comparison
@@ -18,13 +18,22 @@ def measure(verdicts: Iterable[Verdict]) -> FalseAlarms | None:
     Args:
         verdicts: of a run.
     """
+    timed = ((verdict.case, _compared_times(verdict.outcome)) for verdict in verdicts)
+    return of_samples((case, timing.samples_ms) for case, timing in timed if timing is not None)
+
+
+def of_samples(samples: Iterable[tuple[str, Sequence[float]]]) -> FalseAlarms | None:
+    """Compare the halves of some samples; None where there are none long enough.
+
+    Args:
+        samples: the name of a case, and its samples in the order of time.
+    """
     compared, alarms = 0, []
-    for verdict in verdicts:
-        timing = _compared_times(verdict.outcome)
-        differ = comparison.halves_differ(timing.samples_ms) if timing is not None else None
+    for case, times in samples:
+        differ = comparison.halves_differ(times)
         if differ is not None:
             compared += 1
-            alarms += [verdict.case] if differ else []
+            alarms += [case] if differ else []
     return FalseAlarms(compared, tuple(alarms)) if compared else None
 
 

@@ -1,0 +1,46 @@
+"""Steps in the times of cases over their runs, and the rate of false alarms, for the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpuregress.history import steps
+from gpuregress.history.series import device_kind
+from gpuregress.judging.timing import comparison, false_alarms
+from gpuregress.records import PastResult, TimingStep
+from gpuregress.report import morning
+
+_MOST_STEPS = 5
+
+
+def lines(results: Iterable[PastResult]) -> Iterator[str]:
+    """The last steps of each case on each kind of device, and one line on the false alarms of all.
+
+    Args:
+        results: of any cases, in any order.
+    """
+    by_case: dict[tuple[str, str], list[PastResult]] = {}
+    for result in sorted(results, key=lambda one: (one.started, one.run), reverse=True):
+        by_case.setdefault((result.case, device_kind(result.device)), []).append(result)
+    for (case, kind), past in sorted(by_case.items()):
+        for step in steps.find(past)[-_MOST_STEPS:]:
+            yield f"{case} on {kind}: {_text(step, past[0].started)}"
+    gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
+    measured = false_alarms.of_samples((one.case, one.samples) for one in gpu if one.samples)
+    if measured is not None:
+        yield false_alarms.text(measured)
+
+
+def _text(step: TimingStep, newest: str) -> str:
+    """`983 times as many instructions since 20 Nov, 8eb0c1f (29.7 k → 29.2 M)`."""
+    commit = f", {step.first.commit[:7]}" if step.first.commit else f", {step.first.run}"
+    since = f"since {morning.day(step.first.started, newest)}{commit}"
+    if step.measure == "instructions":
+        levels = f"{comparison.count_text(int(step.before))} → {comparison.count_text(int(step.after))}"
+        return f"{_ratio(step.ratio)} times as many instructions {since} ({levels})"
+    word, ratio = ("slower", step.ratio) if step.ratio > 1 else ("faster", 1 / step.ratio)
+    return f"{_ratio(ratio)} times {word} {since} ({step.before:.4g} → {step.after:.4g} ms)"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
