@@ -14,7 +14,7 @@ _MOST_STEPS = 5
 
 
 def lines(results: Iterable[PastResult]) -> Iterator[str]:
-    """The last steps of each case on each kind of device, and one line on the false alarms of all.
+    """The last steps of each case on each kind of device, and one line on the false alarms of all runs.
 
     Args:
         results: of any cases, in any order.
@@ -28,7 +28,7 @@ def lines(results: Iterable[PastResult]) -> Iterator[str]:
     gpu = (one for (_, kind), past in by_case.items() if kind != "cpu" for one in past)
     measured = false_alarms.of_samples((one.case, one.samples) for one in gpu if one.samples)
     if measured is not None:
-        yield false_alarms.text(measured)
+        yield false_alarms.text(measured, "run")
 
 
 def _text(step: TimingStep, newest: str) -> str:

@@ -22,7 +22,7 @@ def test_times_of_a_gpu_and_the_false_alarms_of_all_of_them() -> None:
     step, alarms = timing_history.lines(results)
     assert step.startswith(("a on cuda: 1.9", "a on cuda: 2"))
     assert " times faster since 13 Nov, 000000c (1" in step
-    assert alarms.startswith("A/A: 0 of 18 timed cases differ from themselves")
+    assert alarms.startswith("A/A: 0 of 18 runs differ from themselves")
 
 
 def test_without_times_there_is_nothing_to_tell() -> None:

@@ -43,11 +43,15 @@ def _compared_times(outcome: Outcome | None) -> Timing | None:
     return outcome.observations.timing
 
 
-def text(measured: FalseAlarms) -> str:
-    """One line: `A/A: 2 of 40 timed cases differ from themselves (5 % false alarms)`."""
-    count = len(measured.cases)
-    cases = "timed case differs" if measured.compared == 1 else "timed cases differ"
+def text(measured: FalseAlarms, what: str = "timed case") -> str:
+    """One line: `A/A: 2 of 40 timed cases differ from themselves, …: 5 % false alarms`.
+
+    Args:
+        measured: the rate.
+        what: one of the things that were compared.
+    """
+    differ = f"{what} differs from itself" if measured.compared == 1 else f"{what}s differ from themselves"
     return (
-        f"A/A: {count} of {measured.compared} {cases} from themselves, the first half of the samples against the "
+        f"A/A: {len(measured.cases)} of {measured.compared} {differ}, the first half of the samples against the "
         f"second: {100 * measured.rate:.3g} % false alarms"
     )

@@ -29,3 +29,9 @@ def test_without_timed_cases_there_is_no_rate() -> None:
         "its times are compared with nothing"
     )
     assert FalseAlarms(0).rate == 0
+
+
+def test_the_text_counts_what_was_compared() -> None:
+    text = false_alarms.text(FalseAlarms(1, ("a",)), "run")
+    assert text.startswith("A/A: 1 of 1 run differs from itself, ")
+    assert text.endswith(": 100 % false alarms")
