@@ -19,10 +19,14 @@ class StopSignal:
     """A flag that ^C, SIGTERM or SIGHUP sets; a second ^C stops Python at once.
 
     A context manager, on the main thread. On another thread, where Python allows no handlers, only `set` sets it.
+
+    Args:
+        handles: install handlers of these signals; else only `set` sets the flag.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, handles: bool = True) -> None:
         self.is_set = False
+        self._handles = handles
         self._reader, self._writer = -1, -1
         self._before: dict[int, Any] = {}
 
@@ -30,7 +34,7 @@ class StopSignal:
         """Install the handlers."""
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
-        if threading.current_thread() is threading.main_thread():
+        if self._handles and threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
                     self._before[number] = signal.signal(number, self._handle)

@@ -192,6 +192,25 @@ class LaunchLog:
         """Write that a launch was stopped, since its case runs again."""
         self._append(f"retry {number} {_escape(text)}")
 
+    def collect(self, text: str) -> None:
+        """Append the lines of a log that another host wrote.
+
+        They are not flushed: they tell of launches that are over, and the host had flushed each before its launch.
+
+        Args:
+            text: whole lines; the last one may be cut short.
+        """
+        self._append(text.removesuffix("\n"), durable=False)
+
+    def lose(self, case: str, host: str) -> None:
+        """Write that the log of a case was lost with its host.
+
+        Args:
+            case: its name.
+            host: for people.
+        """
+        self._append(f"# {_escape(f'lost log of {case}', ':')}: {_escape(f'{host} was lost, and its log with it')}")
+
     def _append(self, line: str, *, durable: bool = True) -> None:
         data = (("\n" if self._torn else "") + line + "\n").encode("utf-8")
         with disk_errors(self._path):

@@ -10,6 +10,7 @@ The settings are optional: a `gpuregress.yaml`, or `[tool.gpuregress]` in a pypr
     dumps: {compress_above: 64MiB}
     ping: https://hc.example.org/${PING_KEY}
     notify: {mail: team@example.org, webhook: "${CHAT_URL}"}
+    cluster: tcp://node0:8786     # run and nightly use the hosts of this Dask cluster
 """
 
 from __future__ import annotations
@@ -62,6 +63,16 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "ping": ("a URL", "none", "a dead man's switch, called when a night starts and when it ends"),
     "notify.mail": ("an address, or a list", "none", "who gets a mail of a night that has something to say"),
     "notify.webhook": ("a URL", "none", "where a night that has something to say is posted as JSON"),
+    "cluster.scheduler": (
+        "an address such as tcp://node0:8786",
+        "none",
+        "the [Dask cluster](cluster.md) of `run` and `nightly`; `cluster: ADDRESS` is short for it",
+    ),
+    "cluster.wait": (
+        "seconds, or a time such as 2min",
+        "`30`",
+        "how long to wait for the scheduler, for its first worker, and for another one where all are gone",
+    ),
     "retention.runs": ("a whole number", "`30`", "the number of runs that are kept"),
     "retention.age": ("a time such as 90d or 12w", "no limit", "the age from which on a run is removed"),
     "retention.size": ("bytes, or a size such as 20GiB", "no limit", "the disk space of all runs together"),
@@ -83,6 +94,14 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """The Dask cluster that runs the cases: the address of its scheduler, "" for none, and the patience in seconds."""
+
+    scheduler: str = ""
+    wait: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a project.
 
@@ -98,6 +117,7 @@ class Settings:
         mail: addresses for what a night has to say.
         webhook: a URL for it, "" for none.
         timeouts: of one kernel in a run, after which its other cases are skipped; None: not said.
+        cluster: where `run` and `nightly` run the cases.
     """
 
     timeout: float = 30.0
@@ -111,6 +131,7 @@ class Settings:
     mail: tuple[str, ...] = ()
     webhook: str = ""
     timeouts: int | None = None
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +159,11 @@ class Project:
     def with_runs(self, folder: Path) -> Project:
         """Return the project with another folder for its runs; inputs of earlier runs come from the same one."""
         return dataclasses.replace(self, runs=folder, earlier_runs=self.earlier_runs or self.runs)
+
+
+def is_cluster_address(text: str) -> bool:
+    """Tell whether a text may be the address of a Dask scheduler: `PROTOCOL://HOST:PORT`."""
+    return re.fullmatch(r"(?:tcp|tls|ws|wss|ucx|ucxx)://[^\s/:]\S*:[0-9]{1,5}", text) is not None
 
 
 def find(start: Path) -> Project:
@@ -271,6 +297,7 @@ def _project(root: Path, document: Document | None) -> Project:
         mail=checker.addresses(("notify", "mail"), notify.get("mail")),
         webhook=checker.url(("notify", "webhook"), notify.get("webhook")),
         timeouts=checker.count(("limits", "timeouts"), limits["timeouts"]) if "timeouts" in limits else None,
+        cluster=checker.cluster(data.get("cluster")),
     )
     problems.raise_if_any()
     return Project(root, folders["configs"], folders["baselines"], folders["runs"], settings, dumps=dumps_address)
@@ -349,6 +376,26 @@ class _Checker:
                 self.problems.add(key, f"expected an address such as team@example.org, or a list, got {show(one)}")
                 return ()
         return tuple(values)
+
+    def cluster(self, value: Any) -> ClusterSettings:
+        if isinstance(value, str):
+            return ClusterSettings(self.address(("cluster",), value))
+        given = self.mapping(("cluster",), value, _below("cluster."))
+        settings = ClusterSettings()
+        if "scheduler" in given:
+            settings = dataclasses.replace(
+                settings, scheduler=self.address(("cluster", "scheduler"), given["scheduler"])
+            )
+        if "wait" in given:
+            wait = self.amount(("cluster", "wait"), given["wait"], units.seconds)
+            settings = dataclasses.replace(settings, wait=wait or settings.wait)
+        return settings
+
+    def address(self, key: Key, value: Any) -> str:
+        if isinstance(value, str) and is_cluster_address(value):
+            return value
+        self.problems.add(key, f"expected the address of a Dask scheduler, as tcp://node0:8786, got {show(value)}")
+        return ""
 
     def tolerances(self, value: Any) -> dict[str, Tolerance]:
         names = tuple(name for name in dtypes.known_names() if dtypes.parse(name).is_float)

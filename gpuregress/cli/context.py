@@ -175,6 +175,16 @@ def device_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def cluster_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Option `--cluster ADDRESS` of the commands that can run cases on the hosts of a cluster."""
+    return click.option(
+        "--cluster",
+        type=values.CLUSTER,
+        metavar="ADDRESS",
+        help="Run on the hosts of a Dask cluster: tcp://HOST:PORT; none: on this machine, whatever the settings say.",
+    )(function)
+
+
 def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
     """The request that `device_options` make.
 
@@ -185,7 +195,8 @@ def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
     from gpuregress.session import run_request
 
     names = ("name_glob", "tags", "device", "repeat", "timeout", "poison", "sanitize")
-    return run_request.RunRequest(**{name: options[name] for name in names}, jobs=options["workers"], **more)
+    cluster = {"cluster": options["cluster"]} if "cluster" in options else {}
+    return run_request.RunRequest(**{name: options[name] for name in names}, **cluster, jobs=options["workers"], **more)
 
 
 def report_targets(options: Mapping[str, Any]) -> tuple[values.Target, ...]:

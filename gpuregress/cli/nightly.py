@@ -26,6 +26,7 @@ class Nightly(click.Command):
     help="Stop after this time, as 6h; cases that had no turn are named, and the exit code is not 0.",
 )
 @click.option("--resume", is_flag=True, help="Continue the last night, which was cut short.")
+@context.cluster_option
 @context.report_options
 @scheduler_options.options
 @click.pass_context

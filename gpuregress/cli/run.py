@@ -17,6 +17,7 @@ from gpuregress.cli import context, report_files
 )
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @context.device_options
+@context.cluster_option
 @click.option("--fail-fast", is_flag=True, help="Stop after the first case that does not pass.")
 @click.option("--rerun-failed", is_flag=True, help="Only the cases that did not pass in the last run.")
 @click.option("--dump-every-launch", is_flag=True, help="Dump the buffers that a launch may write after each launch.")

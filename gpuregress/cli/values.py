@@ -118,7 +118,24 @@ class ReportFile(_Type):
         return [CompletionItem(f"{name}=") for name in FORMATS if name.startswith(incomplete)]
 
 
+class ClusterAddress(_Type):
+    """The address of a Dask scheduler; `none` becomes ""."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what cannot be an address."""
+        from gpuregress.project import is_cluster_address
+
+        if value == "none":
+            return ""
+        if not is_cluster_address(str(value)):
+            self.fail(f"{value!r} is no address of a Dask scheduler: write tcp://HOST:PORT, or none", param, ctx)
+        return str(value)
+
+
 SECONDS = Seconds()
+CLUSTER = ClusterAddress()
 REPORT = ReportTarget()
 REPORT_FILE = ReportFile()
 

@@ -265,6 +265,8 @@ class Observations(Sparse):
         details: further lines of that error.
         traceback: of an internal error.
         launch_digests: of the buffers after the launches of the first run, where there are several.
+        host: of a cluster on which the case ran, "" without a cluster.
+        lost_hosts: on which it ran before, and which were lost.
     """
 
     poison: str = ""
@@ -293,3 +295,5 @@ class Observations(Sparse):
     details: tuple[str, ...] = ()
     traceback: str = ""
     launch_digests: LaunchDigests | None = None
+    host: str = ""
+    lost_hosts: tuple[str, ...] = ()

@@ -9,12 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuregress.devices import registry
 from gpuregress.devices.cpu.parallel import cores
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
-from gpuregress.workers.worker_process import DeviceSlot
+from gpuregress.workers.worker_process import DeviceSlot, gpu_environment
+
+if TYPE_CHECKING:
+    from gpuregress.cluster.members import Devices
 
 _DEVICE = re.compile(r"auto|cpu|cuda(?::(\d+))?")
 
@@ -29,6 +33,7 @@ class DeviceSelection:
         why: how `auto` came to it, "" where the user named it.
         slots: one for each worker.
         arch: `sm_90`, the GPUs' own; "" for the cpu device, which has none.
+        is_remote: whether they belong to the hosts of a cluster.
     """
 
     kind: str
@@ -36,10 +41,11 @@ class DeviceSelection:
     why: str
     slots: tuple[DeviceSlot, ...]
     arch: str = ""
+    is_remote: bool = False
 
     def slot(self, label: str) -> DeviceSlot:
-        """The slot of this name."""
-        return next(slot for slot in self.slots if slot.label == label)
+        """The slot of this name; hosts that joined the run later have one, too."""
+        return next((slot for slot in self.slots if slot.label == label), DeviceSlot(self.kind, label))
 
 
 def likely(device: str) -> DeviceSlot | None:
@@ -88,6 +94,17 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
     return _cuda(gpus, "", jobs)
 
 
+def of_cluster(devices: Devices, labels: Sequence[str]) -> DeviceSelection:
+    """Return the devices of a cluster as those of a run.
+
+    Args:
+        devices: of the cluster.
+        labels: of its slots, `cpu@node1`.
+    """
+    slots = tuple(DeviceSlot(devices.kind, label) for label in labels)
+    return DeviceSelection(devices.kind, devices.kind, devices.why, slots, devices.arch, is_remote=True)
+
+
 def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelection:
     """Set the order of blocks on the CPU's slots: `reversed`, `random:SEED`, "" for the usual one."""
     if not block_order or devices.kind != "cpu":
@@ -119,8 +136,4 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
 
 def _gpu_slot(name: str, environment: Mapping[str, str]) -> DeviceSlot:
     """A slot whose worker sees one card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected."""
-    number = int(name.partition(":")[2])
-    visible = [entry.strip() for entry in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
-    card = visible[number] if number < len(visible) else str(number)
-    order = environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-    return DeviceSlot("cuda:0", name, {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": order})
+    return DeviceSlot("cuda:0", name, gpu_environment(int(name.partition(":")[2]), environment))

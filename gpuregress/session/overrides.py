@@ -29,7 +29,8 @@ def check(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
         raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")
     if devices.kind != "cuda":
         return (f"--sanitize {request.sanitize} is for GPUs: the cpu device checks every access itself",)
-    sanitizer.find()
+    if not devices.is_remote:
+        sanitizer.find()
     return ()
 
 

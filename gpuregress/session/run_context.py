@@ -12,7 +12,7 @@ from gpuregress.project import Project
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.events import Listener
 from gpuregress.session.run_request import Machinery, RunRequest
-from gpuregress.workers.pool import WorkerPool
+from gpuregress.workers.pool import CasePool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class RunContext:
     machinery: Machinery
     stop: StopSignal
     devices: DeviceSelection
-    pool: WorkerPool
+    pool: CasePool
     started: datetime = field(default_factory=clock.now)
     start_s: float = field(default_factory=time.perf_counter)
 

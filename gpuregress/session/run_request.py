@@ -64,6 +64,7 @@ class RunRequest:
         night: the first run of the night, where this is another one; "" otherwise.
         is_first: whether it is the night's first run, which tells of broken jobs and missing cases.
         resumes: the folder of a night that was cut short and is continued; None: a new run.
+        cluster: address of a Dask scheduler whose hosts run the cases; "": this machine; None: what the settings say.
         block_order: `reversed` or `random:SEED` on the CPU device; "" for the usual one.
     """
 
@@ -90,6 +91,7 @@ class RunRequest:
     night: str = ""
     is_first: bool = True
     resumes: Path | None = None
+    cluster: str | None = ""
 
     @property
     def keeps_going(self) -> bool:

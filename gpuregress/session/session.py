@@ -6,11 +6,13 @@ Only modules that the start of a worker needs are imported here, because it wait
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress import storage
+from gpuregress.errors import GpuregressError
 from gpuregress.interrupts import StopSignal
 from gpuregress.session import device_slots
 from gpuregress.session.run_request import Machinery as Machinery  # noqa: PLC0414 - named here, too
@@ -44,8 +46,16 @@ class Session:
     def __init__(self, request: RunRequest, machinery: Machinery, stop: StopSignal, scratch: Path) -> None:
         self._request, self._machinery, self._stop, self._scratch = request, machinery, stop, scratch
         self._first: Worker | None = None
+        self._devices: device_slots.DeviceSelection | GpuregressError | None = None
+        if request.cluster:
+            return
         try:
             self._devices = self._select_devices()
+        except GpuregressError as error:
+            self.close()
+            if request.cluster is not None:
+                raise
+            self._devices = error  # the settings, which are not read yet, may name a cluster
         except BaseException:
             self.close()
             raise
@@ -72,10 +82,30 @@ class Session:
         from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
         from gpuregress.workers.pool import WorkerPool  # noqa: PLC0415 - as above
 
+        address = self._request.cluster if self._request.cluster is not None else project.settings.cluster.scheduler
+        if address:
+            self.close()
+            return self._run_on_cluster(address, project, listen)
+        if not isinstance(self._devices, device_slots.DeviceSelection):
+            raise self._devices or AssertionError("no device was selected")
         first, self._first = self._first, None
         command, slots = self._machinery.command, self._devices.slots
         with WorkerPool(slots, self._scratch, command=command, stop=self._stop, first=first) as pool:
             services = self._machinery, self._stop, self._devices, pool
+            return workflow.execute(RunContext(project, self._request, listen, *services))
+
+    def _run_on_cluster(self, address: str, project: Project, listen: Listener) -> RunSummary:
+        """Run the cases on the hosts of a cluster."""
+        from gpuregress.cluster.pool import ClusterPool, PoolOptions  # noqa: PLC0415 - few runs need it
+        from gpuregress.devices.cpu.parallel import block_order  # noqa: PLC0415 - as above
+        from gpuregress.session import workflow  # noqa: PLC0415 - as above
+        from gpuregress.session.run_context import RunContext  # noqa: PLC0415 - as above
+
+        request, command = self._request, tuple(self._machinery.command or ())
+        environment = {block_order.VARIABLE: request.block_order} if request.block_order else {}
+        options = PoolOptions(request.device, request.jobs, project.settings.cluster.wait, environment, command)
+        with ClusterPool(address, os.urandom(6).hex(), self._scratch, options, self._stop) as pool:
+            services = self._machinery, self._stop, device_slots.of_cluster(pool.devices, pool.labels), pool
             return workflow.execute(RunContext(project, self._request, listen, *services))
 
     def close(self) -> None:

@@ -68,6 +68,28 @@ class TaskFeed(Protocol):
         """The tasks that are ready, at most `room`, and any number of cases that cannot run."""
 
 
+class CasePool(Protocol):
+    """Runs cases; `WorkerPool` on this machine, `cluster.pool.ClusterPool` on the hosts of a cluster."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the run, beside the outcomes of its cases."""
+
+    def warm(self, count: int) -> None:
+        """Prepare for so many cases at a time."""
+
+    def run(
+        self, tasks: Iterable[Task], feed: TaskFeed | None = None, until: float | None = None
+    ) -> Iterator[CaseStarted | Outcome | CaseNotCompiled]:
+        """Run every task; outcomes come in the order they end, exactly one for each task."""
+
+    def again(self, task: Task, why: str) -> None:
+        """Run a task once more; its launch under way is blamed for nothing."""
+
+    def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
+        """Take back the tasks that no worker has yet and that are not wanted any more."""
+
+
 @dataclass(slots=True)
 class _SlotState:
     """A slot and how its last worker ended."""
@@ -121,6 +143,16 @@ class WorkerPool:
     def __exit__(self, *_: object) -> None:
         """Ends every worker."""
         self.close()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no slot can run a case any more."""
+        return all(state.lost for state in self._slots)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the run: none, for each failure of a worker is the verdict of its case."""
+        return ()
 
     def warm(self, count: int) -> None:
         """Starts up to `count` workers now, so that they are ready when the first case is compiled."""
@@ -177,7 +209,7 @@ class WorkerPool:
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
-        _log_retry(task, why, task.first_launch)
+        log_retry(task, why, task.first_launch)
         self._waiting.append(task)
 
     def withdraw(self, is_unwanted: Callable[[Case], bool]) -> list[Task]:
@@ -319,7 +351,7 @@ class WorkerPool:
         for program in (*task.programs, *task.references.values(), *varied):
             slow_programs.note(program)
         self._tried.add(task.case.name)
-        _log_retry(task, "slow without optimisation; runs again, optimised")
+        log_retry(task, "slow without optimisation; runs again, optimised")
         self._waiting.appendleft(task)
 
     def _enforce(self, state: _SlotState, now: float) -> Iterator[Outcome]:
@@ -411,7 +443,7 @@ def _position(task: Task, number: int | None) -> int | None:
     return number - task.first_launch if number is not None and own else None
 
 
-def _log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
+def log_retry(task: Task, why: str, otherwise: int | None = None) -> None:
     """Write to the log that the launch under way was stopped, so that it is blamed for nothing."""
     from gpuregress.launch_log import LaunchLog  # noqa: PLC0415 - as below
 

@@ -44,6 +44,18 @@ class DeviceSlot:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+def gpu_environment(number: int, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables by which a worker sees one GPU only, as cuda:0.
+
+    Args:
+        number: of the GPU among those that the environment makes visible.
+        environment: the user's own CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are respected.
+    """
+    visible = [entry.strip() for entry in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
+    card = visible[number] if number < len(visible) else str(number)
+    return {"CUDA_VISIBLE_DEVICES": card, "CUDA_DEVICE_ORDER": environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID")}
+
+
 def death_of(code: int | None) -> str:
     """Describe how a process ended.
 

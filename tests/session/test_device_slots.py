@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpuregress.cluster.members import Devices
 from gpuregress.devices import registry
 from gpuregress.devices.cuda import prerequisites
 from gpuregress.errors import DeviceError, UsageError
@@ -79,3 +80,10 @@ def test_cards_of_another_architecture_are_left_out(monkeypatch: pytest.MonkeyPa
     assert (choice.arch, choice.why) == ("sm_90", "cuda:1 is left out: not sm_90 as cuda:0")
     assert device_slots.select("cuda:1").arch == "sm_80"
     assert len(device_slots.select("cuda", jobs=4).slots) == 4
+
+
+def test_devices_of_a_cluster_are_slots_with_their_hosts() -> None:
+    selected = device_slots.of_cluster(Devices("cuda", "sm_90", "2 GPUs"), ("cuda:0@a", "cuda:1@a"))
+    assert (selected.kind, selected.name, selected.arch, selected.is_remote) == ("cuda", "cuda", "sm_90", True)
+    assert [slot.label for slot in selected.slots] == ["cuda:0@a", "cuda:1@a"]
+    assert selected.slot("cuda:0@joined-later").label == "cuda:0@joined-later"

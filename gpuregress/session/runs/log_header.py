@@ -29,7 +29,9 @@ def facts(cases: Sequence[Case], devices: DeviceSelection, programs: Iterable[Pr
         "device": devices.name,
         "compiler": ", ".join(compilers) or toolchain.compiler_version(),
     }
-    if devices.kind == "cuda":
+    if devices.is_remote:
+        header["cluster"] = devices.why
+    elif devices.kind == "cuda":
         header |= _cards(devices.slots)
     return header | _seeds(cases)
 

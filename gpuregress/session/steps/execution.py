@@ -237,6 +237,7 @@ class _Execution:
             *accuracy_text.remarks(task.case, judged),
             *variant_lines.lines(judged),
             *(self._tolerances.remarks(judged) if self._tolerances is not None else ()),
+            *_lost_hosts(outcome),
         )
         if judged.status in ("pass", "new"):  # their details are not shown
             changes = judged.changes if judged.status == "pass" else ()
@@ -288,3 +289,11 @@ class _Execution:
 
     def _remark(self, text: str) -> None:
         self._remarks[text] = None
+
+
+def _lost_hosts(outcome: Outcome) -> tuple[str, ...]:
+    """The remark on a case that ran again because the host of a cluster was lost."""
+    observed = outcome.observations
+    if not (observed.lost_hosts and observed.host):
+        return ()
+    return (f"ran again on {observed.host}: {', '.join(observed.lost_hosts)} was lost",)

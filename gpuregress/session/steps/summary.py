@@ -31,7 +31,7 @@ def summarize(context: RunContext, checked: CheckedRun, executed: ExecutedRun, f
     """
     planned = checked.plan
     unfinished = [case for case in planned.cases if case.name not in executed.verdicts]
-    verdicts, notes = dict(executed.verdicts), list(planned.notes)
+    verdicts, notes = dict(executed.verdicts), [*planned.notes, *context.pool.notes]
     if executed.interrupted and unfinished:
         notes.append(f"interrupted: {len(unfinished)} of {len(planned.cases)} cases did not run to their end")
     elif executed.no_turn:

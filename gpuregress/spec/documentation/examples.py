@@ -239,4 +239,5 @@ retention: {runs: 30, age: 90d, size: 20GiB}
 dumps: {compress_above: 64MiB}
 ping: https://hc.example.org/ping/${PING_KEY}
 notify: {mail: team@example.org, webhook: "${CHAT_URL}"}
+cluster: {scheduler: "tcp://node0:8786", wait: 30}
 """
