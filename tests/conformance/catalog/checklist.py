@@ -58,7 +58,7 @@ REMARKS = {
     "griddepcontrol": "nothing to do: grids follow each other",
     "ldmatrix": "m8n8 of b16",
     "membar": "threads take turns: nothing to do",
-    "mma": "dense; not m8n8k4 of f16, not single bits",
+    "mma": "dense, and sparse of floats; not single bits",
     "nanosleep": "lets the other threads go on",
     "redux": "integers",
     "setmaxnreg": "nothing to do",

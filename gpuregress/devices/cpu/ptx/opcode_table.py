@@ -153,7 +153,7 @@ _FIELD = OpcodeInfo("arithmetic.bitfield", _PURE, vectorizes=True)
 _RANK = OpcodeInfo("warp.clusters", _VARYING, crosses_blocks=True, since="sm_90")
 _SHARED_UPDATE = OpcodeInfo("memory.mbarrier", _NONE, memory=MemoryEffect.UPDATE, space="shared", since="sm_80")
 _MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
-_MATRICES = OpcodeInfo("matrix.mma", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
+_MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add": replace(_SUM, arithmetic=Arithmetic.ADD),
@@ -241,7 +241,8 @@ _ROWS: dict[str, OpcodeInfo] = {
     "activemask": OpcodeInfo("warp.shuffle_vote", _VARYING, wait=Wait.CONVERGED),
     "nanosleep": OpcodeInfo("warp.shuffle_vote", _NONE, wait=Wait.YIELD, crosses_blocks=True),
     # Matrices.
-    "mma movmatrix": _MATRICES,
+    "mma": replace(_MATRICES, family="matrix.mma"),
+    "movmatrix": _MATRICES,
     "ldmatrix": replace(_MATRICES, memory=MemoryEffect.READ, space="shared"),
     "stmatrix": replace(_MATRICES, result=_NONE, memory=MemoryEffect.WRITE, space="shared", since="sm_90"),
     "wmma.load": OpcodeInfo("matrix.wmma", _VARYING, memory=MemoryEffect.READ, is_aligned=True),

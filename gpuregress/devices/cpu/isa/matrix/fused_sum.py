@@ -11,7 +11,8 @@ The rule was measured on an H100, with 0 mismatches in 154 million outputs. It s
 5. A NaN, infinity times zero, or infinities of both signs give a NaN; otherwise an infinite term gives that infinity.
 
 An 8-bit `mma` is what ptxas makes of it for sm_90: its operands become f16, then one fused sum of the products with
-k % 4 in {0, 1}, one of that and the others, and an ordinary addition of C.
+k % 4 in {0, 1}, one of that and the others, and an ordinary addition of C. A sparse product is the same sum of the
+products of the elements that A holds; k then counts these. An H200 gave the same bits in 10 forms.
 
 The lane that comes first computes the tile of the whole warp, with the columns of a row side by side in vectors.
 """
@@ -68,6 +69,32 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class Sparsity:
+    """Places of the elements that a sparse A holds, in a register of metadata of each lane.
+
+    A row of A consists of chunks, and four bits tell which half of a chunk's elements is held: of four elements two, in
+    their order, by two bits each; of two elements of tf32 the first (0b0100) or the second (0b1110).
+
+    Attributes:
+        chunks: of a row.
+        elements: of a chunk, 4 or 2.
+        selector: which of four lanes, or pairs of lanes, has the metadata.
+    """
+
+    chunks: int
+    elements: int
+    selector: int
+
+    def position(self, b: ir.IRBuilder, row: ir.Value, chunk: int) -> tuple[ir.Value, ir.Value]:
+        """Lane (i32) and lowest bit (i32) of a chunk's four bits. PTX ISA manual, 9.7.14.6.2; checked on an H200."""
+        lane, half = b.shl(b.and_(row, i32(7)), i32(2)), b.lshr(row, i32(3))
+        if self.chunks == 16:
+            return b.add(b.add(lane, half), i32(2 * (chunk // 8))), i32(4 * (chunk % 8))
+        first = self.selector * (self.chunks // 4)
+        return b.add(lane, i32(first + chunk // 4)), b.add(b.shl(half, i32(4)), i32(4 * (chunk % 4)))
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """A warp's product D = A B + C.
 
@@ -75,6 +102,7 @@ class Tile:
         name: of the form, for its subroutine.
         shape: rows, columns, depth.
         a, b, c: the fragments; those of C and D have the same places.
+        sparsity: of A, whose rows then hold half as many elements as B's columns.
         result: `f32` or `f16`. The sum is rounded to f32 if C or D is, then to D's type.
     """
 
@@ -84,6 +112,7 @@ class Tile:
     b: Fragment
     c: Fragment
     result: str
+    sparsity: Sparsity | None = None
 
     @property
     def accumulator(self) -> str:
@@ -95,7 +124,7 @@ class Tile:
 
         Args:
             emitter: the function being lowered.
-            shown: the fragments A, B, C one behind the other, each lane by lane.
+            shown: the fragments A, B, C and the metadata one behind the other, each lane by lane.
         """
 
         def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
@@ -130,14 +159,16 @@ class _TileBuilder:
         self._start_c = start_b + 32 * tile.b.lane_bytes
         self._shown = shown
         m, n, k = tile.shape
+        self._depth = k if tile.sparsity is None else k // 2
         self._special = Cell(self._builder, ir.Constant(I1, 0))
-        self._a = self._decoded(tile.a, 0, m * k, tile.a.kind.name)
+        self._a = self._decoded(tile.a, 0, m * self._depth, tile.a.kind.name)
         self._b = self._decoded(tile.b, start_b, k * n, tile.b.kind.name)
         self._c = self._decoded(tile.c, self._start_c, m * n, tile.accumulator)
+        self._places = None if tile.sparsity is None else self._sparse_places(tile.sparsity)
 
     def build(self) -> None:
         """Compute every element of D, and write it in the place of C's."""
-        depth = self._tile.shape[2]
+        depth = self._depth
         if self._tile.a.kind.bits > 8:
             total = self._fused(self._c, depth, lambda step: step)
             self._write(lambda number: self._rounded(self._load(total.numbers, number)))
@@ -186,21 +217,47 @@ class _TileBuilder:
             self._store(matrix, number, F64(0.0), "f32")
         return matrix
 
+    def _sparse_places(self, sparsity: Sparsity) -> ir.Value:
+        """The row of B (i32) of each element that A holds."""
+        b = self._builder
+        m = self._tile.shape[0]
+        places = entry_alloca(b.function, ir.ArrayType(I32, m * self._depth), align=64)
+        metadata = at(b, self._shown, self._start_c + 32 * self._tile.c.lane_bytes)
+        with counted(b, i32(m)) as row:
+            for chunk in range(sparsity.chunks):
+                lane, shift = sparsity.position(b, row, chunk)
+                word = b.load(element(b, metadata, lane, I32), typ=I32, align=4)
+                bits = b.and_(b.lshr(word, shift), i32(15))
+                if sparsity.elements == 4:
+                    held = [b.and_(bits, i32(3)), b.lshr(bits, i32(2))]
+                else:
+                    held = [b.zext(b.icmp_unsigned("==", bits, i32(0b1110)), I32)]
+                for number, place in enumerate(held):
+                    own = b.add(b.mul(row, i32(self._depth)), i32(len(held) * chunk + number))
+                    b.store(b.add(place, i32(sparsity.elements * chunk)), element(b, places, own, I32))
+        return places
+
+    def _factors(self, row: ir.Value, step: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The numbers (i32) of an element of A, and of the first element of the row of B that it meets."""
+        b = self._builder
+        left = b.add(b.mul(row, i32(self._depth)), step)
+        place = step if self._places is None else b.load(element(b, self._places, left, I32), typ=I32)
+        return left, b.mul(place, i32(self._tile.shape[1]))
+
     # --- sums -------------------------------------------------------------------------------------------------------
 
     def _fused(self, addend: _Matrix, steps: int, depth_of: Callable[[ir.Value], ir.Value]) -> _Matrix:
         """The exact sums of the truncated terms; infinite, or NaN, by the rule for special numbers."""
         b = self._builder
-        m, n, depth = self._tile.shape
+        m, n, _ = self._tile.shape
         total = self._matrix(m * n)
         with counted(b, i32(m)) as row:
-            first = b.mul(row, i32(depth))
             for column in range(0, n, _COLUMNS):
                 own = b.add(b.mul(row, i32(n)), i32(column))
 
-                def terms(step: ir.Value, column: int = column, first: ir.Value = first) -> tuple[ir.Value, ir.Value]:
-                    inner = depth_of(step)
-                    return b.add(first, inner), b.add(b.mul(inner, i32(n)), i32(column))
+                def terms(step: ir.Value, column: int = column, row: ir.Value = row) -> tuple[ir.Value, ir.Value]:
+                    left, right = self._factors(row, depth_of(step))
+                    return left, b.add(right, i32(column))
 
                 exponent = self._greatest_exponent(addend, own, steps, terms)
                 sums = self._sum(addend, own, steps, terms, exponent)
@@ -253,15 +310,15 @@ class _TileBuilder:
     ) -> None:
         """Replace the sums with a special term, as an ordinary sum of f64 tells: it cannot overflow."""
         b = self._builder
-        m, n, depth = self._tile.shape
+        m, n, _ = self._tile.shape
         with counted(b, i32(m)) as row, counted(b, i32(n)) as column:
             own = b.add(b.mul(row, i32(n)), column)
             ordinary = Cell(b, self._load(addend.numbers, own))
             with counted(b, i32(steps)) as step:
-                inner = depth_of(step)
-                left = self._load(self._a.numbers, b.add(b.mul(row, i32(depth)), inner))
-                right = self._load(self._b.numbers, b.add(b.mul(inner, i32(n)), column))
-                ordinary.set(b.fadd(ordinary.get(), b.fmul(left, right)))
+                left, right = self._factors(row, depth_of(step))
+                x = self._load(self._a.numbers, left)
+                y = self._load(self._b.numbers, b.add(right, column))
+                ordinary.set(b.fadd(ordinary.get(), b.fmul(x, y)))
             finite = b.fcmp_ordered("<", magnitude(self._emitter, ordinary.get()), F64(float("inf")))
             kept = b.select(finite, self._load(total.numbers, own), ordinary.get())
             b.store(kept, element(b, total.numbers, own, F64))

@@ -19,13 +19,8 @@ from gpuregress.devices.cpu.builder.types import I1, I8, I16, I64, POINTER, conv
 from gpuregress.devices.cpu.isa.matrix.dot_product import DotProduct, Term
 from gpuregress.devices.cpu.isa.matrix.fused_sum import Fragment, Place, Tile
 from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement, element_of
-from gpuregress.devices.cpu.isa.matrix.mma import (
-    multiply,
-    own_lane,
-    read_sums,
-    show_factors,
-    write_sums,
-)
+from gpuregress.devices.cpu.isa.matrix.mma import multiply, read_sums, write_sums
+from gpuregress.devices.cpu.isa.matrix.warp_area import own_lane, show_factors
 from gpuregress.devices.cpu.isa.memory.load_store import (
     MemoryAccess,
     access_site,

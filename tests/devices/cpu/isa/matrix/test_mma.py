@@ -125,37 +125,3 @@ def test_mma_multiplies_small_whole_numbers_exactly(
     running.launch("k", 1, 32, *buffers, out)
     expected = _registers(result, a @ b + c, places_c)
     assert (out.read().view(expected.dtype).reshape(expected.shape) == expected).all()
-
-
-MOVES = """
-extern "C" __global__ void k(const unsigned short* x, unsigned* y)
-{
-    __shared__ __align__(16) unsigned short tile[256], back[256];
-    int lane = threadIdx.x;
-    for (int i = lane; i < 256; i += 32) tile[i] = x[i], back[i] = 0;
-    __syncwarp();
-    unsigned from = __cvta_generic_to_shared(tile + 8 * lane), to = __cvta_generic_to_shared(back + 8 * lane), v[4], t;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(from));
-    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(v[2]));
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
-                 :: "r"(to), "r"(v[0]), "r"(v[1]), "r"(t), "r"(v[3]) : "memory");
-    for (int r = 0; r < 4; ++r) y[32 * r + lane] = v[r];
-    for (int i = lane; i < 128; i += 32) y[128 + i] = reinterpret_cast<unsigned*>(back)[i];
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(from));
-    y[256 + lane] = v[0], y[288 + lane] = v[1];
-}
-"""
-
-
-def test_matrices_go_to_and_from_shared_memory(tmp_path: Path) -> None:
-    running = Running(tmp_path, MOVES, "k")
-    tiles = np.random.default_rng(3).integers(0, 1 << 16, (4, 8, 8), np.uint16)
-    given, out = running.put("x", tiles), running.put("y", np.zeros(320, np.uint32))
-    running.launch("k", 1, 32, given, out)
-    actual = out.read().view(np.uint16)
-    assert (actual[:256].reshape(4, 8, 8) == tiles).all()
-    turned = tiles.transpose(0, 2, 1)
-    stored = np.stack([turned[0], turned[1], tiles[2], turned[3]])
-    assert (actual[256:512].reshape(4, 8, 8) == stored).all()
-    assert (actual[512:].reshape(2, 8, 8) == turned[:2]).all()

@@ -1,0 +1,103 @@
+"""Moves of 8 by 8 matrices: ldmatrix, stmatrix, movmatrix.
+
+PTX ISA manual, 9.7.14.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i32, i64
+from gpuregress.devices.cpu.builder.types import I32, I64
+from gpuregress.devices.cpu.isa.matrix.warp_area import LOAD, MOVE, STORE, area, meet, own_lane, show
+from gpuregress.devices.cpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
+from gpuregress.devices.cpu.ptx.errors import unsupported
+from gpuregress.devices.cpu.ptx.modifiers import space_of
+from gpuregress.devices.cpu.ptx.tree import Address, Instruction, Operand, elements
+
+
+def _rows(emitter: Services, instruction: Instruction, operand: Operand, operation: int) -> ir.Value:
+    """Write this lane's row address to the area; return the area, which holds the addresses of all lanes."""
+    if "m8n8" not in instruction.modifiers or "b16" not in instruction.modifiers:
+        raise unsupported(instruction, "only m8n8 matrices of b16 are there")
+    if not isinstance(operand, Address):
+        raise unsupported(instruction, "not an address")
+    show(emitter, 0, [generic_address(emitter, operand, space_of(instruction))])
+    meet(emitter, operation)
+    return area(emitter)
+
+
+def _row_pointer(
+    emitter: Services, instruction: Instruction, addresses: ir.Value, number: ir.Value, action: str
+) -> ir.Value:
+    """A checked pointer to the 16-byte row whose address lane `number` supplied."""
+    b = emitter.builder
+    register = emitter.temporary("u64")
+    slot = at(b, addresses, b.shl(b.zext(number, I64), i64(3)))
+    emitter.write(register, b.load(slot, typ=I64), "u64")
+    return host_pointer(emitter, MemoryAccess(instruction, Address(register, 0), "", 16, action))
+
+
+def _part_position(emitter: Services) -> tuple[ir.Value, ir.Value]:
+    """Row and first column (in units of b16) of the lane's part of an 8 by 8 matrix."""
+    b, own = emitter.builder, own_lane(emitter)
+    return b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
+
+
+def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    addresses = _rows(emitter, instruction, source, LOAD)
+    for number, register in enumerate(elements(target)):
+        b = emitter.builder
+        row, column = _part_position(emitter)
+        if "trans" in instruction.modifiers:
+            value: ir.Value = i32(0)
+            for half in (0, 1):
+                named = b.add(column, i32(8 * number + half))
+                pointer = _row_pointer(emitter, instruction, addresses, named, "read")
+                b = emitter.builder
+                half_bits = b.load(at(b, pointer, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
+                value = b.or_(value, b.shl(b.zext(half_bits, I32), i32(16 * half)))
+        else:
+            pointer = _row_pointer(emitter, instruction, addresses, b.add(row, i32(8 * number)), "read")
+            b = emitter.builder
+            value = b.load(at(b, pointer, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
+        emitter.write(register, value, "b32")
+    emitter.forget_pointers()
+
+
+def _stmatrix(emitter: Services, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    addresses = _rows(emitter, instruction, target, STORE)
+    for number, register in enumerate(elements(source)):
+        b = emitter.builder
+        row, column = _part_position(emitter)
+        value = emitter.read(register, "b32")
+        for half in (0, 1):
+            part = b.trunc(b.lshr(value, i32(16 * half)), ir.IntType(16))
+            across = "trans" in instruction.modifiers
+            named = b.add(column if across else row, i32(8 * number + (half if across else 0)))
+            position = row if across else b.add(column, i32(half))
+            pointer = _row_pointer(emitter, instruction, addresses, named, "write")
+            b = emitter.builder
+            b.store(part, at(b, pointer, b.shl(b.zext(position, I64), i64(1))), align=2)
+    emitter.forget_pointers()
+
+
+def _movmatrix(emitter: Services, instruction: Instruction) -> None:
+    target, source = instruction.operands
+    show(emitter, 0, [emitter.read(source, "b32")])
+    meet(emitter, MOVE)
+    b, shown = emitter.builder, area(emitter)
+    row, column = _part_position(emitter)
+    value: ir.Value = i32(0)
+    for half in (0, 1):
+        # Row `column + half`, column `row` of the source: two bytes each, eight of them in a row.
+        offset = b.add(b.shl(b.add(column, i32(half)), i32(4)), b.shl(row, i32(1)))
+        half_bits = b.load(at(b, shown, b.zext(offset, I64)), typ=ir.IntType(16), align=2)
+        value = b.or_(value, b.shl(b.zext(half_bits, I32), i32(16 * half)))
+    emitter.write(target, value, "b32")
+
+
+TABLE = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix}

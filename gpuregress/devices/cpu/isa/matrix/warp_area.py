@@ -1,0 +1,63 @@
+"""Area of a warp, in which its lanes show each other the parts of matrices that they hold.
+
+Each lane writes its registers to the area in the block's context, and waits for the others. The barriers of
+`aligned_barriers` keep the area until all lanes have read it.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from gpuregress.devices.cpu.builder.lane_mailbox import post
+from gpuregress.devices.cpu.builder.services import Services
+from gpuregress.devices.cpu.builder.structured import at, i32, i64
+from gpuregress.devices.cpu.builder.thread_context import LAYOUT, WARP
+from gpuregress.devices.cpu.builder.threads import lane, linear_thread
+from gpuregress.devices.cpu.builder.types import I64
+from gpuregress.devices.cpu.isa.matrix.matrix_element import MatrixElement
+from gpuregress.devices.cpu.ptx.tree import Operand, elements
+from gpuregress.devices.cpu.runtime.thread_context import AREA
+
+_ALL_LANES = 0xFFFF_FFFF
+LOAD, STORE, MOVE, MULTIPLY = range(96, 160, 16)
+"""The operations' numbers in a warp operation's key: see `lane_mailbox`."""
+
+
+def area(emitter: Services) -> ir.Value:
+    """A pointer to the area of the thread's warp."""
+    b = emitter.builder
+    warp = b.lshr(linear_thread(b, emitter.view, emitter.thread), i32(5))
+    return at(b, at(b, emitter.view.pointer("context"), LAYOUT["area"][0]), b.mul(b.zext(warp, I64), i64(AREA)))
+
+
+def own_lane(emitter: Services) -> ir.Value:
+    """The thread's lane, i32."""
+    return lane(emitter.builder, emitter.view, emitter.thread)
+
+
+def show(emitter: Services, start: int, values: list[ir.Value]) -> int:
+    """Write values (of one integer type) to the warp's area, lane by lane from byte `start`; return where they end."""
+    b = emitter.builder
+    step: int = values[0].type.width // 8
+    stride = step * len(values)
+    offset = b.add(b.mul(b.zext(own_lane(emitter), I64), i64(stride)), i64(start))
+    own = at(b, area(emitter), offset)
+    for number, value in enumerate(values):
+        b.store(value, at(b, own, step * number), align=step)
+    return start + 32 * stride
+
+
+def meet(emitter: Services, operation: int) -> None:
+    """Wait until all lanes of the warp have written their registers to the area."""
+    post(emitter, operation, i32(_ALL_LANES), i64(0))
+    emitter.wait(WARP)
+
+
+def show_factors(emitter: Services, kind: MatrixElement, left: Operand, right: Operand) -> tuple[ir.Value, ir.Value]:
+    """Write this lane's A and B to the area, and wait for the other lanes; return where all of A and of B are."""
+    type_name = f"b{kind.register}"
+    middle = show(emitter, 0, [emitter.read(item, type_name) for item in elements(left)])
+    show(emitter, middle, [emitter.read(item, type_name) for item in elements(right)])
+    meet(emitter, MULTIPLY)
+    shown = area(emitter)
+    return shown, at(emitter.builder, shown, middle)
