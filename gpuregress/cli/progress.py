@@ -1,4 +1,7 @@
-"""Progress of a run: a bar on a terminal, one line for each case in a pipe; of other commands a bar alone."""
+"""Progress of a long command on a terminal, and of a run in a pipe.
+
+A bar on a terminal; in a pipe one line for each case of a run, and nothing of other commands.
+"""
 
 from __future__ import annotations
 
