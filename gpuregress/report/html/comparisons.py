@@ -96,13 +96,14 @@ def _element_rows(
     sides = {"baseline": "baseline"}.get(comparison["against"], "expected")
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("element", sides, "now"))
     heads += "".join(f'<th scope="col" class="num">{head}</th>' for head in ("absolute", "relative", "ulp"))
-    yield f'<table class="mono"><thead><tr>{heads}<td></td></tr></thead><tbody>'
+    yield f'<table class="mono"><thead><tr>{heads}</tr></thead><tbody>'
     for label, element in rows:
         errors = "".join(
             f'<td class="num">{escape(short(element[key]))}</td>' for key in ("absolute", "relative", "ulp")
         )
-        yield f'<tr><th scope="row">{escape(_index(element, shape))}</th><td>{escape(element["expected"] or "—")}</td>'
-        yield f"<td>{escape(element['actual'] or '—')}</td>{errors}<td>{label}</td></tr>"
+        name = escape(_index(element, shape)) + (f' <span class="soft">{label}</span>' if label else "")
+        yield f'<tr><th scope="row">{name}</th><td>{escape(element["expected"] or "—")}</td>'
+        yield f"<td>{escape(element['actual'] or '—')}</td>{errors}</tr>"
     yield "</tbody></table>"
 
 

@@ -146,10 +146,10 @@
     });
   }
 
-  // Print what is folded, too.
+  // Print what is folded, too, but not the rows of thousands of cases.
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = all("details:not([open])");
+    folded = all("details:not([open]):not(.rows)");
     for (const part of folded) part.open = true;
   });
   addEventListener("afterprint", () => {

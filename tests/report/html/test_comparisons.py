@@ -17,7 +17,7 @@ def shown(verdict: object = None, **changes: object) -> Tag:
 
 def test_elements_have_the_indices_of_the_buffer() -> None:
     root = shown()
-    assert root.first("th", scope="row").text == "[1,0]"
+    assert root.first("th", scope="row").text == "[1,0] worst"
     assert "the worst at [1,0], block 0, thread 2" in root.text
     heads = [one.text for one in root.first("table").all("th", scope="col")]
     assert heads == ["element", "baseline", "now", "absolute", "relative", "ulp"]
@@ -47,5 +47,5 @@ def test_the_histogram_and_the_description_of_the_picture() -> None:
 
 def test_without_a_picture_an_index_is_flat() -> None:
     root = shown(plain.summary().verdicts[1])
-    assert [one.text for one in root.all("th", scope="row")] == ["[5]"]
+    assert [one.text for one in root.all("th", scope="row")] == ["[5] worst"]
     assert not root.all("figure")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gpuregress.escapes import visible_html as escape
 from gpuregress.report.html.fragments import scrolling
 
-_WIDTH = 160
+_WIDTH = 120
 _MOST_OPEN = 16
 _MOST_DIGITS = 4
 

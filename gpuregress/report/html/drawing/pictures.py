@@ -16,14 +16,14 @@ _LONGEST = 208
 """Pixels of the longer side of a panel, about."""
 _LARGEST_CELL = 24
 _LEFT, _TOP, _BOTTOM = 40, 4, 20
-_MOST_BORDERS = 64
+_MOST_BORDERS = 24
 """Block borders along a side that are drawn: closer ones would hide the picture."""
 
 DEFINITIONS = (
     '<svg width="0" height="0" class="definitions" aria-hidden="true" focusable="false"><defs>'
     f"{colours.gradient('errors')}{colours.gradient('greys')}"
     '<pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect width="4" height="4" fill="#fff"/><rect width="2" height="4" fill="#000"/></pattern></defs></svg>'
+    '<rect width="4" height="4" fill="#ffb000"/><rect width="2" height="4" fill="#000"/></pattern></defs></svg>'
 )
 """Gradients and the pattern of cells that are not finite; once on a page, before the first picture."""
 
@@ -211,7 +211,7 @@ def _explanation(image: BufferImage, *, has_ring: bool) -> str:
     layers = [one for one in (image.errors, image.expected, image.actual) if one is not None]
     cells = [unpack(one.cells, image.cells[0] * image.cells[1]) for one in layers]
     if any(NOT_FINITE in one for one in cells):
-        parts.append("hatched: NaN or infinity")
+        parts.append("hatched in black and amber: NaN or infinity")
     if any(LARGEST in one for one in cells[1:]):
         parts.append("blue: a value above the scale")
     if any(0 in one for one in cells[1:]):

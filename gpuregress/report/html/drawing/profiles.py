@@ -13,7 +13,7 @@ from gpuregress.report.html.drawing.scales import Place, error_at, index_text, n
 
 _LEFT, _WIDTH, _HEIGHT, _TOP = 56, 288, 120, 4
 _DENSITY = 10
-_MOST_BORDERS = 64
+_MOST_BORDERS = 36
 
 
 def figure(image: BufferImage, what: str, description: str) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _x(at: float, count: int) -> str:
 def _explanation(image: BufferImage) -> str:
     parts = []
     if image.expected is not None:
-        parts.append("expected: thick and pale, actual: thin and dark")
+        parts.append("expected: the thick grey line; actual: the thin one")
     else:
         parts.append("the buffer is too large to draw its values")
     parts.append("error: |actual - expected| on a logarithmic axis, none where nothing is drawn")

@@ -10,7 +10,7 @@ from gpuregress.escapes import visible_html as escape
 from gpuregress.records import BufferImage, ImageLayer
 from gpuregress.records.maps.images import LARGEST
 
-_WIDTH = 180
+_WIDTH, _SIDE = 180, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,15 @@ def legend(gradient: str, title: str, ticks: Sequence[tuple[float, str]]) -> str
         ticks: place from 0 to 1 → label.
     """
     texts = "".join(
-        f'<path class="tick" d="M{20 + place * _WIDTH:.1f} 12v4"/>'
-        f'<text x="{20 + place * _WIDTH:.1f}" y="27" text-anchor="middle">{escape(label)}</text>'
+        f'<path class="tick" d="M{_SIDE + place * _WIDTH:.1f} 12v4"/>'
+        f'<text x="{_SIDE + place * _WIDTH:.1f}" y="27" text-anchor="middle">{escape(label)}</text>'
         for place, label in ticks
     )
     labels = ", ".join(label for _, label in ticks)
+    whole = _WIDTH + 2 * _SIDE
     return (
-        f'<div class="legend"><svg role="img" width="{_WIDTH + 40}" height="30" viewBox="0 0 {_WIDTH + 40} 30">'
+        f'<div class="legend"><svg role="img" width="{whole}" height="30" viewBox="0 0 {whole} 30">'
         f"<title>{escape(f'scale of {title}: {labels}')}</title>"
-        f'<rect x="20" width="{_WIDTH}" height="12" fill="url(#{gradient})"/>{texts}</svg>'
+        f'<rect x="{_SIDE}" width="{_WIDTH}" height="12" fill="url(#{gradient})"/>{texts}</svg>'
         f"<span>{escape(title)}</span></div>"
     )

@@ -12,7 +12,7 @@ from gpuregress.report.html.fragments import FAILED, plural
 LAST = 20
 """Runs of a trend."""
 _STEP, _TALL = 14, 18
-_LEFT, _WIDTH, _HEIGHT = 56, 520, 84
+_LEFT, _WIDTH, _HEIGHT = 56, 320, 84
 
 
 def strip(past: Sequence[PastResult], run: str) -> Iterator[str]:

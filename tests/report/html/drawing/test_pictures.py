@@ -125,7 +125,7 @@ def test_nan_is_hatched_and_named() -> None:
     of = image([[0, 0, 0]] * 2, [[0, math.nan, math.inf], [0, 0, 1]])
     hatched = [path for path in panels(of)["error"].iter("path") if path.get("fill") == "url(#hatch)"]
     assert [path.get("d") for path in hatched] == ["M24 0h48v24H24z"]
-    assert "hatched: NaN or infinity" in "".join(drawn(of).itertext())
+    assert "hatched in black and amber: NaN or infinity" in "".join(drawn(of).itertext())
 
 
 def test_the_worst_element_has_a_ring_in_the_error_alone() -> None:
