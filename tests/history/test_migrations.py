@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -153,3 +155,16 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
         return connect(f"{Path(str(path)).absolute().as_uri()}?mode=ro", **{**options, "uri": True})  # type: ignore[call-overload, no-any-return]
 
     monkeypatch.setattr(sqlite3, "connect", connect_read_only)
+
+
+OPENER = """
+import pathlib, sys
+from gpuregress.history import History
+with History(pathlib.Path(sys.argv[1])) as history:
+    assert [run.run for run in history.runs()] == ["R2", "R1"], history.note
+"""
+
+
+def test_several_processes_migrate_at_once(path: Path) -> None:
+    openers = [subprocess.Popen([sys.executable, "-c", OPENER, str(path)]) for _ in range(3)]
+    assert [opener.wait(timeout=60) for opener in openers] == [0, 0, 0]
