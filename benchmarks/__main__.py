@@ -17,6 +17,7 @@ BENCHMARKS = (
     "matmul",
     "histogram",
     "cores",
+    "cluster",
     "instructions",
     "timing",
     "compiling",
