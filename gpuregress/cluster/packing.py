@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,12 +54,16 @@ def packed(request: CaseRequest, outcome: Outcome, folders: CaseFolders) -> tupl
 
 def compressed(data: bytes) -> bytes:
     """Compress a file or a piece of one."""
-    return zlib.compress(data, _LEVEL)
+    import zstandard  # noqa: PLC0415 - the client needs it where a dump comes back only
+
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
 
 
 def expanded(data: bytes) -> bytes:
     """Expand what `compressed` made."""
-    return zlib.decompress(data)
+    import zstandard  # noqa: PLC0415 - as above
+
+    return zstandard.ZstdDecompressor().decompress(data)
 
 
 def _written(folders: CaseFolders) -> Iterator[Path]:

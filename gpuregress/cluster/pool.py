@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import selectors
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from gpuregress import storage
 from gpuregress.cluster import task_files
 from gpuregress.cluster.link import CaseLost, CaseReplied, ClusterLink, ClusterLost, MembersChanged
 from gpuregress.cluster.members import Devices, Member, select
@@ -117,6 +119,11 @@ class ClusterPool:
     def __exit__(self, *_: object) -> None:
         """End all that runs on the hosts."""
         self.close()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of devices that the members have, `cpu` and `cuda`."""
+        return frozenset(kind for kind in ("cpu", "cuda") if any(member.slots(kind) for member in self._members))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -396,6 +403,26 @@ class ClusterPool:
         running, self._running = self._running, {}
         self._slots, self._lonely_since = [], None
         return [_marked(_refused(waiting.task, why), waiting, None) for waiting, _ in running.values()]
+
+
+def kinds_of(address: str, wait_s: float) -> frozenset[str]:
+    """Ask a cluster for the kinds of its devices.
+
+    Args:
+        address: of the scheduler.
+        wait_s: patience with it, and with a first worker.
+
+    Raises:
+        DeviceError: no scheduler answers, or no worker can be used.
+        Interrupted: the user asked to stop.
+    """
+    options = PoolOptions(wait_s=wait_s)
+    with (
+        StopSignal() as stop,
+        storage.scratch() as scratch,
+        ClusterPool(address, os.urandom(6).hex(), scratch, options, stop) as pool,
+    ):
+        return pool.kinds
 
 
 def _refused(task: Task, why: str, error: str = "DeviceError") -> Outcome:

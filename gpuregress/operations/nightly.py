@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from gpuregress.errors import GpuregressError, NothingToDo, StorageError
 from gpuregress.operations import night_devices, night_watch
 from gpuregress.operations.night_devices import DeviceShare, NightDevices
 from gpuregress.project import Project
-from gpuregress.records import RunSummary
+from gpuregress.records import Case, RunSummary
 from gpuregress.session import missing_cases, session
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, Machinery, RunRequest
@@ -130,13 +130,25 @@ class _Night:
         except GpuregressError:
             return NightDevices((DeviceShare(request.device),))
         last = missing_cases.last_night(self._project)
-        divided = night_devices.divide(planned.cases, self._terms.here(), last.lacking)
+        divided = self._divided(planned.cases, last.lacking)
         self.lacking = tuple(one.device for one in divided.lacking)
         self.lost = tuple(kind for kind in self.lacking if kind in last.devices) if request.takes_all else ()
         if not planned.cases:
             return NightDevices((DeviceShare(request.device),))
         self._machinery = dataclasses.replace(self._machinery, planner=_Planned(planner, planned))
         return divided
+
+    def _divided(self, cases: Sequence[Case], known: Sequence[str]) -> NightDevices:
+        """Divide the cases among the devices of this host, or of the cluster that runs them."""
+        settings, address = self._project.settings.cluster, self._request.cluster
+        address = settings.scheduler if address is None else address
+        if not address:
+            return night_devices.divide(cases, self._terms.here(), known)
+        from gpuregress.cluster import pool  # noqa: PLC0415 - few nights need it
+
+        divided = night_devices.divide(cases, pool.kinds_of(address, settings.wait), known)
+        why = f"no worker of the cluster at {address} has it"
+        return dataclasses.replace(divided, lacking=tuple(dataclasses.replace(one, why=why) for one in divided.lacking))
 
     def _run(self, share: DeviceShare, devices: NightDevices) -> RunSummary:
         is_first = not self.summaries

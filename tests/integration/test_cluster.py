@@ -14,13 +14,16 @@ import pytest
 
 from gpuregress import launch_log
 from gpuregress.errors import DeviceError, Interrupted, UsageError
+from gpuregress.operations import nightly
 from gpuregress.project import ClusterSettings, Project, Settings
 from gpuregress.records import Buffer, Case, Fill, InputFile, PythonFunction, RunSummary, Source
 from gpuregress.session.events import Event, Started
+from gpuregress.session.run_request import Machinery, RunRequest
 from tests import fakes
 from tests.cluster import dask_hosts
 from tests.cluster.dask_hosts import DaskProcess, Hosts
-from tests.session.bench import Bench, words
+from tests.session.bench import FAKE, Bench, words
+from tests.session.compilation.crews import in_process
 from tests.waiting import is_running, wait_until
 
 
@@ -234,6 +237,23 @@ def test_gpus_are_resources_of_workers(bench: Bench, hosts: Hosts, own: DaskProc
     assert set(slots.values()) == {"cuda:0@cards", "cuda:1@cards"}
     run(bench, own.address, *cases, device="cpu", listen=listen)
     assert set(slots.values()) == {"cpu@plain"}
+    bench.cases = cases[:1]
+    machinery = Machinery(FAKE, in_process(bench.compile), bench.plan)
+    request = RunRequest(cluster=own.address)
+    night = nightly.run(bench.project, request, machinery, nightly.NightTerms(every_device=True))
+    assert [(one.case, one.outcome.observations.host) for one in night.verdicts if one.outcome] == [("fake/0", "cards")]
+
+
+def test_the_settings_name_the_cluster_of_run(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
+    hosts.worker(own, host="cards", resources={"GPU": 1, "sm_90": 1})
+    bench.project = dataclasses.replace(bench.project, settings=Settings(cluster=ClusterSettings(own.address)))
+    summary = bench.run(fakes.case("double"), cluster=None, device="cuda")
+    (outcome,) = (one.outcome for one in summary.verdicts)
+    assert outcome is not None
+    assert outcome.observations.host == "cards"
+    (outcome,) = (one.outcome for one in bench.run(fakes.case("double"), cluster="").verdicts)
+    assert outcome is not None
+    assert outcome.observations.host == ""
 
 
 def children(pid: int) -> list[int]:
