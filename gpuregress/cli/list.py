@@ -58,6 +58,7 @@ def command(
                     "tags": list(case.tags),
                     "devices": list(case.devices),
                     **({"infeasible": case.settings.refused} if case.settings.refused else {}),
+                    **({"known_failing": case.settings.known_failing.until} if case.settings.known_failing else {}),
                 }
                 for case in planned.cases
             ]
@@ -84,9 +85,10 @@ def command(
 
 
 def _remark(case: Case) -> str:
-    """The tags of a case, or why it is skipped."""
-    refused = case.settings.refused
-    return " ".join((*case.tags, *((f"infeasible: {refused}",) if refused else ())))
+    """The tags of a case, why it is skipped, and until when its failure is known."""
+    refused, known = case.settings.refused, case.settings.known_failing
+    told = ((f"infeasible: {refused}",) if refused else ()) + ((f"known failing until {known.until}",) if known else ())
+    return " ".join((*case.tags, *told))
 
 
 def _own_revisions(store: BaselineStore, case: str) -> dict[str, str]:

@@ -42,7 +42,7 @@ class EarlierNights:
         unknown: why none is known.
         last: case → its last verdict; nights that skipped it do not count.
         trend: case → its verdicts on earlier nights, the newest first.
-        since: case that was missing on the last night → when that began.
+        since: case that failed on the last night → when that began, as far as that night's record tells.
         slower_since: verdict on a slower case → when the level of its times began; None: tonight, or not known.
     """
 
@@ -143,7 +143,7 @@ def _with_history(failure: NightFailure, earlier: EarlierNights) -> NightFailure
 
 def _since(earlier: EarlierNights, case: str, last: EarlierVerdict) -> Since:
     """Find the series of failures that the last night belongs to; nights that skipped the case do not break it."""
-    if case in earlier.since:
+    if case in earlier.since and last.run == earlier.against:
         return earlier.since[case]
     first, nights = last, 0
     for one in earlier.trend(case):

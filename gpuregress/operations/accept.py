@@ -292,9 +292,8 @@ def _nothing_accepted(
     folder: Path, refused: Sequence[RefusedCase], left: Sequence[RefusedCase], *, is_listed: bool
 ) -> None:
     if not refused and left:
-        raise NothingToDo(
-            f"run {folder.name} left nothing to accept but what was rejected: {left[0].case} {left[0].reason}"
-        )
+        but = "what was rejected or is known to fail"
+        raise NothingToDo(f"run {folder.name} left nothing to accept but {but}: {left[0].case} {left[0].reason}")
     if not refused:
         listed = "; nightly runs expect its cases from now on (baselines/cases.yaml)" if is_listed else ""
         raise NothingToDo(f"run {folder.name} left nothing to accept: every case it ran is as its baseline{listed}")

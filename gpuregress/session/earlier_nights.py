@@ -49,8 +49,8 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
         if not nights:
             yield EarlierNights(unknown=_NO_NIGHT.format(kind))
             return
-        since = _missing_since(project.runs, nights[0])
-        last = {case: EarlierVerdict(nights[0].run, nights[0].started, "missing", "missing") for case in since}
+        since, missing = _series(project.runs, nights[0])
+        last = {case: EarlierVerdict(nights[0].run, nights[0].started, "missing", "missing") for case in missing}
         for night in nights:
             for result in history.results_of(night):
                 if result.verdict != "skip":
@@ -105,12 +105,14 @@ def _earlier(result: PastResult) -> EarlierVerdict:
     )
 
 
-def _missing_since(runs: Path, night: PastRun) -> Mapping[str, Since]:
-    """The cases that were missing on a night, and since when; the history has only cases with a verdict."""
+def _series(runs: Path, night: PastRun) -> tuple[Mapping[str, Since], tuple[str, ...]]:
+    """Read when the failures of a night began, and which cases were missing: the history has only verdicts."""
     end = journal.end_of(runs / night.run)
     if end is None:
-        return {}
-    told = (*end.changes.new, *end.changes.changed, *end.changes.still) if end.changes is not None else ()
-    series = {one.case: one.since for one in told if one.status == "missing" and one.since is not None}
+        return {}, ()
+    missing = tuple(one.case for one in end.missing)
     first = Since(night.run, night.started, night.commit)
-    return {one.case: series.get(one.case, first) for one in end.missing}
+    if end.changes is None:
+        return dict.fromkeys(missing, first), missing
+    told = (*end.changes.new, *end.changes.changed, *end.changes.still, *end.changes.unaccepted)
+    return {one.case: one.since or first for one in told}, missing

@@ -46,7 +46,9 @@ def execute(context: RunContext) -> RunSummary:
         summary = summarize(context, checked, executed, recording.folder)
         begun = recording.start
         notes = (*([part.note] if part.note else []), *summary.notes)
-        summary = dataclasses.replace(summary, commit=begun.commit, started=begun.started, notes=notes)
+        seconds = summary.seconds + sum(reached.seconds for reached in part.kept.values())
+        summary = dataclasses.replace(summary, commit=begun.commit, started=begun.started)
+        summary = dataclasses.replace(summary, seconds=seconds, notes=notes)
         left_out = LeftOut(executed.no_turn, executed.held_back, context.request.lacking)
         return recording.finish(night.compare(context, summary, left_out, executed.unknown))
 

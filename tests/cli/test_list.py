@@ -21,3 +21,10 @@ def test_cases_are_listed_with_the_revision_of_their_baseline(fake_shop: Worksho
     assert (entry["case"], entry["revision"], entry["baseline_revision"]) == ("scale/n=100", "1.4", "1.4")
     assert "scale/n=100" in fake_shop.call("list").stdout
     assert "no case" in fake_shop.fails(5, "list", "-k", "other*")
+
+
+def test_a_known_failure_is_listed_with_its_day(fake_shop: Workshop) -> None:
+    fake_shop.job(("launches:", "known_failing: {until: 2099-12-24, why: the card}\nlaunches:"))
+    assert "known failing until 2099-12-24" in fake_shop.call("list").stdout
+    (entry,) = json.loads(fake_shop.call("list", "--json").stdout)
+    assert entry["known_failing"] == "2099-12-24"

@@ -49,7 +49,8 @@ def test_without_a_history_each_failure_is_new(known: EarlierNights) -> None:
 
 def test_a_missing_case_is_a_failure_that_goes_on() -> None:
     first = Since("20261120T020000Z-0001", "2026-11-20T02:00:00Z", COMMIT, 2)
-    known = EarlierNights("n", last={"a": past("missing", 21, "missing")}, since={"a": first})
+    last = past("missing", 21, "missing")
+    known = EarlierNights(last.run, last={"a": last}, since={"a": first})
     changes = compare_nights(night(missing=("a", "b")), known)
     assert (names(changes.new), names(changes.still)) == (["b"], ["a"])
     assert changes.still[0].since == Since(first.run, first.started, COMMIT, 3)

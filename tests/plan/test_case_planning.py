@@ -134,3 +134,21 @@ def test_a_limit_that_no_case_could_keep_is_refused(tmp_path: Path, limit: str, 
         plan.make(project(tmp_path, reduce=f"{JOB}timing: {{limit: {limit}}}\n"), ())
     assert said in str(caught.value)
     assert "reduce.yaml:" in str(caught.value)
+
+
+def test_a_known_failure_is_that_of_the_cases_it_names(tmp_path: Path) -> None:
+    known = "{until: 2026-12-24, why: the card, where: [n > 1000]}"
+    job = f"{JOB}known_failing: {known}\nretries: 2\nlimits: {{timeouts: 5}}\n"
+    cases = plan.make(project(tmp_path, reduce=job), []).cases
+    expected = records.KnownFailing("2026-12-24", "the card")
+    assert [case.settings.known_failing for case in cases] == [None, None, expected, expected]
+    assert {(case.settings.retries, case.limits.timeouts) for case in cases} == {(2, 5)}
+    wrong = project(tmp_path / "wrong", reduce=job.replace("n > 1000", "m > 1000"))
+    with pytest.raises(JobErrors, match=r"known_failing.where\[0\]"):
+        plan.make(wrong, [])
+
+
+def test_devices_that_a_job_names_are_kept_apart_from_those_that_can_run_it(tmp_path: Path) -> None:
+    example = project(tmp_path, one=JOB, two=f"{JOB}devices: [cpu]\n")
+    devices = [(case.job, case.devices, case.settings.on) for case in plan.make(example, []).cases]
+    assert {*devices} == {("one", ("cpu", "cuda"), ()), ("two", ("cpu",), ("cpu",))}

@@ -41,10 +41,12 @@ def test_a_bug_comes_goes_on_and_is_fixed(bench: Bench, monkeypatch: pytest.Monk
     assert still.since is not None
     assert (third.new, still.since.started, still.since.nights) == ((), "2026-11-19T02:00:00Z", 2)
     assert started == ["fake/b", "fake/a"]
-    fourth, _ = night(bench, monkeypatch, 21, good, other)
-    assert ([one.case for one in fourth.fixed], fourth.new, fourth.still) == (["fake/b"], (), ())
-    fifth, _ = night(bench, monkeypatch, 22, good, other)
-    assert not fifth.is_news
+    again, _ = night(bench, monkeypatch, 21, good, bad)
+    assert [(one.since.started, one.since.nights) for one in again.still if one.since] == [("2026-11-19T02:00:00Z", 3)]
+    fixed, _ = night(bench, monkeypatch, 22, good, other)
+    assert ([one.case for one in fixed.fixed], fixed.new, fixed.still) == (["fake/b"], (), ())
+    last, _ = night(bench, monkeypatch, 23, good, other)
+    assert not last.is_news
 
 
 def test_a_damaged_history_makes_no_failure_vanish(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

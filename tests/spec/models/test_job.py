@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -28,12 +29,25 @@ def test_defaults() -> None:
         ({"dump": "x"}, "expected `all` or a list"),
         ({"dump": [1]}, "expected `all` or a list"),
         ({"parameters": {"min": [1]}}, "reserved name 'min'"),
+        ({"known_failing": {"until": "24 Dec", "why": "x"}}, "expected a day such as 2026-12-24, got '24 Dec'"),
+        ({"known_failing": {"until": "2026-02-30", "why": "x"}}, "expected a day such as 2026-12-24"),
+        ({"known_failing": {"until": "2026-12-24"}}, "Field required"),
+        ({"retries": "many"}, "expected a whole number from 0 to 10, got 'many'"),
+        ({"retries": 11}, "expected a whole number from 0 to 10"),
+        ({"limits": {"timeouts": 0}}, "expected a whole number from 1 to 1,000,000, got 0"),
         ({"buffers": {"2x": {"dtype": "int32", "shape": [1]}}}, "invalid name '2x'"),
     ],
 )
 def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         JobSpec.model_validate({**JOB, **changes})
+
+
+def test_the_day_of_a_known_failure_may_be_a_date() -> None:
+    known = {"until": date(2026, 12, 24), "why": "the card"}
+    job = JobSpec.model_validate({**JOB, "known_failing": known, "retries": 2, "limits": {"timeouts": 3}})
+    assert job.known_failing is not None
+    assert (job.known_failing.until, job.retries, job.limits.timeouts) == ("2026-12-24", 2, 3)
 
 
 def test_a_job_that_was_saved_in_part_may_be_empty() -> None:
