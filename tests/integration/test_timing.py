@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,3 +64,23 @@ def test_a_slow_down_fails_without_a_clock_where_the_job_has_a_limit(shop: Works
     assert shop.call("accept", "limited").exit_code == 0
     assert shop.call(*RUN).exit_code == 0
     assert _cases(shop)["limited"]["timing_comparison"]["status"] == "same"
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_the_samples_of_its_model_are_compared(tmp_path: Path) -> None:
+    """A hundred times the work is found whatever the clocks do; another model's samples would not be compared."""
+    shop = Workshop(tmp_path)
+    shop.write("kernels/scale.cu", KERNEL)
+    shop.write("configs/limited.yaml", f"{JOB}timing: {{samples: 30, limit: 1.5}}\n")
+    gpu = ("run", "--device", "cuda:0", "--jobs", "1")
+    shop.call(*gpu)
+    assert shop.call("accept").exit_code == 0
+    assert shop.call(*gpu).exit_code == 0
+    same = _cases(shop)["limited"]["timing_comparison"]
+    assert (same["measure"], same["same_code"]) == ("time", True)
+    assert same["status"] != "slower" or not same.get("fails", False)
+    shop.write("kernels/scale.cu", SLOWER.replace("k < n;", "k < 100 * n;").replace("x[k]", "x[k % n]"))
+    assert shop.call(*gpu).exit_code == 1
+    slower = _cases(shop)["limited"]["timing_comparison"]
+    assert (slower["status"], slower["fails"], slower["same_code"]) == ("slower", True, False)
+    assert " times slower than accepted (95 % interval " in _cases(shop)["limited"]["reason"]
