@@ -48,7 +48,8 @@ def test_the_readme_has_its_two_commands() -> None:
 def test_every_kernel_has_a_job() -> None:
     jobs = [yaml.safe_load(path.read_text()) for path in (ROOT / "configs").rglob("*.yaml")]
     used = {Path(job["source"]).name for job in jobs}
-    assert {path.name for path in (ROOT / "kernels").glob("*.cu")} == used
+    assert {path.name for path in (ROOT / "kernels").glob("*.cu")} == {name for name in used if name.endswith(".cu")}
+    assert all((ROOT / "kernels/include" / name).is_file() for name in used if name.endswith(".cuh"))
 
 
 @pytest.mark.parametrize("document", ["CHANGELOG.md", "docs/contract.md", "docs/commands.md"])

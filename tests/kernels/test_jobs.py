@@ -26,9 +26,14 @@ def test_job_has_an_oracle_and_choices(job: str) -> None:
 @pytest.mark.parametrize("job", JOBS)
 def test_revision_is_the_keyword_of_the_source(job: str) -> None:
     for case in cases_of(job).values():
-        keyword = re.search(r"\$Revision: (\S+) \$", Path(case.source.path).read_text())
-        assert keyword is not None
-        assert case.revision == keyword.group(1)
+        keywords = [_keyword(source.path) for source in case.sources]
+        assert case.revision == "-".join(dict.fromkeys(keywords))
+
+
+def _keyword(source: str) -> str:
+    keyword = re.search(r"\$Revision: (\S+) \$", Path(source).read_text())
+    assert keyword is not None
+    return keyword.group(1)
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
