@@ -82,7 +82,11 @@ def _seconds(folder: Path, cores: list[int], loops: int) -> float:
         for process in reversed(processes):
             process.terminate()
         for process in processes:
-            process.wait(30)
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:  # Dask's worker waits for a scheduler that is gone
+                process.kill()
+                process.wait()
 
 
 def _start(arguments: list[str], core: int | None = None) -> subprocess.Popen[bytes]:

@@ -127,6 +127,8 @@ class HostAgent:
                 return CaseReply("missing", missing=lacking), {}
             with self._card(request.device) as card:
                 outcome = self._outcome(request, task_on_host(request, folders), card, is_wanted)
+            if isinstance(outcome, str):
+                return CaseReply("unusable", message=outcome), {}
             packed = packing.packed(request, outcome, folders)
         except (HarnessError, OSError) as error:
             return CaseReply("failed", message=f"{request.label}: {error}"), {}
@@ -230,7 +232,8 @@ class HostAgent:
 
     # --- processes ----------------------------------------------------------------------------------------------------
 
-    def _outcome(self, request: CaseRequest, task: Task, card: int, is_wanted: Callable[[], bool]) -> Outcome:
+    def _outcome(self, request: CaseRequest, task: Task, card: int, is_wanted: Callable[[], bool]) -> Outcome | str:
+        """Run a task; the reason where the device cannot be used any more."""
         slot = self._slot(request, card)
         idle = self._taken(slot, request) or self._opened(slot, request)
         running = _Running(request.run, is_wanted, idle.stop)
@@ -245,7 +248,10 @@ class HostAgent:
         finally:
             with self._lock:
                 self._running.remove(running)
-        if idle.pool.is_lost or idle.stop.is_set:
+        if idle.pool.is_lost:
+            idle.held.close()
+            return outcomes[0].message
+        if idle.stop.is_set:
             idle.held.close()
         else:
             self._put_back(slot, request, idle)

@@ -88,15 +88,15 @@ class CaseReply:
 
     Attributes:
         kind: `done`; `missing`: files are lacking; `stale`: another worker has the address now; `failed`: the host
-            could not start the case.
+            could not start the case; `unusable`: its device cannot be used, for this case or another.
         outcome: of `done`, with the client's paths.
         log: the lines of the launch log.
         files: what the case wrote, in the order of their paths.
         missing: digests of files that the host lacks.
-        message: why, for `failed`.
+        message: why, for `failed` and `unusable`.
     """
 
-    kind: Literal["done", "missing", "stale", "failed"]
+    kind: Literal["done", "missing", "stale", "failed", "unusable"]
     outcome: Outcome | None = None
     log: str = ""
     files: tuple[DumpFile, ...] = ()

@@ -98,6 +98,7 @@ class ClusterPool:
         self._until: float | None = None
         self._tickets = 0
         self._notes: dict[str, list[str]] = {}
+        self._unusable: dict[str, str] = {}
         self._dead = ""
         self._lonely_since: float | None = None
         self._files, self._unpacker = TaskFiles(), Unpacker()
@@ -214,6 +215,8 @@ class ClusterPool:
             kept.setdefault(slot.member.facts.worker, []).append(slot)
         self._slots = []
         for member in self._members:
+            if member.facts.worker in self._unusable:
+                continue
             slots = kept.get(member.facts.worker, [])
             for number in range(len(slots), member.slots(kind)):
                 slots.append(_Slot(member, f"{'cpu' if kind == 'cpu' else f'cuda:{number}'}@{member.host}"))
@@ -332,7 +335,9 @@ class ClusterPool:
             elif isinstance(event, CaseLost):
                 outcomes += self._on_loss(event.ticket)
             elif isinstance(event, MembersChanged):
-                self._members, self._refused = event.members, dict(event.refused)
+                broken = {one.address: self._unusable.get(one.facts.worker, "") for one in event.members}
+                self._members = event.members
+                self._refused = {**event.refused, **{address: why for address, why in broken.items() if why}}
                 self._update_slots()
             elif not self._dead:
                 outcomes += self._on_end(event.why)
@@ -362,6 +367,8 @@ class ClusterPool:
             return []
         waiting, slot = found
         task, reply = waiting.task, event.reply
+        if reply.kind == "unusable":
+            return self._on_unusable(waiting, slot, reply.message)
         if reply.kind != "done":
             return [_marked(_refused(task, reply.message, "HarnessError"), waiting, slot.member)]
         try:
@@ -377,6 +384,17 @@ class ClusterPool:
             self._waiting.appendleft(waiting)
             return []
         return [_marked(outcome, waiting, slot.member)]
+
+    def _on_unusable(self, waiting: _Waiting, slot: _Slot, why: str) -> list[Outcome]:
+        """Use a member with a broken device no more; its case runs elsewhere, unless it has broken another one."""
+        self._unusable[slot.member.facts.worker] = why
+        self._refused[slot.member.address] = why
+        self._update_slots()
+        waiting.lost += (slot.member,)
+        if self._slots and len(waiting.lost) < MOST_LOSSES:
+            self._waiting.appendleft(waiting)
+            return []
+        return [_marked(_refused(waiting.task, why), waiting, slot.member)]
 
     def _on_loss(self, ticket: int) -> list[Outcome]:
         """Run the case of a lost host again, before all others; it is an error the second time."""

@@ -162,3 +162,9 @@ def test_a_process_is_ready_before_its_first_case(agent: HostAgent, tmp_path: Pa
     (idle,) = next(iter(agent._idle.values()))
     assert reply(agent, request(tmp_path, fakes.case("double"))).kind == "done"
     assert next(iter(agent._idle.values())) == [idle]
+
+
+def test_a_device_that_cannot_be_opened_is_no_fault_of_the_case(agent: HostAgent, tmp_path: Path) -> None:
+    unusable = reply(agent, request(tmp_path, fakes.case("double"), device="none"))
+    assert (unusable.kind, unusable.message) == ("unusable", "no such device: none")
+    assert reply(agent, request(tmp_path, fakes.case("double"))).kind == "done"

@@ -38,7 +38,7 @@ def test_a_request_comes_back_as_it_was(request: CaseRequest) -> None:
 @given(
     st.builds(
         CaseReply,
-        st.sampled_from(("done", "missing", "stale", "failed")),
+        st.sampled_from(("done", "missing", "stale", "failed", "unusable")),
         outcomes,
         texts,
         st.lists(dumps, max_size=3).map(tuple),

@@ -268,3 +268,28 @@ def test_a_task_runs_again_and_others_are_withdrawn(
                 withdrawn = pool.withdraw(lambda case: case.name == "fake/3")
                 assert [task.case.name for task in withdrawn] == ["fake/3"]
     assert [case for case, _ in link.requests] == ["fake/0", "fake/1", "fake/2", "fake/0"]
+
+
+def test_a_host_with_a_broken_device_gets_no_further_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
+) -> None:
+    members: tuple[Member, ...] = (member("a"), member("b"))
+
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, where: Member) -> None:
+        if where.host == "b":
+            done(link, ticket, request, where)
+        else:
+            link.post(CaseReplied(ticket, CaseReply("unusable", message="cpu@a is lost"), ReplyFiles()))
+            link.post(MembersChanged(members))
+
+    link = ScriptedLink(answer, *members)
+    with opened(monkeypatch, link, stop) as pool:
+        _, outcomes = run(pool, tmp_path, *several(4))
+        assert pool.notes == ("tcp://a:0 of the cluster is not used: cpu@a is lost",)
+    assert [one.state for one in outcomes.values()] == ["done"] * 4
+    assert [host for _, host in link.requests].count("a") == 1
+    members = members[:1]
+    with opened(monkeypatch, ScriptedLink(answer, *members), stop) as pool:
+        _, outcomes = run(pool, tmp_path, *several(2))
+    assert outcomes["fake/0"].message == "cpu@a is lost"
+    assert "can be used: tcp://a:0: cpu@a is lost" in outcomes["fake/1"].message
