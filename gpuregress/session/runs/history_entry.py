@@ -6,11 +6,12 @@ Damage to the history stops no run.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpuregress.errors import NothingToDo, StorageError
-from gpuregress.history import History
+from gpuregress.history import History, Reader
 from gpuregress.project import Project
 from gpuregress.records import PastResult, RunKind, RunSummary
 
@@ -53,9 +54,9 @@ def trends(runs: Path, last: int) -> Iterator[Callable[[str, str], tuple[PastRes
     found = dict[tuple[str, str], tuple[PastResult, ...]]()
     with contextlib.ExitStack() as opened:
         history = None
-        with contextlib.suppress(StorageError, OSError):
+        with contextlib.suppress(StorageError, OSError, sqlite3.Error):  # a page changes nothing in the history
             if (runs / FILE).stat().st_size:
-                history = opened.enter_context(History(runs / FILE))
+                history = opened.enter_context(contextlib.closing(Reader.open(runs / FILE)))
 
         def trend(case: str, device: str) -> tuple[PastResult, ...]:
             if history is None:

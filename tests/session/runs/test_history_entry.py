@@ -50,3 +50,27 @@ def test_a_damaged_history_is_kept_aside_and_begun_anew(project: Project) -> Non
     assert "was damaged; it is kept as history.sqlite.damaged-1" in note
     with history_entry.opened(project) as history:
         assert [run.run for run in history.runs()] == ["R1"]
+
+
+def test_the_trends_of_a_page_are_the_last_results_of_each_case(project: Project) -> None:
+    statuses: list[Status] = ["pass", "pass", "differ"]
+    for number, status in enumerate(statuses):
+        history_entry.record(project, summary(f"R{number}", a=status, b="pass"), "run")
+    with history_entry.trends(project.runs, 2) as trend:
+        assert [one.verdict for one in trend("j/a", "cpu")] == ["differ", "pass"]
+        assert [one.run for one in trend("j/b", "cpu:0")] == ["R2", "R1"]
+        assert trend("j/a", "cuda:0") == ()
+        assert trend("j/gone", "cpu") == ()
+
+
+@pytest.mark.parametrize("text", [None, "", "no database" * 1000])
+def test_a_page_without_a_history_has_no_trends_and_leaves_a_damaged_one_alone(
+    project: Project, text: str | None
+) -> None:
+    project.runs.mkdir()
+    if text is not None:
+        (project.runs / history_entry.FILE).write_text(text)
+    before = sorted(project.runs.iterdir())
+    with history_entry.trends(project.runs, 2) as trend:
+        assert trend("j/a", "cpu") == ()
+    assert sorted(project.runs.iterdir()) == before
