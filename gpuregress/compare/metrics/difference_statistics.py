@@ -184,12 +184,12 @@ class DifferenceStatistics:
             return changed
         self._keep_worst("absolute", absolute, part, changed_at, e, a)
         magnitude = elementwise.magnitude(e, scalar)
-        self.use.add(e, a, scalar, absolute, magnitude)
+        steps = ordinals.ulps(e, a, scalar) if scalar.is_float else None
+        self.use.add(e, a, scalar, absolute, magnitude, steps)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = absolute / magnitude
         self._keep_worst("relative", np.where(np.isfinite(relative), relative, -1.0), part, changed_at, e, a)
-        if scalar.is_float:
-            steps = ordinals.ulps(e, a, scalar)
+        if steps is not None:
             self._keep_worst("ulp", steps.astype(np.float64), part, changed_at, e, a)
             self._count_steps(steps)
         return changed

@@ -16,13 +16,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gpuregress import ordinals
 from gpuregress.compare.rules.bound import Bound
 from gpuregress.compare.rules.elementwise import Floats
 from gpuregress.dtypes import Scalar
-from gpuregress.ordinals import Array
+from gpuregress.ordinals import Array, Mask
 from gpuregress.records import OutlierCounts
+
+Steps = npt.NDArray[np.uint64]
 
 
 @dataclass(slots=True)
@@ -41,7 +44,15 @@ class ToleranceUse:
     largest: float = 0.0
     largest_of_outliers: float = 0.0
 
-    def add(self, expected: Array, actual: Array, scalar: Scalar, absolute: Floats, magnitude: Floats) -> None:
+    def add(
+        self,
+        expected: Array,
+        actual: Array,
+        scalar: Scalar,
+        absolute: Floats,
+        magnitude: Floats,
+        steps: Steps | None = None,
+    ) -> None:
         """Add elements that differ and are finite on both sides.
 
         Args:
@@ -50,10 +61,11 @@ class ToleranceUse:
             scalar: how to read them.
             absolute: their errors.
             magnitude: |expected|.
+            steps: `ordinals.ulps` of both sides; None: not known yet.
         """
         if self.bound.is_exact or scalar.kind == "bool":
             return
-        used = _shares(expected, actual, scalar, self.bound, absolute, magnitude)
+        used = _shares(expected, actual, scalar, self.bound, absolute, magnitude, steps)
         self.largest = max(self.largest, _largest_finite(used))
         if self.second is not None and not self.second.is_exact:
             out = ~(used <= 1)
@@ -78,7 +90,13 @@ class ToleranceUse:
 
 
 def _shares(
-    expected: Array, actual: Array, scalar: Scalar, bound: Bound, absolute: Floats, magnitude: Floats
+    expected: Array,
+    actual: Array,
+    scalar: Scalar,
+    bound: Bound,
+    absolute: Floats,
+    magnitude: Floats,
+    steps: Steps | None = None,
 ) -> Floats:
     shares = []
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -86,13 +104,17 @@ def _shares(
             allowed = (bound.rtol or 0.0) * magnitude + (bound.atol or 0.0)
             shares.append(absolute / allowed)
         if bound.ulp is not None and scalar.is_float:
-            first, second = ordinals.keys(expected, scalar), ordinals.keys(actual, scalar)
-            steps = ordinals.distance(first, second) / np.float64(bound.ulp)
-            steps[(first < 0) != (second < 0)] = np.inf
-            shares.append(steps)
+            steps = ordinals.ulps(expected, actual, scalar) if steps is None else steps
+            of_ulp = steps / np.float64(bound.ulp)
+            of_ulp[_is_negative(expected, scalar) != _is_negative(actual, scalar)] = np.inf
+            shares.append(of_ulp)
         if not shares:  # integers under `ulp` alone
             return np.full(len(expected), np.inf)
         return np.asarray(shares[0] if len(shares) == 1 else np.fmin(*shares))
+
+
+def _is_negative(values: Array, scalar: Scalar) -> Mask:
+    return np.signbit(values) if values.dtype.kind == "f" else ordinals.keys(values, scalar) < 0
 
 
 def _largest_finite(shares: Floats) -> float:

@@ -29,6 +29,7 @@ FLOATS = st.floats(-1e6, 1e6, width=32)
         (Rule(ulp=4, atol=1e-9), [1.0], [np.nextafter(np.float32(1), np.float32(2))], 0.25),
         (Rule(ulp=1, atol=8.0), [1.0], [5.0], 0.5),
         (Rule(ulp=1), [-1e-45], [1e-45], None),  # no step crosses 0
+        (Rule(ulp=4, atol=2.0), [-1e-45], [1.0], 0.5),  # the tolerance alone
         (Rule(rtol=0.5), [0.0], [1e-45], None),  # nothing is allowed
         (Rule(atol=2.0), [1.0, 1.0], [math.nan, 2.0], None),
         (Rule(atol=2.0), [1.0, 1.0], [math.nan, 4.0], 1.5),
@@ -48,6 +49,12 @@ FLOATS = st.floats(-1e6, 1e6, width=32)
 def test_the_share_of_a_rule(rule: Rule, expected: list[float], actual: list[float], share: float | None) -> None:
     compared = against("float32", expected, actual, rule)
     assert compared.tolerance_share == (None if share is None else pytest.approx(share))
+
+
+def test_small_floats() -> None:
+    assert against("bfloat16", [1.0], [1.0078125], Rule(ulp=4)).tolerance_share == 0.25
+    assert against("bfloat16", [1e-38], [-1e-38], Rule(ulp=100)).tolerance_share is None
+    assert against("float16", [1.0], [1.0009765625], Rule(ulp=2)).tolerance_share == 0.5
 
 
 def test_integers_and_records() -> None:
