@@ -66,7 +66,7 @@ class DumpWriter:
     ) -> None:
         self._path, self._type, self._shape = path, element_type, shape
         self._durable, self._most = durable, compress_above
-        self._left = math.prod(shape)
+        self._left, self._done = math.prod(shape), 0
         self._raw = digest.RawDigest(element_type)
         self._text, self._size = xxhash.xxh3_128(), 0
         self._stack = contextlib.ExitStack()
@@ -103,6 +103,9 @@ class DumpWriter:
             piece = flat[start : start + PIECE]
             self._raw.add(piece)
             self._put(lines(piece, self._type))
+            self._done += piece.size
+            if self._is_large():
+                self._compress()
 
     def finish(self) -> Dump:
         """Give the file its name.
@@ -114,6 +117,8 @@ class DumpWriter:
         if self._left:
             raise DumpError(f"{self._path}: {self._left} elements fewer than the shape {list(self._shape)} holds")
         with disk_errors(self._path):
+            if self._frames is not None and self._most is not None and self._size <= self._most:
+                self._decompress(self._frames)
             self._stack.close()
         path = self._path if self._frames is None else compressed(self._path)
         self._dump = _record(path, self._type, self._shape, self._raw.hexdigest(), self._text.hexdigest())
@@ -123,25 +128,42 @@ class DumpWriter:
         self._text.update(data)
         self._size += len(data)
         with disk_errors(self._path):
-            if self._frames is None and self._most is not None and self._size > self._most:
-                self._compress()
             if self._frames is not None:
                 self._frames.add(data)
             else:
                 self._file.write(data)
 
+    def _is_large(self) -> bool:
+        """Tell whether a file that is plain so far will be too large, if the other elements are like the first ones."""
+        total = math.prod(self._shape)
+        return self._frames is None and self._most is not None and self._size * total > self._most * self._done
+
     def _compress(self) -> None:
         """Go on with a compressed file: what is written so far is moved there."""
         plain, file = self._stack, self._file
         self._stack = contextlib.ExitStack()
+        with disk_errors(self._path):
+            try:
+                self._file = self._stack.enter_context(atomic(compressed(self._path), durable=self._durable))
+                self._frames = self._stack.enter_context(FrameWriter(self._file))
+                file.flush()
+                for text in text_pieces(Path(file.name)):
+                    self._frames.add(text)
+            finally:
+                _abandon(plain, DumpError(f"{self._path}: compressed"))
+
+    def _decompress(self, frames: FrameWriter) -> None:
+        """Make a plain file after all: the last elements were shorter than the first ones."""
+        packed, file = self._stack, self._file
+        self._stack, self._frames = contextlib.ExitStack(), None
         try:
-            self._file = self._stack.enter_context(atomic(compressed(self._path), durable=self._durable))
-            self._frames = self._stack.enter_context(FrameWriter(self._file))
+            frames.__exit__(None, None, None)
             file.flush()
+            self._file = self._stack.enter_context(atomic(self._path, durable=self._durable))
             for text in text_pieces(Path(file.name)):
-                self._frames.add(text)
+                self._file.write(text)
         finally:
-            _abandon(plain, DumpError(f"{self._path}: compressed"))
+            _abandon(packed, DumpError(f"{self._path}: decompressed"))
 
 
 def compressed(path: Path) -> Path:

@@ -147,3 +147,18 @@ def test_a_known_dump_is_copied_only_in_the_form_that_it_should_have(tmp_path: P
             tmp_path / name.removesuffix(".zst"), VALUES, FLOAT, (10,), known=known, compress_above=above
         )
         assert (Path(dump.path).name, dump.text_digest) == (name, packed.text_digest)
+
+
+@pytest.mark.parametrize(("first", "rest", "name"), [(0.12345678, 1.0, "a.1"), (1.0, 0.12345678, "a.1.zst")])
+def test_the_form_depends_on_the_whole_text_and_not_on_the_first_elements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: float, rest: float, name: str
+) -> None:
+    monkeypatch.setattr(writer, "PIECE", 10)
+    values = np.full(1000, rest, "<f4")
+    values[:10] = first
+    dump = writer.write(tmp_path / "a.1", values, FLOAT, (1000,), compress_above=6000)
+    assert names_in(tmp_path) == [name]
+    assert dump.path == str(tmp_path / name)
+    assert dump.text_digest == writer.write(tmp_path / "b.1", values, FLOAT, (1000,)).text_digest
+    assert (reader.read(tmp_path / name).array == values).all()
+    assert writer.has_form(tmp_path / name, 6000)

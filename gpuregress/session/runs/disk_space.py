@@ -25,6 +25,8 @@ _INTEGER_BYTES = {1: 4, 2: 5, 4: 8, 8: 11}
 _FLOAT_BYTES = {2: 8, 4: 12, 8: 20}
 """Size in bytes → the usual length of such a number as text, with a separator."""
 _COMPRESSED = 0.5
+_UNCOMPRESSED = 16 << 20
+"""Text of a large dump that is on disk before its compression begins."""
 _MARGIN = 8 << 20
 """Bytes for journals, logs, compiled programs and temporary files, in each of the three folders."""
 _SMALL_DISK = 20
@@ -70,12 +72,17 @@ def require(project: Project, cases: Sequence[Case]) -> tuple[str, ...]:
     needed = sum(dump.size for dump in dumps) + _margin(disk)
     if free >= needed:
         return ()
-    if free + retention.size_of(retention.removable(project)) >= needed:
+    removable = retention.removable(project)
+    if free + retention.size_of(removable) >= needed:
         notes = retention.make_room(project, needed)
         disk = _disk(project.runs)
         if disk is None or (free := disk.f_bavail * disk.f_frsize) >= needed:
             return notes
-    raise StorageError(_message(project, dumps, needed, free))
+    runs = "the runs that may be removed would not make enough room; " if removable else ""
+    raise StorageError(
+        f"{_message(project, dumps, needed, free)}; nothing was run; {runs}free some space there, run fewer cases at a "
+        "time, or let `folders: runs` name a folder on another disk"
+    )
 
 
 def _message(project: Project, dumps: Sequence[_DumpSize], needed: int, free: int) -> str:
@@ -89,8 +96,7 @@ def _message(project: Project, dumps: Sequence[_DumpSize], needed: int, free: in
     )
     return (
         f"too little space on the disk of {project.runs}: this run needs about {size_text(needed)}{of}{most}, and "
-        f"{size_text(free)} is free; nothing was run. The runs that may be removed would not make enough room: free "
-        "some space there, run fewer cases at a time, or let `folders: runs` name a folder on another disk"
+        f"{size_text(free)} is free"
     )
 
 
@@ -155,7 +161,7 @@ def estimate(buffer: Buffer, compress_above: int) -> int:
     element = dtypes.parse(buffer.dtype)
     line = sum(_length(part.scalar) for part in element.parts)
     text = line * (buffer.size // element.size)
-    return int(text * _COMPRESSED) if text > compress_above else text
+    return int(text * _COMPRESSED) + _UNCOMPRESSED if text > compress_above else text
 
 
 def _length(scalar: Scalar) -> int:
