@@ -15,6 +15,11 @@ from gpuregress.errors import StorageError
 
 R = TypeVar("R")
 
+
+class NoAnswer(StorageError):
+    """An operation made no progress and was given up."""
+
+
 STALLED_S = 60.0
 """Seconds without progress after which an operation is given up."""
 SLOWEST_BYTES_PER_S = 1 << 20
@@ -35,7 +40,7 @@ def within(
         stalled_s: seconds without progress; 0: STALLED_S.
 
     Raises:
-        StorageError: it made no progress for that long.
+        NoAnswer: it made no progress for that long.
         Exception: what the operation raised.
     """
     limit = stalled_s or STALLED_S
@@ -59,7 +64,7 @@ def within(
         if count != before:
             before, moved = count, now
         if now - moved > limit and now - begin > limit + size / SLOWEST_BYTES_PER_S:
-            raise StorageError(f"{what}: no answer for {now - moved:.0f} s; check the network, then run again")
+            raise NoAnswer(f"{what}: no answer for {now - moved:.0f} s; check the network, then run again")
     if errors:
         raise errors[0]
     return results[0]

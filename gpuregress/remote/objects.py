@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 
 from gpuregress.errors import HarnessError, StorageError
 from gpuregress.remote import deadlines
+from gpuregress.remote.deadlines import NoAnswer
 from gpuregress.storage import TEMPORARY_PREFIX, explain, sync_all
 
 R = TypeVar("R")
@@ -30,6 +32,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _SAME = {"s3a": "s3", "ssh": "sftp"}
 _SECRET = re.compile(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST_SECRET = 6
+_PAUSE_S = 300.0
+_SILENT: dict[str, float] = {}
+"""Address → when it last gave no answer: for some minutes, others are not made to wait for it."""
 _LONGEST_MESSAGE = 300
 
 
@@ -113,8 +118,16 @@ class ObjectFolder:
             fs.invalidate_cache()
             return action(fs, root)
 
+        silent_s = time.monotonic() - _SILENT.get(self.url, -_PAUSE_S)
+        if silent_s < _PAUSE_S:
+            raise NoAnswer(
+                f"{what}: not tried, since {self.url} gave no answer {silent_s:.0f} s ago; check the network"
+            )
         try:
             return deadlines.within(act, what, size=size, progress=progress)
+        except NoAnswer:
+            _SILENT[self.url] = time.monotonic()
+            raise
         except HarnessError:
             raise
         except OSError as error:

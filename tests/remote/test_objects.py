@@ -117,6 +117,8 @@ def test_a_server_that_does_not_answer_is_given_up(
         _forget_instances()
         with pytest.raises(StorageError, match=r"no answer for \d+ s"):
             ObjectFolder(s3_folder).download("x", tmp_path / "x")
+        with pytest.raises(StorageError, match=r"looking for .*/y: not tried, since .* gave no answer 0 s ago"):
+            ObjectFolder(s3_folder).download("y", tmp_path / "x")
         for peer in peers:
             peer.close()
     objects._file_system.cache_clear()
