@@ -53,6 +53,7 @@ def task_on_host(request: CaseRequest, folders: CaseFolders) -> Task:
 
     task = dict(_mapped(request.task, localized))
     task |= {"log": str(folders.log), "dumps": str(folders.case / "dumps"), "shared": str(folders.shared), "known": {}}
+    task["storage"] = {**task["storage"], "contents": str(folders.shared / "contents")}
     return from_json(Task, task)
 
 

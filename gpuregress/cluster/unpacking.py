@@ -92,9 +92,10 @@ class Unpacker:
 def _copied(task: Task, dump: Dump) -> Dump | None:
     """Copy the accepted dump of the same bytes; None where it is gone, or of another type."""
     accepted = {digest: Path(file) for digest, file in task.known.get(dump.buffer, {}).items()}
+    path, above = Path(dump.path.removesuffix(storage.SUFFIX)), task.storage.compress_above
     with contextlib.suppress(StorageError):
         return writer.copy_known(
-            Path(dump.path), dump.digest, dtypes.parse(dump.dtype), dump.shape, accepted, durable=False
+            path, dump.digest, dtypes.parse(dump.dtype), dump.shape, accepted, durable=False, compress_above=above
         )
     return None
 

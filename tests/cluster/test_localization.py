@@ -36,6 +36,7 @@ def test_paths_of_a_task_are_those_of_the_host() -> None:
     assert task.case.path == "/host/files/nowhere/fake.yaml"
     assert (task.log, task.dumps, task.shared) == ("/host/case-1/launch.log", "/host/case-1/dumps", "/host/shared")
     assert task.known == {}
+    assert task.storage.contents == "/host/shared/contents"
 
 
 def test_a_parameter_of_the_user_stays_what_it_is() -> None:
