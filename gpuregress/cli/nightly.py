@@ -31,7 +31,7 @@ class Nightly(click.Command):
 @scheduler_options.options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
-    """Run every case; print nothing when all is well, and one screen when not.
+    """Run every case on every device that the jobs name; print nothing when all is well, and what is new when not.
 
     Takes the project's lock; where another nightly run holds it, exits with 75. A wrong job is an error of its own, and
     the others run. A case that is gone is a failure every night (exit code 1 at least) until it is back, or `accept

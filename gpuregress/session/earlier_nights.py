@@ -18,8 +18,11 @@ from gpuregress.project import Project
 from gpuregress.records import EarlierVerdict, PastResult, PastRun, Since, Verdict
 from gpuregress.session.runs import history_entry, journal
 
-_NIGHTS = 5
-"""Nights in which the last verdict of a case is looked for: some may have skipped it."""
+_NIGHTS = 40
+"""Nights in which the last verdict of a case is looked for: some may have had other cases."""
+_FEW_NIGHTS = 3
+_FEW_CASES = 200
+"""Cases that are looked for one by one, where the last few nights had no verdict on them."""
 _LOOKED_AT = 60
 _NO_NIGHT = "no earlier night on {} is known"
 
@@ -45,28 +48,33 @@ def opened(project: Project, device: str, run: str, cases: Collection[str]) -> I
     with History(path) as history:
         if history.note:
             raise StorageError(history.note)
-        nights = list(itertools.islice(_nights(history, kind, run), _NIGHTS))
-        if not nights:
+        nights = itertools.islice(_nights(history, kind, run), _NIGHTS)
+        first = next(nights, None)
+        if first is None:
             yield EarlierNights(unknown=_NO_NIGHT.format(kind))
             return
-        since, missing = _series(project.runs, nights[0])
-        last = {case: EarlierVerdict(nights[0].run, nights[0].started, "missing", "missing") for case in missing}
-        for night in nights:
-            for result in history.results_of(night):
-                if result.verdict != "skip":
-                    last.setdefault(result.case, _earlier(result))
-            if all(case in last for case in cases):
-                break
 
         def trend(case: str) -> list[EarlierVerdict]:
             past = history.trend(case, _LOOKED_AT, kind)
             return [_earlier(one) for one in past if one.kind == "nightly" and one.run != run]
 
+        since, missing = _series(project.runs, first)
+        last = {case: EarlierVerdict(first.run, first.started, "missing", "missing") for case in missing}
+        for number, night in enumerate(itertools.chain((first,), nights)):
+            absent = [case for case in cases if case not in last]
+            if (number and not absent) or (number >= _FEW_NIGHTS and len(absent) <= _FEW_CASES):
+                found = {case: [one for one in trend(case) if one.verdict != "skip"] for case in absent}
+                last |= {case: verdicts[0] for case, verdicts in found.items() if verdicts}
+                break
+            for result in history.results_of(night):
+                if result.verdict != "skip":
+                    last.setdefault(result.case, _earlier(result))
+
         def slower_since(verdict: Verdict) -> Since | None:
             past = history.trend(verdict.case, _LOOKED_AT, kind)
             return _level_since([one for one in past if one.kind == "nightly" and one.run != run], verdict)
 
-        yield EarlierNights(against=nights[0].run, last=last, trend=trend, since=since, slower_since=slower_since)
+        yield EarlierNights(against=first.run, last=last, trend=trend, since=since, slower_since=slower_since)
 
 
 def _level_since(past: Sequence[PastResult], verdict: Verdict) -> Since | None:

@@ -47,6 +47,18 @@ def test_only_finished_nights_on_the_same_device_count(bench: Bench) -> None:
         assert known.against == NAMES[1]
 
 
+@pytest.mark.parametrize("few", [200, 0])
+def test_a_case_that_only_an_older_night_had_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(earlier_nights, "_FEW_CASES", few)
+    monkeypatch.setattr(earlier_nights, "_FEW_NIGHTS", 1)
+    record(bench, 0, case("a", "differ"), case("b"))
+    record(bench, 1, case("b"))
+    record(bench, 2, case("b", "fault", reason="trap"))
+    with earlier_nights.opened(bench.project, "cpu", "tonight", {"a", "b", "c"}) as known:
+        found = {name: (one.run, one.verdict) for name, one in known.last.items()}
+    assert found == {"a": (NAMES[0], "differ"), "b": (NAMES[2], "fault")}
+
+
 def test_without_a_history_no_night_is_known(bench: Bench) -> None:
     with earlier_nights.opened(bench.project, "cpu", "tonight", {"a"}) as known:
         assert known.unknown == "no earlier night on cpu is known"
