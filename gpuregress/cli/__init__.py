@@ -38,6 +38,10 @@ COMMANDS: tuple[str, ...] = (
 )
 
 
+COMPLETION = "_GPUREGRESS_COMPLETE"
+"""The variable by which a shell asks for completions."""
+
+
 class Commands(click.Group):
     """Group of all commands; imports a command when it is called, and turns errors into exit codes."""
 
@@ -53,6 +57,10 @@ class Commands(click.Group):
 
         command: click.Command = importlib.import_module(f"gpuregress.cli.{cmd_name}").command
         values.forbid_empty(command)
+        if COMPLETION in os.environ:
+            from gpuregress.cli import completion
+
+            completion.attach(command)
         return command
 
     def resolve_command(
@@ -87,6 +95,8 @@ class Commands(click.Group):
 
     def _plain_main(self, *args: Any, **extra: Any) -> Any:
         plain: Callable[..., Any] = super().main
+        if COMPLETION in os.environ:
+            from gpuregress.cli import completion  # noqa: F401 - it teaches click our bash
         try:
             return plain(*args, standalone_mode=False, **extra)
         except click.ClickException as error:

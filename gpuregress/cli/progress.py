@@ -1,7 +1,4 @@
-"""Progress of a long command on a terminal, and of a run in a pipe.
-
-A bar on a terminal; in a pipe one line for each case of a run, and nothing of other commands.
-"""
+"""Progress of a command: a bar on a terminal; of a run in a pipe, one line for each case."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from gpuregress.plan.case_planning import CaseOverrides
 from gpuregress.project import Project
 from gpuregress.records import Case
 from gpuregress.revision import Labels
+from gpuregress.spec.job_files import SUFFIXES, is_hidden, is_read, job_files
 
-_SUFFIXES = (".yaml", ".yml")
 _JOB_LINE = re.compile(r"""^job:[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^#\n]*?))[ \t]*(?:#.*)?$""", re.MULTILINE)
 
 
@@ -126,23 +126,12 @@ def make(
     return Plan(kept, remaining_notes, broken)
 
 
-def job_files(configs: Path) -> tuple[Path, ...]:
-    """Return every job file below a folder, sorted, without hidden files and folders.
-
-    A pipe or a device that is called like a job is a job that cannot be read.
-    """
-    if not configs.is_dir():
-        return ()
-    paths = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if _is_read(path))
-    return tuple(sorted(path for path in paths if not _is_hidden(path.relative_to(configs))))
-
-
 def _no_files(configs: Path) -> Iterator[JobError]:
     """Errors for folders, and links to missing files, that have the name of a job file."""
     if not configs.is_dir():
         return
-    paths = (path for suffix in _SUFFIXES for path in configs.rglob(f"*{suffix}") if not _is_read(path))
-    for path in sorted(path for path in paths if not _is_hidden(path.relative_to(configs))):
+    paths = (path for suffix in SUFFIXES for path in configs.rglob(f"*{suffix}") if not is_read(path))
+    for path in sorted(path for path in paths if not is_hidden(path.relative_to(configs))):
         kind = "a folder" if path.is_dir() else "a link to a missing file"
         yield JobError(path, None, "", f"is {kind}, not a job file")
 
@@ -150,14 +139,6 @@ def _no_files(configs: Path) -> Iterator[JobError]:
 def _below(path: Path, root: Path) -> Path:
     """The path from the project's root on, where it is below it."""
     return path.relative_to(root) if path.is_relative_to(root) else path
-
-
-def _is_read(path: Path) -> bool:
-    return path.exists() and not path.is_dir()
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def quick_name(path: Path) -> str:
@@ -321,7 +302,7 @@ class _Selection:
             return files
         if _is_glob(selector):
             return list(self._jobs)
-        if selector.endswith(_SUFFIXES):
+        if selector.endswith(SUFFIXES):
             raise UsageError(
                 f"there is no job file {selector}{suggestion(selector, map(str, self._relative(project)))}"
             )

@@ -18,6 +18,7 @@ from gpuregress.records import Case, RunSummary
 from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import Machinery, RunRequest
+from gpuregress.spec import job_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class CommitRuns:
         cases: list[Case] = []
         with contextlib.suppress(CommitUnusable):
             there = self.switch(commit)
-            known = {selection.quick_name(path) for path in selection.job_files(there.configs)}
+            known = {selection.quick_name(path) for path in job_files.job_files(there.configs)}
             for job in known & set(jobs):
                 with contextlib.suppress(JobErrors, NothingToDo, UsageError):
                     cases += plan.make(there, [job]).cases

@@ -1,0 +1,28 @@
+"""Job files of a project: every YAML file below its folder of jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def job_files(configs: Path) -> tuple[Path, ...]:
+    """Return every job file below a folder, sorted, without hidden files and folders.
+
+    A pipe or a device that is called like a job is a job that cannot be read.
+    """
+    if not configs.is_dir():
+        return ()
+    paths = (path for suffix in SUFFIXES for path in configs.rglob(f"*{suffix}") if is_read(path))
+    return tuple(sorted(path for path in paths if not is_hidden(path.relative_to(configs))))
+
+
+def is_read(path: Path) -> bool:
+    """Whether a path can be a job file: no folder, and no link to a missing file."""
+    return path.exists() and not path.is_dir()
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether a file or one of its folders is hidden."""
+    return any(part.startswith(".") for part in path.parts)
