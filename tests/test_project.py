@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress import project, records
 from gpuregress.errors import JobErrors, UsageError
 from gpuregress.project import Tolerance, find
 
@@ -193,3 +194,7 @@ def test_wrong_sizes_and_ages(tmp_path: Path) -> None:
         "F:5: dumps.compress_above: invalid size 0; expected at least 1 byte and less than 8 EiB",
         "F:6: dumps.compres: unknown key; did you mean 'compress_above'?",
     ]
+
+
+def test_dumps_are_compressed_above_the_size_of_the_records() -> None:
+    assert project.COMPRESS_ABOVE == records.COMPRESS_ABOVE

@@ -125,7 +125,7 @@ def _word(name: str, value: Any, root: Path) -> str:
         return f"{value[0]}={_file(value[1], root)}"
     if name in _FILES:
         return _file(str(value), root)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _file(target: str, root: Path) -> str:

@@ -139,7 +139,7 @@ def test_a_list_that_is_up_to_date_needs_no_plan(shop: Workshop) -> None:
         "from gpuregress.cli import main\n"
         "try: main(prog_name='gpuregress')\n"
         "except SystemExit: pass\n"
-        "print(sorted({'pydantic', 'numpy', 'rich', 'gpuregress.plan'} & set(sys.modules)))"
+        "print(sorted({'pydantic', 'numpy', 'rich', 'gpuregress.plan', 'gpuregress.records'} & set(sys.modules)))"
     )
     variables = {COMPLETION: "bash_complete", "_GPUREGRESS_LINE": "gpuregress run sc"}
     done = subprocess.run(
