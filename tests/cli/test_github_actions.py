@@ -48,7 +48,9 @@ def test_a_wrong_job_is_annotated_at_its_line(fake_shop: Workshop, step: Path) -
     printed = fake_shop.call(*RUN)
     assert printed.exit_code == 2
     first, *_ = commands(printed.stdout)
-    assert first.startswith("::error file=configs/scale.yaml,line=2,title=run the run::")
+    assert first.startswith(
+        "::error file=configs/scale.yaml,line=2,title=gpuregress::configs/scale.yaml:2: parametres: "
+    )
     assert "❌" in step.read_text()
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from gpuregress.escapes import visible
 from gpuregress.records import Missing, RunSummary, SourceLocation, Status, Verdict
-from gpuregress.report import terminal
+from gpuregress.report import morning, terminal
 
 Level = Literal["passed", "failure", "error", "known", "skipped"]
 THE_RUN = "the run"
@@ -77,16 +77,16 @@ def entries(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
 
 
 def _of_case(verdict: Verdict, root: Path) -> ReportEntry:
-    level = _LEVELS[verdict.status]
-    if level == "failure" and not verdict.exit_code:
-        level = "known"
+    known = verdict.known
+    level = "known" if known is not None else _LEVELS[verdict.status]
+    status = (known.status if known is not None else "") or verdict.status
     details = () if level in ("passed", "skipped") else tuple(map(visible, terminal.details(verdict, root)))
     path, line = _shown(verdict.location, root)
     return ReportEntry(
         visible(verdict.case),
         visible(verdict.job),
         level,
-        verdict.status,
+        status,
         _first_line(verdict.reason or ("" if level == "passed" else verdict.status)),
         details,
         path,
@@ -109,7 +109,7 @@ def _of_run(summary: RunSummary, root: Path) -> tuple[ReportEntry, ...]:
         return (ReportEntry(THE_RUN, "gpuregress", "error", "run", message, details),)
     names = [THE_RUN, *(f"{THE_RUN} ({number})" for number in range(2, len(summary.problems) + 1))]
     return tuple(
-        ReportEntry(name, "gpuregress", "error", "run", _first_line(one.message), details, *_shown(one.location, root))
+        ReportEntry(name, "gpuregress", "error", "run", _relative(one.message, root), (), *_shown(one.location, root))
         for name, one in zip(names, summary.problems, strict=True)
     )
 
@@ -126,8 +126,16 @@ def _shown(location: SourceLocation | None, root: Path) -> tuple[str, int]:
     return visible(shown), location.line
 
 
+def _relative(message: str, root: Path) -> str:
+    return _first_line(message.removeprefix(f"{root}/"))
+
+
 def title(summary: RunSummary) -> str:
-    """`3 cases in 1.2 s on cpu: 1 pass, 2 differ (run …)`; of a run without cases its first note."""
+    """`3 cases in 1.2 s on cpu: 1 pass, 2 differ (run …)`; of a night what is new before that.
+
+    Of a run without cases it is the first note.
+    """
     if not summary.verdicts and not summary.missing and summary.exit_code:
         return _first_line("\n".join(summary.notes)) or f"exit code {summary.exit_code}"
-    return _first_line(terminal.counts(summary))
+    counts = _first_line(terminal.counts(summary))
+    return f"{_first_line(morning.headline(summary))}; {counts}" if summary.changes is not None else counts

@@ -52,7 +52,8 @@ def _spread(failures: list[ReportEntry]) -> list[ReportEntry]:
 def _command(word: str, one: ReportEntry) -> str:
     properties = [f"file={_property(one.path)}"] if one.path else []
     properties += [f"line={one.line}"] if one.path and one.line else []
-    properties.append(f"title={_property(f'{one.status} {one.name}')}")
+    title_ = "gpuregress" if one.status == "run" else f"{one.status} {one.name}"
+    properties.append(f"title={_property(title_)}")
     details = [line for line in one.details if line != one.message][:_MOST_LINES]
     return f"::{word} {','.join(properties)}::{_data(chr(10).join((one.message, *details)))}"
 

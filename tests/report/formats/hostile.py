@@ -6,7 +6,7 @@ import dataclasses
 
 from hypothesis import strategies as st
 
-from gpuregress.records import Missing, RunSummary, SourceLocation
+from gpuregress.records import KnownFailing, Missing, RunSummary, SourceLocation
 from tests.report.samples import summary, verdict
 
 TEXT = st.text(max_size=30) | st.sampled_from(
@@ -22,8 +22,8 @@ def runs(draw: st.DrawFn) -> RunSummary:
         status = draw(STATUS)
         location = draw(st.none() | st.builds(SourceLocation, TEXT.map(lambda text: f"/p/{text}"), st.integers(0, 99)))
         changes = {"job": draw(TEXT), "case": f"{draw(TEXT)}{number}", "reason": draw(TEXT), "notes": (draw(TEXT),)}
-        code = draw(st.sampled_from([0, 1, 4]))
-        verdicts.append(verdict(status, location=location, exit_code=code, **changes))
+        known = draw(st.none() | st.builds(KnownFailing, TEXT, TEXT, st.just("differ"))) if status == "skip" else None
+        verdicts.append(verdict(status, location=location, known=known, **changes))
     missing = tuple(Missing(draw(TEXT), (draw(TEXT),)) for _ in range(draw(st.integers(0, 1))))
     return dataclasses.replace(
         summary(),

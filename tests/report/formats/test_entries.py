@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from gpuregress.records import Missing, Problem, RunSummary, SourceLocation
+from gpuregress.records import KnownFailing, Missing, NightChanges, Problem, RunSummary, SourceLocation
 from gpuregress.report.formats.entries import entries, title
 from tests.report.samples import summary, verdict
 
@@ -28,8 +28,14 @@ def test_each_verdict_has_its_level() -> None:
 
 
 def test_a_failure_that_does_not_fail_the_run_is_known() -> None:
-    (one,) = entries(run(verdicts=(verdict("differ", reason="known until then"),), exit_code=0), ROOT)
-    assert (one.level, one.is_failure, one.message) == ("known", False, "known until then")
+    known = verdict("skip", reason="known until then", known=KnownFailing("2026-12-24", "why", "differ"))
+    (one,) = entries(run(verdicts=(known,), exit_code=0), ROOT)
+    assert (one.level, one.status, one.is_failure, one.message) == ("known", "differ", False, "known until then")
+
+
+def test_the_title_of_a_night_tells_what_is_new() -> None:
+    night = title(run(changes=NightChanges()))
+    assert night.startswith("nothing new; the night failed (exit code 3); 7 cases in 1.50 s")
 
 
 def test_files_are_named_relative_to_the_root() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from hypothesis import given, settings
 
-from gpuregress.records import RunSummary, SourceLocation
+from gpuregress.records import KnownFailing, RunSummary, SourceLocation
 from gpuregress.report.formats import tap
 from gpuregress.report.formats.entries import entries
 from tests.report.formats.hostile import runs
@@ -53,7 +53,12 @@ def test_each_case_is_a_test_point() -> None:
 
 
 def test_a_location_and_a_known_failure() -> None:
-    known = verdict("differ", reason="until # December", location=SourceLocation("/p/k.cu", 3))
+    known = verdict(
+        "skip",
+        known=KnownFailing("2026-12-24", "why", "differ"),
+        reason="until # December",
+        location=SourceLocation("/p/k.cu", 3),
+    )
     ((is_ok, _, directive, block),) = parsed(
         tap.render(dataclasses.replace(summary(), verdicts=(known,), exit_code=0), ROOT)
     )
