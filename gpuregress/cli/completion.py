@@ -131,7 +131,7 @@ def _project(ctx: click.Context) -> Project:
 
 def _cases(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """Jobs, and cases: of few all, of many those of the job that is typed."""
-    from gpuregress.operations import case_names
+    from gpuregress.session.runs import case_names
 
     jobs = case_names.names(_project(ctx))
     yield from (one.job for one in jobs)
@@ -141,7 +141,7 @@ def _cases(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def _tags(ctx: click.Context, _incomplete: str) -> Iterator[str]:
-    from gpuregress.operations import case_names
+    from gpuregress.session.runs import case_names
 
     yield from sorted({tag for one in case_names.names(_project(ctx)) for tag in one.tags})
 

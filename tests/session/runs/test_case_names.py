@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gpuregress import project as projects
-from gpuregress.operations import case_names
-from gpuregress.operations.case_names import JobNames, names
 from gpuregress.project import Project
+from gpuregress.session.runs import case_names
+from gpuregress.session.runs.case_names import JobNames, names
 from tests import workshop
 from tests.workshop import Workshop
 
