@@ -47,7 +47,8 @@ def section(changes: Mapping[str, Any] | None, anchors: Mapping[str, str]) -> It
 def _failures(changes: Mapping[str, Any], anchors: Mapping[str, str]) -> Iterator[str]:
     for key, title in _FAILURES:
         entries = changes.get(key) or ()
-        lines = [_failure(entry, anchors) for entry in entries]
+        write = _fixed if key == "fixed" else _failure
+        lines = [write(entry, anchors) for entry in entries]
         yield from _folded(_counted(len(entries), title), lines, is_open=key in _OPEN)
 
 
@@ -57,6 +58,11 @@ def _failure(entry: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
     parts += [f'<span class="soft">{escape(since_text(entry["since"]))}</span>'] if entry.get("since") else []
     parts += [f'<span class="soft">before: {escape(entry["before"])}</span>'] if entry.get("before") else []
     return " ".join(parts)
+
+
+def _fixed(entry: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
+    since = f", {since_text(entry['since'])}" if entry.get("since") else ""
+    return f'{_link(entry["case"], anchors)} <span class="soft">was {escape(entry["status"] + since)}</span>'
 
 
 def _remarks(changes: Mapping[str, Any], anchors: Mapping[str, str]) -> Iterator[str]:

@@ -45,6 +45,7 @@
     table.tBodies[0].append(...sorted.map((one) => one.row));
   };
 
+  document.getElementById("keys").hidden = false;
   if (form && table) {
     form.hidden = false;
     let wait = 0;

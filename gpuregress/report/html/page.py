@@ -106,7 +106,7 @@ def _body(document: Mapping[str, Any], facts: RunFacts) -> Iterator[str]:
     yield from variants.section(cases)
     yield from case_table.table(cases, groups, anchors)
     yield "</main>"
-    yield '<footer class="soft"><p>n and p: next and previous failure</p></footer>'
+    yield '<footer class="soft" id="keys" hidden><p>n and p: next and previous failure</p></footer>'
 
 
 # --- head -------------------------------------------------------------------------------------------------------------

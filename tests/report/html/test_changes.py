@@ -39,6 +39,7 @@ def test_a_failure_has_its_card_its_diagnosis_and_its_first_night() -> None:
     lines = [one.text for one in root.all("li")]
     assert lines[:2] == ["differ a/<1> b: 689 of 1000 differ", "fault b/1 trap since 20 Nov, 8eb0c1f before: zeros"]
     assert "cuda: 3 cases skipped, no driver" in lines
+    assert "c/1 was differ" in lines
 
 
 def test_a_run_that_is_no_night_has_no_section_and_a_quiet_night_says_so() -> None:
