@@ -1,4 +1,4 @@
-"""Nightly run: one at a time, on every device; a case that vanished or became infeasible since is a failure."""
+"""Nightly run: one at a time, on every device; an expected case that is missing is a failure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 from gpuregress import plan, storage
 from gpuregress.document import units
 from gpuregress.errors import GpuregressError, NothingToDo, StorageError
-from gpuregress.operations import night_devices, night_watch
-from gpuregress.operations.night_devices import DeviceShare, NightDevices
+from gpuregress.operations.nights import devices as night_devices
+from gpuregress.operations.nights import watch as night_watch
+from gpuregress.operations.nights.devices import DeviceShare, NightDevices
 from gpuregress.project import Project
 from gpuregress.records import Case, RunSummary
 from gpuregress.session import missing_cases, session

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpuregress.operations import night_devices
+from gpuregress.operations.nights import devices as night_devices
 from gpuregress.records import Case, LackingDevice, NightChanges, NightFailure
 from tests import fakes
 from tests.nightly.nights import case, night

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gpuregress.operations import night_watch
+from gpuregress.operations.nights import watch as night_watch
 from tests.waiting import wait_until
 
 

@@ -1,0 +1,1 @@
+"""Parts of a night: its devices, and the watch over its deadline."""
