@@ -72,3 +72,11 @@ def test_it_can_be_set_any_number_of_times() -> None:
         for _ in range(100_000):
             stop.set()
         assert stop.is_set
+
+
+def test_a_signal_without_handlers_leaves_those_of_the_process() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with StopSignal(handles=False) as stop:
+        assert signal.getsignal(signal.SIGINT) is before
+        stop.set()
+        assert stop.is_set

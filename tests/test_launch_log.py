@@ -263,3 +263,21 @@ def test_numbers_that_nobody_writes_are_unreadable(tmp_path: Path, line: str) ->
 def test_an_escape_of_no_character_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("fault 1 \\Uffffffff\n")
     assert launch_log.read(tmp_path / "log").events == (launch_log.LaunchFault(1, "\\Uffffffff"),)
+
+
+def test_lines_of_other_hosts_are_collected_and_lost_ones_are_told(tmp_path: Path) -> None:
+    with closing(LaunchLog(tmp_path / "there.log")) as log:
+        log.begin(7, "cpu@node1", "reduce/n=8", "sum<<<>>>()", 1)
+        log.end(7, 0.5)
+    with closing(LaunchLog(tmp_path / "here.log")) as log:
+        log.write_header({"device": "cpu"})
+        log.collect((tmp_path / "there.log").read_text())
+        log.collect("begin 8 2026-11-20T02:00:00.123Z cpu@node1 reduce/n=9 sum<<<>>>() seed=1\nend 8")
+        log.lose("reduce/n=10", "node2 (tcp://node2:1)")
+    read = launch_log.read(tmp_path / "here.log")
+    assert [(event.number, event.device) for event in read.events if isinstance(event, LaunchBegin)] == [
+        (7, "cpu@node1"),
+        (8, "cpu@node1"),
+    ]
+    assert [event.number for event in read.unfinished] == [8]
+    assert read.header["lost log of reduce/n=10"] == "node2 (tcp://node2:1) was lost, and its log with it"

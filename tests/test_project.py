@@ -7,7 +7,7 @@ import pytest
 
 from gpuregress import project, records
 from gpuregress.errors import JobErrors, UsageError
-from gpuregress.project import Tolerance, find
+from gpuregress.project import ClusterSettings, Tolerance, find
 
 
 def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
@@ -198,3 +198,35 @@ def test_wrong_sizes_and_ages(tmp_path: Path) -> None:
 
 def test_dumps_are_compressed_above_the_size_of_the_records() -> None:
     assert project.COMPRESS_ABOVE == records.COMPRESS_ABOVE
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cluster: tcp://node0:8786", ClusterSettings("tcp://node0:8786")),
+        ("cluster: {scheduler: 'tls://10.0.0.1:1', wait: 2min}", ClusterSettings("tls://10.0.0.1:1", 120.0)),
+        ("cluster: {wait: 5}", ClusterSettings("", 5.0)),
+        ("cluster:", ClusterSettings()),
+    ],
+)
+def test_the_cluster_of_a_project(tmp_path: Path, text: str, expected: ClusterSettings) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(text)
+    assert find(tmp_path).settings.cluster == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("cluster: node0", "gpuregress.yaml:1: cluster: expected the address of a Dask scheduler, as tcp://node0:8786"),
+        ("cluster: {scheduler: 7}", "gpuregress.yaml:1: cluster.scheduler: expected the address"),
+        ("cluster: {scheduler: 'http://node0:8786'}", "cluster.scheduler: expected the address"),
+        ("cluster: {wait: -1}", "gpuregress.yaml:1: cluster.wait: "),
+        ("cluster: {hosts: 3}", "gpuregress.yaml:1: cluster.hosts: unknown key; the keys are: scheduler, wait"),
+        ("cluster: [tcp://node0:8786]", "gpuregress.yaml:1: cluster: expected a mapping with the keys scheduler, wait"),
+    ],
+)
+def test_a_cluster_that_is_none(tmp_path: Path, text: str, error: str) -> None:
+    (tmp_path / "gpuregress.yaml").write_text(text)
+    with pytest.raises(JobErrors) as caught:
+        find(tmp_path)
+    assert error in str(caught.value)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from gpuregress.cli import COMMANDS, context, main
+from gpuregress.cli import COMMANDS, context, main, values
 from gpuregress.errors import UsageError
 from tests.workshop import Workshop
 
@@ -109,3 +109,14 @@ def test_two_reports_in_one_file(tmp_path: Path) -> None:
         context.writes_to_stdout({**WITH_REPORTS, "json": str(tmp_path / "a.json"), "junit": str(tmp_path / "b.json")})
     assert not context.writes_to_stdout({**WITH_REPORTS, "json": os.devnull, "html": os.devnull})
     assert context.writes_to_stdout({**WITH_REPORTS, "json": "-", "html": "x"})
+
+
+@pytest.mark.parametrize(("text", "address"), [("tcp://node0:8786", "tcp://node0:8786"), ("none", "")])
+def test_the_address_of_a_scheduler(text: str, address: str) -> None:
+    assert values.CLUSTER.convert(text, None, None) == address
+
+
+@pytest.mark.parametrize("text", ["", "node0", "node0:8786", "tcp://node0", "http://node0:1", "tcp://a b:1"])
+def test_what_is_no_address_of_a_scheduler(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no address of a Dask scheduler: write tcp://HOST:PORT, or none"):
+        values.CLUSTER.convert(text, None, None)
