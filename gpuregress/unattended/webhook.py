@@ -38,7 +38,7 @@ def send(setting: str, notice: Notice, patience: Patience = web_request.DEFAULT_
 
 def document(notice: Notice) -> dict[str, object]:
     """The JSON of a notice; in `text`, `&`, `<` and `>` are escaped as Slack asks for."""
-    whole = f"{notice.subject}\n{notice.text}"
+    whole = f"gpuregress: {notice.project.name}\n{notice.text}"
     cut = whole if len(whole) <= _MOST_CHARACTERS else whole[: _MOST_CHARACTERS - 1] + "…"
     text = cut.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {
