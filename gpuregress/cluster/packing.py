@@ -43,7 +43,8 @@ def packed(request: CaseRequest, outcome: Outcome, folders: CaseFolders) -> tupl
             continue
         digest = storage.digest_file(path)
         if digest not in contents and size <= _LARGEST_INLINE:
-            data = compressed(storage.read_bytes(path))
+            with storage.disk_errors(path, "read"):
+                data = compressed(path.read_bytes())  # of a compressed dump its very bytes
             if len(data) <= room:
                 contents[digest] = data
                 room -= len(data)

@@ -11,6 +11,8 @@ from gpuregress import dtypes, storage
 from gpuregress.cluster.messages import CaseReply
 from gpuregress.cluster.packing import expanded
 from gpuregress.dump import writer
+from gpuregress.dump.contents import DumpContents
+from gpuregress.dump.header import Header
 from gpuregress.errors import DumpError, StorageError
 from gpuregress.launch_log import LaunchLog
 from gpuregress.records import Dump, Outcome, Task
@@ -55,15 +57,22 @@ class Unpacker:
         """
         assert reply.outcome is not None
         folder, dumps = Path(task.dumps).parent, {dump.path: dump for dump in reply.outcome.dumps}
+        contents = _contents(task)
         for one in reply.files:
             path = storage.safe_join(folder, one.path)
+            dump = dumps.get(str(path))
+            linked = contents.link(_plain(dump), dump.digest, _header(dump)) if contents and dump else None
+            if dump is not None and linked is not None:
+                dumps[str(path)] = linked
+                continue
             if one.how != "known":
                 self._write(path, one.digest, files)
-                continue
-            copied = _copied(task, dumps[str(path)])
-            if copied is None:
+            elif dump is None or (copied := _copied(task, dump)) is None:
                 return None
-            dumps[str(path)] = copied
+            else:
+                dump = dumps[str(path)] = copied
+            if contents is not None and dump is not None:
+                contents.add(dump, _header(dump))
         return replace(reply.outcome, dumps=tuple(dumps.values()))
 
     def log(self, task: Task, reply: CaseReply) -> None:
@@ -89,13 +98,34 @@ class Unpacker:
         self._written[digest] = path
 
 
+def _contents(task: Task) -> DumpContents | None:
+    """The contents that the runs of this project share, as a worker of this machine has them."""
+    stored = task.storage
+    return DumpContents(Path(stored.contents), stored.compress_above) if stored.contents else None
+
+
+def _plain(dump: Dump) -> Path:
+    """The path of a dump as if it were not compressed."""
+    return Path(dump.path.removesuffix(storage.SUFFIX))
+
+
+def _header(dump: Dump) -> Header:
+    return Header(dtypes.parse(dump.dtype), dump.shape)
+
+
 def _copied(task: Task, dump: Dump) -> Dump | None:
     """Copy the accepted dump of the same bytes; None where it is gone, or of another type."""
     accepted = {digest: Path(file) for digest, file in task.known.get(dump.buffer, {}).items()}
-    path, above = Path(dump.path.removesuffix(storage.SUFFIX)), task.storage.compress_above
+    above = task.storage.compress_above
     with contextlib.suppress(StorageError):
         return writer.copy_known(
-            path, dump.digest, dtypes.parse(dump.dtype), dump.shape, accepted, durable=False, compress_above=above
+            _plain(dump),
+            dump.digest,
+            dtypes.parse(dump.dtype),
+            dump.shape,
+            accepted,
+            durable=False,
+            compress_above=above,
         )
     return None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpuregress.cluster.localization import CaseFolders, outcome_on_client, task_on_host
 from gpuregress.cluster.messages import CaseRequest, SentFile
-from gpuregress.records import Dump, Outcome, Source, to_json
+from gpuregress.records import Dump, DumpStorage, Outcome, Source, to_json
 from tests import fakes
 
 FOLDERS = CaseFolders(Path("/host/files"), Path("/host/case-1"), Path("/host/shared"))
@@ -20,6 +20,7 @@ def request(**changes: object) -> CaseRequest:
     )
     case = dataclasses.replace(case, source=Source("/home/me/k.cu", include=("/home/me/include",)))
     task = dataclasses.replace(fakes.task(case, Path("/home/me/runs/r")), known={"out": {"00": "/home/me/b/out.1"}})
+    task = dataclasses.replace(task, storage=DumpStorage("/home/me/runs/.contents"))
     files = tuple(SentFile(path, "00", 1) for path in ("/home/me/refs.py", "/home/me/r.npz"))
     folders = (case.path, "/home/me/k.cu", "/home/me/include")
     return CaseRequest(
@@ -36,6 +37,7 @@ def test_paths_of_a_task_are_those_of_the_host() -> None:
     assert task.case.path == "/host/files/nowhere/fake.yaml"
     assert (task.log, task.dumps, task.shared) == ("/host/case-1/launch.log", "/host/case-1/dumps", "/host/shared")
     assert task.known == {}
+    assert task.storage.contents == "/host/shared/contents"
     assert task.storage.contents == "/host/shared/contents"
 
 

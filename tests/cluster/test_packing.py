@@ -14,7 +14,7 @@ from gpuregress.cluster.messages import CaseReply, CaseRequest
 from gpuregress.cluster.unpacking import ReplyFiles, Unpacker
 from gpuregress.errors import DumpError
 from gpuregress.launch_log import LaunchLog
-from gpuregress.records import Outcome, Task, to_json
+from gpuregress.records import DumpStorage, Outcome, Task, to_json
 from gpuregress.runner import run_case
 from tests import fakes
 
@@ -130,3 +130,16 @@ def test_logs_of_several_hosts_are_one_log(tmp_path: Path) -> None:
     unpacker.log(sides.task, CaseReply("done", Outcome("fake/none", "error")))
     lines = (tmp_path / "run" / "launch.log").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["#", "#", "begin", "end", "begin", "end"]
+
+
+def test_equal_dumps_of_several_runs_are_stored_once(tmp_path: Path) -> None:
+    inodes = set()
+    for number in range(2):
+        sides = Sides(tmp_path, f"fake/{number}")
+        task = dataclasses.replace(sides.task, storage=DumpStorage(str(tmp_path / "contents")))
+        reply, contents = sides.packed()
+        outcome = Unpacker().outcome(task, reply, ReplyFiles(contents))
+        assert outcome is not None
+        assert storage.digest_file(Path(outcome.dumps[0].path)) == outcome.dumps[0].text_digest
+        inodes.add(Path(outcome.dumps[0].path).stat().st_ino)
+    assert len(inodes) == 1
